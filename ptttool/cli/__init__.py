@@ -1,0 +1,1 @@
+"""The command line: options and nothing else; one file a command in ``commands``."""

@@ -1,0 +1,41 @@
+"""The application that every command adds itself to, and the options they share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptttool import __version__
+
+app = typer.Typer(
+    name="ptttool",
+    help="Tune and trace PCIe links with the HiSilicon PTT device, and decode its traces.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"ptttool {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """Options before the command."""
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with a stable schema, on standard output.")]
+SysfsOption = Annotated[
+    Path | None,
+    typer.Option("--sysfs", metavar="DIR", help="Read a recorded or mounted machine instead: a folder that holds sys/, or sys itself."),
+]
+DemoOption = Annotated[bool, typer.Option("--demo", help="Use the recorded machine that comes with ptttool.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]

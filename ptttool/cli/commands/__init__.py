@@ -1,0 +1,1 @@
+"""One file a command; each adds itself to the application when imported."""

@@ -1,0 +1,97 @@
+"""The one boundary between exceptions and exit codes."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import json
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import TyperException
+
+from ptttool.cli import commands
+from ptttool.cli.app import app
+from ptttool.cli.talk import clean
+from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError
+
+
+def load_commands() -> None:
+    """Import every command's file."""
+    for module in pkgutil.iter_modules(commands.__path__):
+        importlib.import_module(f"{commands.__name__}.{module.name}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    load_commands()
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(arguments, prog_name="ptttool", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except PtttoolError as error:
+        return _report(error, arguments)
+    except TyperException as error:
+        return _report_usage(error, arguments)
+    except KeyboardInterrupt:
+        return _report(InterruptedByUserError("interrupted"), arguments)
+    except BrokenPipeError:
+        return _closed_pipe()
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            return _closed_pipe()
+        return _report(_from_os_error(error), arguments)
+
+
+def _closed_pipe() -> int:
+    """The reader went away (``| head``): no error of ours. Standard output is pointed at nothing so that Python's exit stays quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _from_os_error(error: OSError) -> PtttoolError:
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
+        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint="nothing was left half-written")
+    return InputError(str(error.filename or "input"), reason)
+
+
+def _report(error: PtttoolError, arguments: Sequence[str]) -> int:
+    """One line (and a hint) on standard error; with ``--json`` the error as a document on standard output too."""
+    if _wants_json(arguments):
+        _write_json_error(error)
+    lines = [f"ptttool: error: {clean(error.message)}"]
+    if error.hint:
+        lines.append(f"ptttool: hint: {clean(error.hint)}")
+    sys.stderr.write("\n".join(lines) + "\n")
+    return error.exit_code
+
+
+def _report_usage(error: TyperException, arguments: Sequence[str]) -> int:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
+        sys.stderr.write(context.get_help() + "\n")
+        return 2
+    path = context.command_path if context is not None else "ptttool"
+    wrapped = PtttoolError(message, hint=f"see '{path} --help'", code="usage")
+    wrapped.exit_code = 2
+    return _report(wrapped, arguments)
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in ours
+
+
+def _write_json_error(error: PtttoolError) -> None:
+    try:
+        sys.stdout.write(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+    except OSError:  # a closed or full standard output must not hide the error itself
+        return

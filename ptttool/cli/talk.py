@@ -1,0 +1,48 @@
+"""What commands say: data on standard output, talk on standard error, control characters on neither."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|\t|\n")
+
+
+def clean(text: str) -> str:
+    """A string from a file or a device on one line, without anything that a terminal would obey."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 0x100 else f"\\u{ord(found[0]):04x}", text)
+
+
+def note(text: str) -> None:
+    """Something good to know, on standard error."""
+    print(f"ptttool: {text}", file=sys.stderr)  # noqa: T201
+
+
+def warn(text: str) -> None:
+    """Something to look at, on standard error."""
+    print(f"ptttool: warning: {text}", file=sys.stderr)  # noqa: T201
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output, keys as given, UTF-8."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def print_line(text: str) -> None:
+    """One line of data on standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console: colour only on a terminal and without NO_COLOR; in a pipe as wide as the content needs."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 10_000
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)

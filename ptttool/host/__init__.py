@@ -1,0 +1,1 @@
+"""The running machine: the only package with side effects on it."""

@@ -1,0 +1,65 @@
+"""PCI addresses (domain:bus:device.function), written and read one way everywhere."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ptttool.errors import UsageError
+
+_ADDRESS = re.compile(r"(?:(?P<domain>[0-9a-fA-F]{1,8}):)?(?P<bus>[0-9a-fA-F]{1,2}):(?P<device>[0-9a-fA-F]{1,2})\.(?P<function>[0-7])")
+
+
+class PciAddress(NamedTuple):
+    """Where a PCI function sits. Orders as lspci lists."""
+
+    domain: int
+    bus: int
+    device: int
+    function: int
+
+    @classmethod
+    def parse(cls, text: str) -> PciAddress:
+        """Read ``0000:01:00.0`` or ``01:00.0`` (then domain 0); anything else is a usage error."""
+        found = cls.try_parse(text)
+        if found is None:
+            raise UsageError(
+                f"{text!r} is no PCI address",
+                hint="write it as domain:bus:device.function, for example 0000:00:10.0",
+                code="bad-pci-address",
+            )
+        return found
+
+    @classmethod
+    def try_parse(cls, text: str) -> PciAddress | None:
+        """Like :meth:`parse`, with None for what is no PCI address."""
+        match = _ADDRESS.fullmatch(text.strip())
+        if match is None:
+            return None
+        device = int(match["device"], 16)
+        if device > 31:
+            return None
+        return cls(int(match["domain"] or "0", 16), int(match["bus"], 16), device, int(match["function"]))
+
+    @classmethod
+    def from_id(cls, routing_id: int, domain: int = 0) -> PciAddress:
+        """From a 16-bit Requester, Completer or Destination ID."""
+        return cls(domain, routing_id >> 8 & 0xFF, routing_id >> 3 & 0x1F, routing_id & 0x7)
+
+    @property
+    def routing_id(self) -> int:
+        """bus << 8 | device << 3 | function, as TLP headers carry it."""
+        return self.bus << 8 | self.device << 3 | self.function
+
+    @property
+    def short(self) -> str:
+        """Without the domain: ``01:00.0``."""
+        return f"{self.bus:02x}:{self.device:02x}.{self.function}"
+
+    def __str__(self) -> str:
+        return f"{self.domain:04x}:{self.short}"
+
+
+def format_id(routing_id: int) -> str:
+    """A 16-bit ID of a TLP header as ``01:00.0``."""
+    return PciAddress.from_id(routing_id).short

@@ -1,0 +1,1 @@
+"""One file a specification: bytes in, frames out; never a file, never a screen."""
