@@ -40,6 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report_usage(error, arguments)
     except KeyboardInterrupt:
         return _report(InterruptedByUserError("interrupted"), arguments)
+    except SystemExit as leaving:
+        # typer meets a closed pipe by wrapping standard output and leaving with 1.
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+            return _closed_pipe()
+        return leaving.code if isinstance(leaving.code, int) else 1
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:

@@ -1,0 +1,52 @@
+# Every target sets up what it needs; `make` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# What the demonstration and the tests need beyond Python packages: Debian's and Ubuntu's names.
+DEMO_PACKAGES := python3-venv libudev1
+TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint man format clean test-system
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded machine that comes with ptttool
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
+
+test: test-system $(VENV)/dev.stamp ## run the tests (installs perf and umockdev with apt where they are missing)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+lint: $(VENV)/dev.stamp ## check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/dev.stamp ## lay the code out
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+man: $(VENV)/dev.stamp ## write the manual pages from the command tree
+	$(BIN)/python -m ptttool.cli.manpages man
+
+clean: ## remove the environment and the caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+
+# A virtual environment needs Debian's python3-venv where `python3 -m venv` does not work by itself.
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ptttool needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || sh tests/install-packages.sh $(DEMO_PACKAGES)
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/run.stamp
+
+test-system:
+	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null \
+		|| sh tests/install-packages.sh $(TEST_PACKAGES)

@@ -1,0 +1,155 @@
+"""Write the manual pages from the command tree: ``ptttool.1`` and one page a command.
+
+``python -m ptttool.cli.manpages FOLDER``, or ``make man``; ``tests/test_man.py`` fails while the committed pages differ.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+EXIT_CODES = (
+    ("0", "Success."),
+    ("1", "The compared things differ (tune diff)."),
+    ("2", "Wrong usage: an option, an argument, an expression."),
+    ("3", "No device, or no driver."),
+    ("4", "No permission."),
+    ("5", "perf failed, or the trace is empty."),
+    ("6", "Bad input: a damaged, foreign or unreadable file; or the output cannot be written."),
+    ("7", "Hardware: the device did not answer in time, or holds another value than was written."),
+    ("8", "A package that this one job needs is missing."),
+    ("130", "Interrupted."),
+)
+
+
+def roff(text: str) -> str:
+    """Text as roff prints it: backslashes, leading dots and hyphens made safe."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"(?m)^([.'])", r"\\&\1", text)
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Help text's paragraphs, each on one line; blocks after a ``\\b`` line keep their lines."""
+    for block in re.split(r"\n\s*\n", text.strip()):
+        lines = [line.strip() for line in block.splitlines()]
+        if lines and lines[0] == "\b":
+            yield "\n.br\n".join(roff(line) for line in lines[1:])
+        else:
+            yield roff(" ".join(lines))
+
+
+def synopsis(command: Any, path: str) -> str:
+    """The command with its arguments, as usage lines show it."""
+    parts = [f"\\fB{roff(path)}\\fR", "[\\fIOPTIONS\\fR]"]
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            name = parameter.make_metavar(command.make_context(path, [], resilient_parsing=True))
+            parts.append(f"\\fI{roff(name)}\\fR")
+    if hasattr(command, "commands"):
+        parts.append("\\fICOMMAND\\fR …")
+    return " ".join(parts)
+
+
+def option_lines(command: Any, path: str) -> Iterator[str]:
+    """The options, each with its help."""
+    context = command.make_context(path, [], resilient_parsing=True)
+    for parameter in command.get_params(context):
+        if parameter.param_type_name != "option" or getattr(parameter, "hidden", False):
+            continue
+        record = parameter.get_help_record(context)
+        if record is None:
+            continue
+        names, text = record[0], record[1]
+        yield ".TP"
+        yield f"\\fB{roff(names)}\\fR"
+        yield from paragraphs(text)
+
+
+def argument_lines(command: Any) -> Iterator[str]:
+    """The arguments that have a help text."""
+    for parameter in command.params:
+        if parameter.param_type_name == "argument" and getattr(parameter, "help", None):
+            yield ".TP"
+            yield f"\\fI{roff(str(parameter.metavar or parameter.name).upper())}\\fR"
+            yield from paragraphs(parameter.help)
+
+
+def page(command: Any, path: str, others: list[str]) -> str:
+    """One manual page, as roff."""
+    title = path.replace(" ", "-")
+    help_text = command.help or ""
+    first, *rest = list(paragraphs(help_text)) or [""]
+    lines = [
+        '.\\" Written from the command tree by ptttool/cli/manpages.py; edit the help texts instead.',
+        f'.TH "{title.upper()}" "1" "" "ptttool" "ptttool manual"',
+        ".SH NAME",
+        f"{roff(title)} \\- {first.rstrip('.')}",
+        ".SH SYNOPSIS",
+        synopsis(command, path),
+        ".SH DESCRIPTION",
+        first,
+    ]
+    for text in rest:
+        lines += [".PP", text]
+    arguments = list(argument_lines(command))
+    if arguments:
+        lines += [".SH ARGUMENTS", *arguments]
+    options = list(option_lines(command, path))
+    if options:
+        lines += [".SH OPTIONS", *options]
+    if hasattr(command, "commands"):
+        lines.append(".SH COMMANDS")
+        for name, sub in sorted(command.commands.items()):
+            lines += [".TP", f"\\fB{roff(name)}\\fR(see \\fB{roff(title + '-' + name)}\\fR(1))", roff(sub.get_short_help_str(limit=200))]
+    if path == "ptttool":
+        lines.append(".SH EXIT STATUS")
+        for code, meaning in EXIT_CODES:
+            lines += [".TP", f"\\fB{code}\\fR", roff(meaning)]
+        lines += [
+            ".SH ENVIRONMENT",
+            ".TP",
+            "\\fBNO_COLOR\\fR",
+            roff("When set, no colour is used, on a terminal either."),
+        ]
+    lines += [".SH SEE ALSO", ", ".join(f"\\fB{roff(other)}\\fR(1)" for other in others if other != title)]
+    return "\n".join(lines) + "\n"
+
+
+def walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The command and all below it, with their full names."""
+    yield path, command
+    for name, sub in sorted(getattr(command, "commands", {}).items()):
+        if not sub.hidden:
+            yield from walk(sub, f"{path} {name}")
+
+
+def pages() -> dict[str, str]:
+    """File name to text, for every page."""
+    import typer.main
+
+    from ptttool.cli.app import app
+    from ptttool.cli.main import load_commands
+
+    load_commands()
+    commands = list(walk(typer.main.get_command(app), "ptttool"))
+    titles = [path.replace(" ", "-") for path, _ in commands]
+    return {f"{path.replace(' ', '-')}.1": page(command, path, titles) for path, command in commands}
+
+
+def main(folder: Path) -> int:
+    """Write every page and remove those of commands that are gone."""
+    wanted = pages()
+    for old in folder.glob("*.1"):
+        if old.name not in wanted:
+            old.unlink()
+    for name, text in wanted.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{len(wanted)} pages in {folder}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,107 @@
+"""The boundary between exceptions and exit codes, as a shell sees it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import typer
+
+from ptttool import __version__, errors
+from ptttool.cli import app as application
+from ptttool.cli.main import main
+from ptttool.cli.talk import clean
+
+
+@pytest.fixture
+def failing() -> Iterator[dict[str, BaseException]]:
+    """A command ``fail`` that raises what the test puts into the dictionary; gone afterwards."""
+    raised: dict[str, BaseException] = {}
+
+    @application.app.command("fail", hidden=True)
+    def fail(json: bool = typer.Option(False, "--json", help="json")) -> None:
+        raise raised["now"]
+
+    yield raised
+    application.app.registered_commands[:] = [c for c in application.app.registered_commands if c.name != "fail"]
+
+
+ERRORS = [
+    (errors.UsageError("m"), 2),
+    (errors.DeviceError("m"), 3),
+    (errors.AccessError("m"), 4),
+    (errors.PerfError("m"), 5),
+    (errors.EmptyTraceError("m"), 5),
+    (errors.InputError("f", "m", offset=16), 6),
+    (errors.OutputError("m"), 6),
+    (errors.HardwareError("m"), 7),
+    (errors.MissingPackageError("m"), 8),
+    (KeyboardInterrupt(), 130),
+    (OSError(errno.ENOSPC, "No space left on device", "out"), 6),
+]
+
+
+@pytest.mark.parametrize(("error", "code"), ERRORS, ids=lambda value: type(value).__name__)
+def test_exit_codes(failing: dict[str, BaseException], capsys: pytest.CaptureFixture[str], error: BaseException, code: int) -> None:
+    failing["now"] = error
+    assert main(["fail"]) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    if code != 130:
+        assert said.err.startswith("ptttool: error: ")
+        assert said.err.count("\n") <= 2
+
+
+def test_json_error(failing: dict[str, BaseException], capsys: pytest.CaptureFixture[str]) -> None:
+    failing["now"] = errors.InputError("a.data", "it is short", offset=104, hint="record again", code="truncated")
+    assert main(["fail", "--json"]) == 6
+    assert json.loads(capsys.readouterr().out) == {
+        "error": {
+            "code": "truncated",
+            "exit_code": 6,
+            "message": "a.data: offset 0x68: it is short",
+            "hint": "record again",
+            "path": "a.data",
+            "offset": 104,
+            "reason": "it is short",
+        }
+    }
+
+
+def test_control_characters_do_not_reach_the_terminal(failing: dict[str, BaseException], capsys: pytest.CaptureFixture[str]) -> None:
+    failing["now"] = errors.UsageError("evil \x1b]0;title\x07\r\n\x9b31m\u202etxt")
+    assert main(["fail"]) == 2
+    assert capsys.readouterr().err == "ptttool: error: evil \\x1b]0;title\\x07\\x0d\\x0a\\x9b31m\\u202etxt\n"
+    assert clean("plain – text ü") == "plain – text ü"
+
+
+def test_wrong_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["no-such-command"]) == 2
+    assert "No such command" in capsys.readouterr().err
+    assert main([]) == 2
+    assert "Usage: ptttool" in capsys.readouterr().err
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ptttool {__version__}\n"
+
+
+def test_closed_pipe_is_quiet() -> None:
+    """The reader of standard output is gone before anything is written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-m", "ptttool", "--help"], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shell_completion(shell: str) -> None:
+    environment = os.environ | {"_PTTTOOL_COMPLETE": f"source_{shell}"}
+    done = subprocess.run([sys.executable, "-m", "ptttool"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0
+    assert "_PTTTOOL_COMPLETE" in done.stdout

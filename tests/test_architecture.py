@@ -1,0 +1,69 @@
+"""Who may import whom: the table of the house, held against the code's own imports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "ptttool"
+# Rooms that must not know each other.
+SIBLINGS = ("host", "perfdata", "protocols", "export")
+# Who alone may import a third party.
+OWNERS = {"typer": {"cli"}, "rich": {"cli", "render"}, "pyudev": {"host"}}
+# What the lowest rooms may import of the project, themselves included.
+LOWEST = {"errors": set[str](), "registry": {"errors"}, "pci": {"errors"}, "columns": {"errors"}, "machine": {"errors", "pci"}}
+# Start-up of every command imports these; none of them may cost more than the command line itself.
+HEAVY = ("numpy", "polars", "pyudev", "rich.table", "rich.progress", "zstandard")
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path, *, type_checking: bool = True) -> Iterator[str]:
+    """Dotted names that a module imports, wherever it does."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def inner_rooms(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imports(path) if name.startswith("ptttool.")} - {"__version__"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports(path: Path) -> None:
+    here = room(path)
+    used = inner_rooms(path)
+    if here in SIBLINGS:
+        assert not used & (set(SIBLINGS) - {here})
+    if here not in ("cli", "__main__"):
+        assert "cli" not in used
+    if here in LOWEST:
+        assert used - {here} <= LOWEST[here]
+    for name in imports(path):
+        owners = OWNERS.get(name.split(".")[0])
+        assert owners is None or here in owners, f"{name} belongs to {owners}"
+
+
+def test_start_up_is_light() -> None:
+    """Loading every command imports nothing heavy."""
+    code = (
+        "import sys; from ptttool.cli.main import load_commands; load_commands();"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
