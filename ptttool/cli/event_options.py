@@ -1,0 +1,244 @@
+"""The options that describe what to trace, shared by the commands that make an event; and from them to the event."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ptttool.directions import INBOUND, TYPES
+from ptttool.errors import DeviceError, MissingPackageError, UsageError
+from ptttool.event import BuiltEvent, TraceRequest, build, in_words
+from ptttool.machine import Machine, PttDevice
+from ptttool.pci import PciAddress
+
+Direction = Literal["inbound", "outbound", "both"]
+Completions = Literal["a", "b"]
+Format = Literal["4dw", "8dw"]
+Pattern = Literal["legacy", "v1"]
+
+RootPortOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rootport",
+        metavar="BDF",
+        help="Trace the TLPs of this root port: its PCI address, with or without domain. An endpoint, by address or name (nvme0, eth1), "
+        "stands for its root port. Repeat for several ports of one device.",
+    ),
+]
+RequesterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--requester",
+        metavar="BDF",
+        help="Trace the TLPs of this one function instead: a PCI address or a name. Cannot be combined with --rootport.",
+    ),
+]
+TypeOption = Annotated[
+    str, typer.Option("--type", metavar="LIST", help="Types of TLPs, with commas: p (posted), np (non-posted), cpl (completions).")
+]
+DirectionOption = Annotated[
+    Direction,
+    typer.Option(
+        "--direction",
+        case_sensitive=False,
+        help="Inbound is from the device to the processor. 4DW only: both. Outbound takes one type at a time.",
+    ),
+]
+CompletionsOption = Annotated[
+    Completions | None,
+    typer.Option(
+        "--completions",
+        case_sensitive=False,
+        help="Which inbound completions, where not all can be traced (8DW inbound, and both directions): b, those of DMA remote-to-local "
+        "and peer-to-peer requests (the default), or a, all others; with a no other inbound TLP is traced.",
+    ),
+]
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        case_sensitive=False,
+        help="4dw: 16 bytes a TLP, 11 bits of time, no prefix. 8dw: 32 bytes, the whole header, 32 bits of time, one direction.",
+    ),
+]
+PatternOption = Annotated[
+    Pattern | None,
+    typer.Option(
+        "--pattern", case_sensitive=False, help="Layout of the headers, where the PMU has the term: legacy, or v1 (PCIe 6 era fields)."
+    ),
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--device", metavar="NAME", help="The PTT device, such as hisi_ptt0_2. By default it follows from the root port or requester."
+    ),
+]
+ForceEventOption = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Build what the kernel's document excludes and the driver takes (several types outbound), and --pattern v1 where the PMU "
+        "cannot be looked at.",
+    ),
+]
+CpuOption = Annotated[
+    int | None,
+    typer.Option("--cpu", min=0, metavar="N", help="The CPU that records. By default the first of the device's cpumask."),
+]
+
+ALL_TYPES = ",".join(TYPES)
+_DEVICE_NAME = re.compile(r"hisi_ptt\d+_\d+")
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """The options as given."""
+
+    root_ports: tuple[str, ...] = ()
+    requester: str | None = None
+    types: str = ALL_TYPES
+    direction: str = INBOUND
+    completions: str | None = None
+    format: str = "4dw"
+    pattern: str | None = None
+    device: str | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class ChosenEvent:
+    """An event and where it goes. ``device``: None where no machine is known. ``notes``: how names were understood."""
+
+    name: str
+    request: TraceRequest
+    built: BuiltEvent
+    device: PttDevice | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cpu(self) -> int | None:
+        """The CPU that records by default."""
+        return self.device.cpus[0] if self.device is not None and self.device.cpus else None
+
+
+def machine_for(options: EventOptions, sysfs: Path | None, demo: bool) -> Machine | None:
+    """The machine that the options speak of.
+
+    A recorded one if asked for; else this one if it has PTT devices; else none, which will do where ``--device`` is given.
+    """
+    from ptttool.cli.machine_options import load_machine, open_source
+
+    if sysfs is not None or demo:
+        return load_machine(open_source(sysfs, demo))
+    try:
+        machine = load_machine(open_source(None, False))
+    except (DeviceError, MissingPackageError):
+        if options.device is None:
+            raise
+        return None
+    if machine.devices:
+        return machine
+    if options.device is None:
+        raise DeviceError(
+            "this machine has no PTT device",
+            hint="to compute an event for another machine give --device and PCI addresses, or its sysfs with --sysfs",
+        )
+    return None
+
+
+def choose(options: EventOptions, machine: Machine | None) -> ChosenEvent:
+    """The event that the options ask for, on the device they mean; errors as of :func:`ptttool.event.build`."""
+    if options.root_ports and options.requester is not None:
+        raise UsageError("root ports and a requester cannot be traced together", hint="give --rootport or --requester", code="two-filters")
+    if not options.root_ports and options.requester is None:
+        raise UsageError("nothing to trace: no root port and no requester", hint="give --rootport or --requester", code="no-filter")
+    if machine is None:
+        return _without_machine(options)
+    notes: list[str] = []
+    device = _named(machine, options.device)
+    ports: list[PciAddress] = []
+    for text in options.root_ports:
+        address, device = _resolve(machine, text, device, notes, requester=False)
+        ports.append(address)
+    requester = None
+    if options.requester is not None:
+        requester, device = _resolve(machine, options.requester, device, notes, requester=True)
+    assert device is not None
+    request = _request(options, device.name, tuple(ports), requester)
+    return ChosenEvent(device.name, request, build(request, device=device, force=options.force), device, tuple(notes))
+
+
+def _named(machine: Machine, name: str | None) -> PttDevice | None:
+    from ptttool.cli.machine_options import find_device
+
+    return None if name is None else find_device(machine, name)
+
+
+def _resolve(machine: Machine, text: str, device: PttDevice | None, notes: list[str], *, requester: bool) -> tuple[PciAddress, PttDevice]:
+    """The address that ``text`` means, on ``device`` if that is settled already."""
+    from ptttool.event import driver_lists_filters
+    from ptttool.host.discovery import resolve_requester, resolve_root_port
+
+    address, found, sentence = (resolve_requester if requester else resolve_root_port)(machine, text)
+    if sentence is not None:
+        notes.append(sentence)
+    if device is None or found.name == device.name:
+        return address, found
+    if driver_lists_filters(device):
+        kind = "requester" if requester else "root port"
+        raise UsageError(
+            f"{kind} {address} belongs to {found.name}, not to {device.name}",
+            hint="root ports of several devices need one event each",
+            code="two-devices",
+        )
+    return address, device
+
+
+def _without_machine(options: EventOptions) -> ChosenEvent:
+    name = options.device
+    if name is None or not _DEVICE_NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a PTT device", hint="they are called hisi_ptt<SICL>_<core>, such as hisi_ptt0_2")
+    ports = tuple(_address(text) for text in options.root_ports)
+    requester = None if options.requester is None else _address(options.requester)
+    request = _request(options, name, ports, requester)
+    note = "computed without the device: whether its driver has this filter was not checked"
+    return ChosenEvent(name, request, build(request, force=options.force), None, (note,))
+
+
+def _address(text: str) -> PciAddress:
+    found = PciAddress.try_parse(text)
+    if found is None:
+        raise UsageError(
+            f"{text!r} is no PCI address, and there is no machine to look it up on",
+            hint="write it as domain:bus:device.function, for example 0000:00:10.0; or give --sysfs",
+            code="bad-pci-address",
+        )
+    return found
+
+
+def _request(options: EventOptions, name: str, ports: tuple[PciAddress, ...], requester: PciAddress | None) -> TraceRequest:
+    return TraceRequest(
+        device=name,
+        root_ports=ports,
+        requester=requester,
+        types=parse_types(options.types),
+        direction=options.direction,
+        completions=options.completions,
+        format=options.format,
+        pattern=options.pattern,
+    )
+
+
+def parse_types(text: str) -> tuple[str, ...]:
+    """``p,np,cpl`` to names of types."""
+    types = tuple(word.strip().lower() for word in text.split(","))
+    for word in types:
+        if word not in TYPES:
+            raise UsageError(
+                f"--type {text!r}: {word!r} is no type of TLP", hint=f"give {in_words(list(TYPES), 'or')}, several with commas"
+            )
+    return types
