@@ -1,0 +1,152 @@
+"""The perf tool: where it is, what was built into it, whether it can record a PTT device."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptttool.errors import PerfError
+
+INSTALL_HINT = "install it: linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (openEuler, Fedora, RHEL, SUSE)"
+AARCH64 = 183
+# e_machine of ELF headers (System V ABI), for messages.
+_MACHINES = {
+    3: "32-bit x86",
+    21: "64-bit POWER",
+    22: "S/390",
+    40: "32-bit ARM",
+    62: "x86-64",
+    AARCH64: "arm64",
+    243: "RISC-V",
+    258: "LoongArch",
+}
+
+
+@dataclass(frozen=True)
+class PerfTool:
+    """A perf as found.
+
+    ``path``: what is run. ``version``: as ``perf version`` says it, None where it does not. ``architecture``: what the binary was
+    built for, None where that cannot be told (a script that picks the binary). ``auxtrace``: whether it was built with AUX tracing,
+    None where it does not say.
+    """
+
+    path: str
+    version: str | None = None
+    architecture: str | None = None
+    auxtrace: bool | None = None
+
+    def check_can_record(self) -> None:
+        """Raise :class:`PerfError` where it is certain that this perf cannot record a PTT device."""
+        if self.architecture is not None and self.architecture != _MACHINES[AARCH64]:
+            raise PerfError(
+                f"{self.path} is built for {self.architecture}: only an arm64 perf can record a PTT device",
+                hint="record on the Kunpeng server itself; any machine can decode the recording",
+                code="perf-cannot-record",
+                perf_version=self.version,
+            )
+        if self.auxtrace is False:
+            raise PerfError(
+                f"{self.path} is built without AUX area tracing (HAVE_AUXTRACE_SUPPORT is off)",
+                hint="use the perf of your distribution's kernel package, or build it with auxtrace",
+                code="perf-without-auxtrace",
+                perf_version=self.version,
+            )
+
+
+def find_perf(search: str | None = None) -> PerfTool:
+    """Find perf on PATH (or on ``search``) and ask it about itself.
+
+    Raises :class:`PerfError`: ``perf-missing``, or ``perf-broken`` where it does not start.
+    """
+    path = shutil.which("perf", path=search)
+    if path is None:
+        raise PerfError("perf is not installed: there is none on PATH", hint=INSTALL_HINT, code="perf-missing")
+    try:
+        done = subprocess.run(
+            [path, "version", "--build-options"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+            encoding="utf-8",
+            errors="replace",
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it does not answer"
+        raise PerfError(f"{path} does not start: {reason}", hint=INSTALL_HINT, code="perf-broken") from None
+    version = re.search(r"^perf version (\S+)", done.stdout, re.MULTILINE)
+    if version is None and done.returncode != 0:
+        # Ubuntu's wrapper says so when the running kernel's tools are not installed.
+        missing = "perf not found" in done.stderr
+        said = _first_line(done.stderr) or f"it ends with {done.returncode}"
+        raise PerfError(
+            f"{path} does not work: {said}",
+            hint=INSTALL_HINT,
+            code="perf-missing" if missing else "perf-broken",
+            perf_stderr=done.stderr,
+        )
+    return PerfTool(path, version[1] if version else None, _architecture(Path(path)), _built_with_auxtrace(done.stdout))
+
+
+def _built_with_auxtrace(build_options: str) -> bool | None:
+    found = re.search(r"\[ *(on|OFF) *\] *# *HAVE_AUXTRACE_SUPPORT", build_options)
+    return None if found is None else found[1] == "on"
+
+
+def _architecture(path: Path, release: str | None = None) -> str | None:
+    """What a perf was built for: from its ELF header, or that of the binary behind a distribution's wrapper script."""
+    own = elf_architecture(path)
+    if own is not None or not _is_script(path):
+        return own
+    # Debian's wrapper runs perf_X.Y beside itself, Ubuntu's the one of the running kernel's tools; any other script is not guessed at.
+    release = platform.release() if release is None else release
+    short = ".".join(release.split(".")[:2])
+    behind = [
+        path.with_name(f"perf_{short}"),
+        Path(f"/usr/lib/linux-tools/{release}/perf"),
+        Path(f"/usr/lib/linux-tools-{release}/perf"),
+    ]
+    text = path.read_bytes()[:8192]
+    if b"linux-tools" not in text and b"perf_" not in text:
+        return None
+    return next((found for found in map(elf_architecture, behind) if found is not None), None)
+
+
+def elf_architecture(path: Path) -> str | None:
+    """The machine of an ELF file in words; None for what is no readable ELF file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except OSError:
+        return None
+    if len(head) < 20 or not head.startswith(b"\x7fELF"):
+        return None
+    (machine,) = struct.unpack_from("<H" if head[5] == 1 else ">H", head, 18)
+    return _MACHINES.get(machine, f"ELF machine {machine}")
+
+
+def _is_script(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def perf_record_of(arguments: Sequence[str], device: str) -> bool:
+    """Whether a process's arguments are those of a perf that records (or counts) on that PTT device."""
+    names = [Path(word).name for word in arguments[:2]]
+    runs_perf = any(name == "perf" or name.startswith("perf_") for name in names)
+    return runs_perf and any(f"{device}/" in word for word in arguments)
