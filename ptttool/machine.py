@@ -7,7 +7,8 @@ everything that shows names reads it. Nothing here touches the running machine.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from ptttool.pci import PciAddress
 
@@ -92,8 +93,9 @@ class TuneEvent:
 class PttDevice:
     """One PTT device, that is, one PCIe core.
 
-    ``cpus``: the CPUs that may record it. ``multiselect``: by filter kind, whether several may be combined. ``notes``: sentences on
-    what is unknown or was computed, and why.
+    ``cpus``: the CPUs that may record it. ``multiselect``: by filter kind, whether several may be combined. ``ports_known``: False
+    where the kernel does not tell which root ports are this device's, so that ``root_ports`` and ``requesters`` are all that may be.
+    ``notes``: sentences on what is unknown or was computed, and why.
     """
 
     name: str
@@ -108,6 +110,7 @@ class PttDevice:
     root_ports: tuple[Filter, ...] = ()
     requesters: tuple[Filter, ...] = ()
     multiselect: Mapping[str, bool] = field(default_factory=dict)
+    ports_known: bool = True
     tune: tuple[TuneEvent, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -151,3 +154,157 @@ class Machine:
     def by_id(self, routing_id: int, domain: int = 0) -> PciFunction | None:
         """The function with that Requester or Completer ID."""
         return self.functions.get(PciAddress.from_id(routing_id, domain))
+
+
+# The version of the JSON below; a change that an older reader would misunderstand raises it.
+JSON_VERSION = 1
+
+
+def as_json(machine: Machine) -> dict[str, Any]:
+    """The machine as a JSON document.
+
+    ``version``; ``origin``, ``kernel``, ``hostname``, ``notes`` (texts); ``devices``: per PTT device ``name``, ``sicl``, ``core``,
+    ``sysfs``, ``pci`` (``"0000:00:08.0"``), ``numa_node``, ``cpus`` (numbers), ``pmu_type``, ``format`` (term to ``word``, ``low``,
+    ``high``), ``root_ports`` and ``requesters`` (each ``address``, ``value``, ``hex``, ``computed``), ``multiselect``
+    (``root_ports``, ``requesters``), ``ports_known``, ``tune`` (each ``name``, ``value``, ``problem``), ``notes``; ``functions``: per
+    PCI function ``address``, ``vendor``, ``device``, ``class`` (as sysfs writes them: ``"0x19e5"``), ``name``, ``kernel_names``,
+    ``driver``, ``numa_node``, ``link`` (``speed``, ``width``, ``max_speed``, ``max_width``, or null), ``secondary``,
+    ``subordinate``, ``parent``. What is unknown is null.
+    """
+    return {
+        "version": JSON_VERSION,
+        "origin": machine.origin,
+        "kernel": machine.kernel,
+        "hostname": machine.hostname,
+        "notes": list(machine.notes),
+        "devices": [_device_as_json(device) for device in machine.devices],
+        "functions": [_function_as_json(function) for _, function in sorted(machine.functions.items())],
+    }
+
+
+def filter_as_json(one: Filter) -> dict[str, Any]:
+    """One filter: ``address``, ``value`` (a number), ``hex`` (as an event string has it), ``computed``."""
+    return {"address": str(one.address), "value": one.value, "hex": f"{one.value:#07x}", "computed": one.computed}
+
+
+def _device_as_json(device: PttDevice) -> dict[str, Any]:
+    return {
+        "name": device.name,
+        "sicl": device.sicl,
+        "core": device.core,
+        "sysfs": device.sysfs,
+        "pci": _text(device.pci),
+        "numa_node": device.numa_node,
+        "cpus": list(device.cpus),
+        "pmu_type": device.pmu_type,
+        "format": {name: {"word": term.word, "low": term.low, "high": term.high} for name, term in sorted(device.format.items())},
+        "root_ports": [filter_as_json(one) for one in device.root_ports],
+        "requesters": [filter_as_json(one) for one in device.requesters],
+        "multiselect": {"root_ports": device.multiselect.get(ROOT_PORT), "requesters": device.multiselect.get(REQUESTER)},
+        "ports_known": device.ports_known,
+        "tune": [asdict(event) for event in device.tune],
+        "notes": list(device.notes),
+    }
+
+
+def _function_as_json(function: PciFunction) -> dict[str, Any]:
+    return {
+        "address": str(function.address),
+        "vendor": _hexadecimal(function.vendor, 4),
+        "device": _hexadecimal(function.device, 4),
+        "class": _hexadecimal(function.class_code, 6),
+        "name": function.name,
+        "kernel_names": list(function.kernel_names),
+        "driver": function.driver,
+        "numa_node": function.numa_node,
+        "link": None if function.link is None else asdict(function.link),
+        "secondary": function.secondary,
+        "subordinate": function.subordinate,
+        "parent": _text(function.parent),
+    }
+
+
+def from_json(document: Any) -> Machine:
+    """The machine of a document that :func:`as_json` made. Raises ValueError for anything else, a newer version too."""
+    try:
+        version = document["version"]
+        if version != JSON_VERSION:
+            raise ValueError(f"version {version!r} of a machine's description; this ptttool reads version {JSON_VERSION}")
+        functions = [_function_from_json(one) for one in document["functions"]]
+        return Machine(
+            origin=str(document["origin"]),
+            devices=tuple(_device_from_json(one) for one in document["devices"]),
+            functions={function.address: function for function in functions},
+            kernel=document["kernel"],
+            hostname=document["hostname"],
+            notes=tuple(document["notes"]),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no description of a machine: {type(error).__name__}: {error}") from None
+
+
+def _device_from_json(one: Any) -> PttDevice:
+    multiselect = {ROOT_PORT: one["multiselect"]["root_ports"], REQUESTER: one["multiselect"]["requesters"]}
+    return PttDevice(
+        name=str(one["name"]),
+        sicl=one["sicl"],
+        core=one["core"],
+        sysfs=str(one["sysfs"]),
+        pci=_address(one["pci"]),
+        numa_node=one["numa_node"],
+        cpus=tuple(int(cpu) for cpu in one["cpus"]),
+        pmu_type=one["pmu_type"],
+        format={
+            str(name): FormatTerm(str(name), term["word"], int(term["low"]), int(term["high"])) for name, term in one["format"].items()
+        },
+        root_ports=tuple(_filter_from_json(ROOT_PORT, entry) for entry in one["root_ports"]),
+        requesters=tuple(_filter_from_json(REQUESTER, entry) for entry in one["requesters"]),
+        multiselect={kind: bool(value) for kind, value in multiselect.items() if value is not None},
+        ports_known=bool(one["ports_known"]),
+        tune=tuple(TuneEvent(str(event["name"]), event["value"], event["problem"]) for event in one["tune"]),
+        notes=tuple(one["notes"]),
+    )
+
+
+def _filter_from_json(kind: str, one: Any) -> Filter:
+    return Filter(kind, _present(one["address"]), int(one["value"]), bool(one["computed"]))
+
+
+def _function_from_json(one: Any) -> PciFunction:
+    return PciFunction(
+        address=_present(one["address"]),
+        vendor=_number(one["vendor"]),
+        device=_number(one["device"]),
+        class_code=_number(one["class"]),
+        name=str(one["name"]),
+        kernel_names=tuple(str(name) for name in one["kernel_names"]),
+        driver=one["driver"],
+        numa_node=one["numa_node"],
+        link=None if one["link"] is None else Link(**one["link"]),
+        secondary=one["secondary"],
+        subordinate=one["subordinate"],
+        parent=_address(one["parent"]),
+    )
+
+
+def _text(address: PciAddress | None) -> str | None:
+    return None if address is None else str(address)
+
+
+def _hexadecimal(number: int | None, digits: int) -> str | None:
+    return None if number is None else f"0x{number:0{digits}x}"
+
+
+def _number(text: Any) -> int | None:
+    return None if text is None else int(text, 16)
+
+
+def _address(text: Any) -> PciAddress | None:
+    return None if text is None else _present(text)
+
+
+def _present(text: Any) -> PciAddress:
+    found = PciAddress.try_parse(text)
+    if found is None:
+        raise ValueError(f"no PCI address: {text!r}")
+    return found

@@ -1,0 +1,58 @@
+"""PCI vendors and devices in words, from the system's copy of the pci.ids list (https://pci-ids.ucw.cz/).
+
+The file is sorted by vendor: a line ``19e5  Name``, then that vendor's devices, one tab in, ``a12e  Name``; deeper lines and ``#``
+comments do not matter here.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Where distributions put it; pciutils' own update-pciids writes the first.
+FILES = tuple(
+    Path(folder) / name
+    for folder in ("/usr/share/misc", "/usr/share/hwdata", "/usr/share/pci.ids.d", "/usr/local/share")
+    for name in ("pci.ids", "pci.ids.gz")
+)
+
+
+@dataclass
+class PciNames:
+    """The wanted names that the list has: by vendor, and by (vendor, device)."""
+
+    vendors: dict[int, str] = field(default_factory=dict)
+    devices: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] = FILES) -> PciNames:
+    """The names of (vendor, device) pairs in the first list that can be read; without a list, or for what it lacks, nothing."""
+    names = PciNames()
+    pairs = set(wanted)
+    text = _read_first(files) if pairs else None
+    if text is None:
+        return names
+    for vendor in {vendor for vendor, _ in pairs}:
+        section = re.search(rb"^%04x  ([^\n]*)\n((?:[\t#][^\n]*\n|\n)*)" % vendor, text, re.MULTILINE)
+        if section is None:
+            continue
+        names.vendors[vendor] = section[1].decode("utf-8", "replace").strip()
+        for line in re.finditer(rb"^\t([0-9a-f]{4})  ([^\n]*)$", section[2], re.MULTILINE):
+            pair = (vendor, int(line[1], 16))
+            if pair in pairs:
+                names.devices[pair] = line[2].decode("utf-8", "replace").strip()
+    return names
+
+
+def _read_first(files: Iterable[Path]) -> bytes | None:
+    for file in files:
+        try:
+            data = file.read_bytes()
+            return (gzip.decompress(data) if file.suffix == ".gz" else data) + b"\n"
+        except (OSError, EOFError, zlib.error):
+            continue
+    return None
