@@ -1,0 +1,328 @@
+"""HiSilicon PTT trace records: layouts, how to tell them apart, and the frames that come of them.
+
+Source: the kernel's document on PTT (Documentation/trace/hisi-ptt.rst, section 4) and, for pattern 1, the fields that perf names since
+2026. Words are little-endian; as numbers they are TLP header words, most significant bit first.
+
+8DW, 32 bytes: check word (bits 31:11 all ones), prefix, header words 0 to 3, a reserved word, Time.
+4DW, 16 bytes: Fmt 31:30, Type 29:25, T9 24, T8 23, TH 22, SO 21, Length 20:11, Time 10:0; then header words 1 to 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ptttool.columns import BY_NAME, ENUMS, WORD_COLUMNS
+from ptttool.protocols.hisi_ptt_findings import Findings
+from ptttool.tlp_columns import ANYTHING, DTYPES, KNOWN, NO_RECORD, RECORD, RULES, U32, Array, Headers, Rule, traits_of
+
+NAME = "hisi_ptt"
+AUXTRACE_TYPE = 6
+PMU_PREFIX = "hisi_ptt"
+
+CHECK_WORD = 0xFFFFF800
+# Columns whose bits the 4DW layout leaves out, and the one that only it has.
+LOST_IN_4DW = frozenset(("tc", "attr", "at", "td", "ep", "ln", "prefix"))
+ONLY_IN_4DW = frozenset(("so",))
+# Records worked on at a time: the arrays of one step fit into a processor's second-level cache.
+STEP = 1 << 14
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How records lie and what their spare header bits mean (``pattern``: 0 legacy, 1 PCIe 6 parts)."""
+
+    eight_dw: bool
+    pattern: int = 0
+
+    @property
+    def words(self) -> int:
+        """32-bit words of a record."""
+        return 8 if self.eight_dw else 4
+
+    @property
+    def record_size(self) -> int:
+        """Bytes of a record."""
+        return 4 * self.words
+
+    @property
+    def name(self) -> str:
+        """``8dw`` or ``4dw``."""
+        return "8dw" if self.eight_dw else "4dw"
+
+    @property
+    def pattern_name(self) -> str:
+        """``v1`` or ``legacy``."""
+        return "v1" if self.pattern == 1 else "legacy"
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """Columns that no record of this layout has."""
+        return ONLY_IN_4DW if self.eight_dw else LOST_IN_4DW
+
+    def headers(self, records: U32) -> Headers:
+        """Standard TLP headers of records, shape (n, words)."""
+        v1 = self.pattern == 1
+        if not self.eight_dw:
+            return Headers(_standard_word(records[:, 0]), lambda i: np.ascontiguousarray(records[:, i]), v1=v1)
+        dw0 = np.ascontiguousarray(records[:, 2])
+        traits = traits_of(dw0)
+        checks = np.ascontiguousarray(records[:, 0])
+        if int(checks.min(initial=0xFFFFFFFF)) < CHECK_WORD:
+            traits[checks < CHECK_WORD] = NO_RECORD
+        return Headers(
+            dw0,
+            lambda i: np.ascontiguousarray(records[:, 2 + i]),
+            prefix=lambda: np.ascontiguousarray(records[:, 1]),
+            v1=v1,
+            traits=traits,
+        )
+
+    def times(self, records: U32) -> U32:
+        """The Time field of records, shape (n, words): 32 bits in 8DW, 11 in 4DW."""
+        return np.ascontiguousarray(records[:, 7]) if self.eight_dw else records[:, 0] & 0x7FF
+
+    def header_word(self, records: U32, number: int) -> U32:
+        """Header word 0 to 3 as recorded."""
+        return records[:, number + (2 if self.eight_dw else 0)]
+
+
+def _standard_word(dw0: U32) -> U32:
+    """First words of 4DW records as the header words that they were made from, as far as bits were kept."""
+    dw0 = np.ascontiguousarray(dw0)
+    return (dw0 >> 1) & 0x7F800000 | (dw0 >> 4) & 0x00080000 | (dw0 >> 6) & 0x00010000 | (dw0 >> 11) & 0x3FF
+
+
+class Declared(NamedTuple):
+    """What a recording says of its layout; None where it says nothing that is understood."""
+
+    eight_dw: bool | None = None
+    pattern: int | None = None
+
+
+def declared_layout(config: int | None, private: Sequence[int] = ()) -> Declared:
+    """Layout by an event's ``config`` (bits 35:32 format, 39:36 pattern) and the words of PERF_RECORD_AUXTRACE_INFO.
+
+    ``private``: the PMU's type number and, from a perf that knows patterns, the pattern. The config decides where there is one.
+    """
+    if config is not None:
+        form, pattern = config >> 32 & 0xF, config >> 36 & 0xF
+        return Declared({0: False, 1: True}.get(form), pattern if pattern <= 1 else None)
+    if len(private) > 1 and private[1] in (0, 1):
+        return Declared(None, private[1])
+    return Declared()
+
+
+def layout_in_data(words: U32, *, sample: int = 64) -> bool | None:
+    """Whether the words of a chunk are 8DW records (True), 4DW records (False), or could be anything (None).
+
+    Looks at the first ``sample`` units of 32 bytes that are not all zero. 8DW: every one begins with a check word; a 4DW record
+    never does, since it would be of Fmt 3 and Type 31, a reserved code. 4DW: not one does, and every record's code is a known one.
+    """
+    units = words[: len(words) // 8 * 8].reshape(-1, 8)
+    picked = np.empty((0, 8), dtype=np.uint32)
+    for start in range(0, len(units), STEP):
+        part = units[start : start + STEP]
+        picked = np.concatenate((picked, part[part.any(axis=1)][:sample]))
+        if len(picked) >= sample:
+            break
+    picked = picked[:sample]
+    if not len(picked):
+        picked = words[len(words) // 8 * 8 :][:4].reshape(-1, 4)
+        if not picked.any():
+            return None
+    checked = picked[:, 0] >= CHECK_WORD
+    if checked.all() and picked.shape[1] == 8:
+        return True
+    if not checked.any():
+        records = picked.reshape(-1, 4)
+        records = records[records.any(axis=1)]
+        if (traits_of(_standard_word(records[:, 0])) & KNOWN).all():
+            return False
+    return None
+
+
+def choose_layout(words: U32, declared: Declared) -> tuple[Layout, bool]:
+    """The layout of a chunk, and whether the data plainly contradict what was declared (the data are followed then).
+
+    Undeclared and undecided, the first word decides, as it does in perf.
+    """
+    seen = layout_in_data(words)
+    pattern = declared.pattern or 0
+    if seen is not None:
+        return Layout(seen, pattern), declared.eight_dw is not None and declared.eight_dw != seen
+    if declared.eight_dw is not None:
+        return Layout(declared.eight_dw, pattern), False
+    return Layout(bool(len(words)) and int(words[0]) >= CHECK_WORD, pattern), False
+
+
+def without_zeros(records: U32) -> tuple[U32, npt.NDArray[np.intp] | None]:
+    """Records that are not all zero, and their places (None: all are kept).
+
+    Drivers before 6.7 may commit memory that the hardware never wrote: no TLP looks like that.
+    """
+    suspects = np.flatnonzero(records[:, 0] == 0)
+    if not len(suspects):
+        return records, None
+    zeros = suspects[~records[suspects].any(axis=1)]
+    if not len(zeros):
+        return records, None
+    kept = np.ones(len(records), dtype=np.bool_)
+    kept[zeros] = False
+    places = np.flatnonzero(kept)
+    return records[places], places
+
+
+def schema_of(columns: Sequence[str]) -> dict[str, pl.DataType]:
+    """The polars type of each column."""
+    return {name: _polars_type(name) for name in columns}
+
+
+def _polars_type(name: str) -> pl.DataType:
+    dtype = BY_NAME[name].dtype
+    if dtype == "enum":
+        return ENUM_TYPES[name]
+    return {"u8": pl.UInt8(), "u16": pl.UInt16(), "u32": pl.UInt32(), "u64": pl.UInt64(), "i32": pl.Int32()}[dtype]
+
+
+ENUM_TYPES = {name: pl.Enum(values) for name, values in ENUMS.items()}
+# By code; a spare entry for "none", which is masked away.
+_ENUM_VALUES = {name: pl.Series(name, [*values, values[0]], dtype=ENUM_TYPES[name]) for name, values in ENUMS.items()}
+
+
+def decode_block(
+    records: U32,
+    layout: Layout,
+    columns: Sequence[str],
+    *,
+    index: int = 0,
+    offset: int = 0,
+    cpu: int | None = None,
+    findings: Findings | None = None,
+) -> pl.DataFrame:
+    """Records as a frame with just the columns asked for, in that order; absent fields are null.
+
+    ``records``: shape (n, 4 or 8), dtype ``<u4``, whole records that lie one after the other. ``index``: of the first TLP.
+    ``offset``: of the first record in its AUX stream, in bytes. ``cpu``: None or -1 where it is not known. All-zero records are left out.
+    ``findings``: what was odd is added to it.
+    """
+    kept, places = without_zeros(records)
+    block = _Block(layout, kept, [name for name in columns if name not in layout.absent])
+    if findings is not None:
+        findings.records += len(kept)
+        findings.zero_records += len(records) - len(kept)
+        block.report(findings)
+    frame = {}
+    for name in columns:
+        if name == "index":
+            series = pl.Series(name, np.arange(index, index + len(kept), dtype=np.uint64))
+        elif name == "offset":
+            size = layout.record_size
+            steps = np.arange(len(kept), dtype=np.uint64) if places is None else places.astype(np.uint64)
+            series = pl.Series(name, steps * np.uint64(size) + np.uint64(offset))
+        elif name == "cpu":
+            value = None if cpu is None or cpu < 0 else cpu
+            series = pl.Series(name, [value], dtype=pl.Int32()).new_from_index(0, len(kept))
+        else:
+            series = block.series(name)
+        frame[name] = series
+    return pl.DataFrame(frame)
+
+
+class _Block:
+    """The arrays behind a frame: values of every column for every record, and the traits that say which of them count."""
+
+    def __init__(self, layout: Layout, records: U32, columns: Sequence[str]) -> None:
+        self.layout = layout
+        self.size = len(records)
+        self.traits: U32 = np.empty(self.size, dtype=np.uint32)
+        self.codes: U32 = np.empty(self.size, dtype=np.uint32)
+        self.some, self.every = 0, 0xFFFFFFFF
+        # Enums are looked up by 32-bit codes.
+        self.arrays: dict[str, Array] = {
+            name: np.empty(self.size, dtype=np.uint32 if name in ENUMS else DTYPES[name]) for name in columns if name in _SOURCES
+        }
+        for start in range(0, self.size, STEP):
+            self._fill(slice(start, start + STEP), records[start : start + STEP])
+        self._masks: dict[int, pl.Series] = {}
+
+    def _fill(self, place: slice, records: U32) -> None:
+        headers = self.layout.headers(records)
+        self.traits[place] = headers.traits
+        self.some |= headers.some
+        self.every &= headers.every
+        if not headers.every & KNOWN:
+            self.codes[place] = headers.dw0 >> 24
+        for name, array in self.arrays.items():
+            source = _SOURCES[name]
+            if headers.some & source.having and (headers.v1 or not source.v1_only):
+                array[place] = source.values(headers, records, self.layout)
+
+    def report(self, findings: Findings) -> None:
+        """Add records that are not understood to the findings."""
+        if self.every & KNOWN:
+            return
+        findings.unchecked_records += int(np.count_nonzero(self.traits & RECORD == 0))
+        unknown = self.codes[self.traits & (KNOWN | RECORD) == RECORD] & 0xFF
+        findings.count_unknown(np.bincount(unknown.astype(np.intp), minlength=256).tolist())
+
+    def series(self, name: str) -> pl.Series:
+        """A column, null where a record does not have it."""
+        array, source = self.arrays.get(name), _SOURCES[name]
+        if array is None or not self.some & source.having or (source.v1_only and self.layout.pattern != 1):
+            return pl.Series(name, [None], dtype=_polars_type(name)).new_from_index(0, self.size)
+        if name in ENUMS:
+            if not self.every & source.having:
+                array[self.traits & source.having == 0] = 0
+            series = _ENUM_VALUES[name].gather(pl.Series(name, array))
+        else:
+            series = pl.Series(name, array)
+        if name == "prefix":
+            return series.zip_with(self._mask(source.having) & (series != 0), pl.Series(name, [None], dtype=series.dtype))
+        if self.every & source.having:
+            return series
+        return series.zip_with(self._mask(source.having), pl.Series(name, [None], dtype=series.dtype))
+
+    def _mask(self, having: int) -> pl.Series:
+        mask = self._masks.get(having)
+        if mask is None:
+            mask = self._masks[having] = pl.Series("", (self.traits & having) != 0)
+        return mask
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a column's values come from; records with any of the traits ``having`` have it."""
+
+    values: Callable[[Headers, U32, Layout], Array]
+    having: int
+    v1_only: bool = False
+
+
+def _from_rule(rule: Rule) -> _Source:
+    return _Source(lambda headers, _records, _layout: rule.values(headers), rule.having, rule.v1_only)
+
+
+def _word_source(number: int) -> _Source:
+    return _Source(lambda _headers, records, layout: layout.header_word(records, number), ANYTHING)
+
+
+def _prefix(headers: Headers, _records: U32, _layout: Layout) -> Array:
+    assert headers.prefix is not None, "a column of 8DW alone"
+    return headers.prefix
+
+
+_SOURCES: dict[str, _Source] = {
+    **{name: _from_rule(rule) for name, rule in RULES.items()},
+    "time": _Source(lambda _headers, records, layout: layout.times(records), RECORD),
+    "prefix": _Source(_prefix, RECORD),
+    "so": _Source(lambda _headers, records, _layout: (records[:, 0] >> 21) & 1, KNOWN),
+    **{name: _word_source(number) for number, name in enumerate(WORD_COLUMNS)},
+}

@@ -1,0 +1,92 @@
+"""What was odd in a PTT recording's records: counted while they are decoded, told in words afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ptttool import tlp
+
+
+@dataclass
+class Findings:
+    """Counts of what is no plain TLP; nothing of it stops a decoder.
+
+    ``records``: TLPs delivered. ``zero_records``: all-zero records, left out. ``tails``, ``tail_bytes``: ends of payloads that are no
+    whole record, left out. ``unchecked_records``: 8DW records without their check word, delivered as Unknown. ``unknown_codes``:
+    records by Fmt/Type code that names no TLP. ``format_conflicts``: payloads whose data contradict the layout that the recording
+    declares; the data were followed. ``missing_bytes``: of payloads, promised and not in the file. ``notes``: further sentences.
+    """
+
+    records: int = 0
+    zero_records: int = 0
+    tails: int = 0
+    tail_bytes: int = 0
+    unchecked_records: int = 0
+    unknown_codes: dict[int, int] = field(default_factory=dict)
+    format_conflicts: int = 0
+    missing_bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def unknown_records(self) -> int:
+        """Records of kind Unknown, those without check word among them."""
+        return self.unchecked_records + sum(self.unknown_codes.values())
+
+    def count_unknown(self, counts: Sequence[int]) -> None:
+        """Add numbers of records by code, 256 of them."""
+        for code, count in enumerate(counts):
+            if count:
+                self.unknown_codes[code] = self.unknown_codes.get(code, 0) + count
+
+    def count_tail(self, size: int) -> None:
+        """A payload ended with ``size`` bytes that are no whole record."""
+        if size:
+            self.tails += 1
+            self.tail_bytes += size
+
+    def note(self, sentence: str) -> None:
+        """Keep a sentence, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def as_dict(self) -> dict[str, object]:
+        """For ``--json``: stable names; ``unknown_codes`` by ``0x..``."""
+        return {
+            "records": self.records,
+            "zero_records": self.zero_records,
+            "tails": self.tails,
+            "tail_bytes": self.tail_bytes,
+            "unchecked_records": self.unchecked_records,
+            "unknown_codes": {f"{code:#04x}": count for code, count in sorted(self.unknown_codes.items())},
+            "format_conflicts": self.format_conflicts,
+            "missing_bytes": self.missing_bytes,
+            "notes": list(self.notes),
+        }
+
+    def sentences(self) -> list[str]:
+        """Everything that is not as it should be, a sentence each; empty for a clean recording."""
+        told = []
+        if self.zero_records:
+            told.append(
+                f"{_count(self.zero_records, 'all-zero record')} left out: no TLPs, but memory that an older driver committed without "
+                "the hardware having written it (a trace stopped and started within one session)"
+            )
+        if self.tails:
+            told.append(f"{_count(self.tail_bytes, 'byte')} at the end of {_count(self.tails, 'payload')} left out: no whole record")
+        if self.unchecked_records:
+            told.append(f"{_count(self.unchecked_records, '8DW record')} without the check word: shown as Unknown")
+        for code, count in sorted(self.unknown_codes.items()):
+            told.append(f"{_count(count, 'record')} of the Fmt/Type code {code:#04x}, {tlp.code_name(code)}: shown as Unknown")
+        if self.format_conflicts:
+            told.append(
+                f"in {_count(self.format_conflicts, 'payload')} the records are not of the format that the recording declares: "
+                "the data were followed"
+            )
+        if self.missing_bytes:
+            told.append(f"{_count(self.missing_bytes, 'byte')} of trace data are missing: the file is shorter than its records say")
+        return told + self.notes
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,277 @@
+"""TLP headers in bulk: arrays of header words in, the columns of :mod:`ptttool.columns` out.
+
+Headers are standard ones (PCIe base specification 6.x, sections 2.2.4 to 2.2.10, non-flit); ``v1`` means that spare bits of words 2
+and 3 hold the fields of PCIe 6 parts (HiSilicon PTT header pattern 1). One table look-up by Fmt, Type and TH says for every header
+which fields it has; everything else is shifts and masks over whole arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool import tlp
+from ptttool.columns import BY_NAME, CLASSES, KINDS, STATUSES
+
+# Arrays of uint32 and uint8. The stubs of numpy take `u4 & 3` for signed, so the types say no more than that they are arrays.
+U32 = npt.NDArray[Any]
+U8 = npt.NDArray[Any]
+Array = npt.NDArray[Any]
+
+UNKNOWN = KINDS.index("Unknown")
+NO_CLASS = len(CLASSES)
+DTYPES: dict[str, np.dtype[np.generic]] = {
+    name: np.dtype({"u8": "u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4", "enum": "u1"}[column.dtype])
+    for name, column in BY_NAME.items()
+}
+
+# What a header is and has: a word of bits. Bits 4:0 are its kind (place in KINDS), bits 6:5 its class (place in CLASSES, or 3).
+KIND_MASK, CLASS_SHIFT, CLASS_MASK = 0x1F, 5, 0x3
+KNOWN = 1 << 7
+DATA = 1 << 8
+COMPLETION = 1 << 9
+CONFIG = 1 << 10
+MESSAGE = 1 << 11
+BY_ID = 1 << 12  # a Destination ID: configuration requests and messages routed by ID
+ADDRESS = 1 << 13  # memory, I/O, atomic
+ADDRESS_64 = 1 << 14  # …of four words
+MEMORY = 1 << 15  # memory and atomic: AT
+ENABLES = 1 << 16  # First and Last DW BE
+TAG = 1 << 17
+HINT = 1 << 18  # PH
+STEER_ENABLES = 1 << 19  # ST in the place of the byte enables
+STEER_TAG = 1 << 20  # ST in the place of the tag
+LOW_EXTRA = 1 << 21  # v1: segment in DW3[31:24], tag in DW3[3:0]
+SEGMENT = 1 << 22  # v1: has a segment
+RECORD = 1 << 23  # is a record at all: only one without its check word lacks it
+STEER = STEER_ENABLES | STEER_TAG
+
+ANYTHING = 1 << 24  # every one
+
+NO_RECORD = ANYTHING | UNKNOWN | NO_CLASS << CLASS_SHIFT
+
+
+def _traits(code: int, th: bool) -> int:
+    known = tlp.TYPES.get(code)
+    if known is None:
+        return NO_RECORD | RECORD
+    bits = ANYTHING | RECORD | KINDS.index(known.kind) | CLASSES.index(known.tlp_class) << CLASS_SHIFT | KNOWN | TAG
+    if known.has_data:
+        bits |= DATA
+    match known.family:
+        case "completion":
+            bits |= COMPLETION | SEGMENT | LOW_EXTRA
+        case "config":
+            bits |= CONFIG | BY_ID | ENABLES | SEGMENT
+        case "message":
+            bits |= MESSAGE | (BY_ID if code & 0x7 == tlp.ROUTED_BY_ID else 0)
+        case "io":
+            bits |= ADDRESS | ENABLES | SEGMENT | LOW_EXTRA
+        case "memory" | "atomic":
+            bits |= ADDRESS | MEMORY | SEGMENT | (ADDRESS_64 if known.four_words else LOW_EXTRA) | (HINT if th else 0)
+    if known.family == "memory":
+        if th and known.kind in ("MRd", "DMWr"):
+            bits |= STEER_ENABLES
+        else:
+            bits |= ENABLES
+        if th and known.kind == "MWr":
+            bits = bits & ~TAG | STEER_TAG
+    return bits
+
+
+TRAITS: U32 = np.array([_traits(index & 0xFF, index >= 0x100) for index in range(512)], dtype=np.uint32)
+"""Traits by code | TH << 8."""
+
+STATUS_OF: U8 = np.array([STATUSES.index(tlp.status_of(code)) for code in range(8)], dtype=np.uint8)
+
+
+def traits_of(dw0: U32) -> U32:
+    """Traits of headers by their first words."""
+    index = (dw0 >> 24) | ((dw0 >> 8) & 0x100)
+    return TRAITS.take(index.astype(np.intp), mode="wrap")
+
+
+def lengths_of(dw0: U32) -> U32:
+    """Length in words, 1..1024 (Table 2-4)."""
+    return ((dw0 - 1) & 0x3FF) + 1
+
+
+class Headers:
+    """Standard header words of many TLPs, an array each; words 1 to 3 and the prefix are fetched when first asked for.
+
+    ``word``: gives the array of header word 1, 2 or 3. ``prefix``: gives the TLP prefixes, None where records carry none. ``traits``:
+    what each header is and has; ``some`` and ``every``: the traits of at least one and of all.
+    """
+
+    def __init__(
+        self,
+        dw0: U32,
+        word: Callable[[int], U32],
+        *,
+        prefix: Callable[[], U32] | None = None,
+        v1: bool = False,
+        traits: U32 | None = None,
+    ) -> None:
+        self.dw0 = dw0
+        self.v1 = v1
+        self.traits = traits_of(dw0) if traits is None else traits
+        self.some = int(np.bitwise_or.reduce(self.traits))
+        self.every = int(np.bitwise_and.reduce(self.traits))
+        self._word = word
+        self._prefix = prefix
+
+    @cached_property
+    def dw1(self) -> U32:
+        return self._word(1)
+
+    @cached_property
+    def dw2(self) -> U32:
+        return self._word(2)
+
+    @cached_property
+    def dw3(self) -> U32:
+        return self._word(3)
+
+    @cached_property
+    def prefix(self) -> U32 | None:
+        return None if self._prefix is None else self._prefix()
+
+    def pick(self, trait: int, yes: U32, no: U32) -> U32:
+        """``yes`` for headers with the trait, ``no`` for those without (a single bit). Arithmetic: np.where is ten times slower."""
+        if not self.some & trait:
+            return no
+        if self.every & trait:
+            return yes
+        return no ^ ((no ^ yes) & self.mask(trait))
+
+    def mask(self, trait: int) -> U32:
+        """All ones for headers with the trait (a single bit), zero for the others."""
+        return np.uint32(0) - ((self.traits >> (trait.bit_length() - 1)) & 1)
+
+
+def _bits(word: int, low: int, width: int) -> Callable[[Headers], U32]:
+    name, mask = f"dw{word}", (1 << width) - 1
+
+    def field_of(h: Headers) -> U32:
+        values: U32 = getattr(h, name)
+        return (values >> low) & mask
+
+    return field_of
+
+
+def _kind(h: Headers) -> U32:
+    return h.traits & KIND_MASK
+
+
+def _class(h: Headers) -> U32:
+    return (h.traits >> CLASS_SHIFT) & CLASS_MASK
+
+
+def _length(h: Headers) -> U32:
+    return lengths_of(h.dw0)
+
+
+def _payload(h: Headers) -> U32:
+    return (lengths_of(h.dw0) << 2) & h.mask(DATA)
+
+
+def _requester(h: Headers) -> U32:
+    return h.pick(COMPLETION, h.dw2, h.dw1) >> 16
+
+
+def _tag(h: Headers) -> U32:
+    tag = ((h.pick(COMPLETION, h.dw2, h.dw1) >> 8) & 0xFF) | ((h.dw0 >> 11) & 0x100) | ((h.dw0 >> 14) & 0x200)
+    if h.v1:
+        high = h.pick(LOW_EXTRA, h.dw3, h.pick(ADDRESS_64, h.dw2, h.dw3) >> 16) & 0xF
+        tag |= (high & h.mask(SEGMENT)) << 10
+    return tag
+
+
+def _address(h: Headers) -> Array:
+    pair = np.empty((len(h.dw0), 2), dtype="<u4")
+    pair[:, 0] = h.pick(ADDRESS_64, h.dw3, h.dw2) & ~np.uint32(3)
+    if h.some & ADDRESS_64:
+        pair[:, 1] = h.dw2 & h.mask(ADDRESS_64)
+        if h.v1:
+            pair[:, 1] &= 0xFFFF
+    else:
+        pair[:, 1] = 0
+    return pair.reshape(-1).view("<u8")
+
+
+def _status(h: Headers) -> Array:
+    return STATUS_OF.take(((h.dw1 >> 13) & 0x7).astype(np.intp))
+
+
+def _byte_count(h: Headers) -> U32:
+    return ((h.dw1 - 1) & 0xFFF) + 1
+
+
+def _attr(h: Headers) -> U32:
+    return ((h.dw0 >> 16) & 0x4) | ((h.dw0 >> 12) & 0x3)
+
+
+def _ph(h: Headers) -> U32:
+    return h.pick(ADDRESS_64, h.dw3, h.dw2) & 0x3
+
+
+def _st(h: Headers) -> U32:
+    tag = h.pick(STEER_TAG, h.dw1 >> 8, h.dw1) & 0xFF
+    if h.v1:
+        tag |= (h.dw3 >> 8) & 0xFF00 & h.mask(LOW_EXTRA)
+    if h.prefix is not None:
+        with_hint = np.uint32(0) - ((h.prefix >> 24) == tlp.TPH_PREFIX).astype(np.uint32)
+        tag = (tag & ~(with_hint & 0xFF00)) | ((h.prefix >> 8) & 0xFF00 & with_hint)
+    return tag
+
+
+def _segment(h: Headers) -> U32:
+    return (h.pick(LOW_EXTRA, h.dw3 >> 1, h.pick(ADDRESS_64, h.dw2, h.dw3)) >> 23) & 0xFF
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a column comes from headers, and which headers have it: those with any of the traits ``having``."""
+
+    values: Callable[[Headers], Array]
+    having: int = ANYTHING
+    v1_only: bool = False
+
+
+RULES: dict[str, Rule] = {
+    "kind": Rule(_kind),
+    "class": Rule(_class, KNOWN),
+    "length_dw": Rule(_length, RECORD),
+    "payload_bytes": Rule(_payload, KNOWN),
+    "requester": Rule(_requester, KNOWN),
+    "completer": Rule(_bits(1, 16, 16), COMPLETION),
+    "tag": Rule(_tag, TAG),
+    "address": Rule(_address, ADDRESS),
+    "first_be": Rule(_bits(1, 0, 4), ENABLES),
+    "last_be": Rule(_bits(1, 4, 4), ENABLES),
+    "destination": Rule(_bits(2, 16, 16), BY_ID),
+    "register": Rule(lambda h: h.dw2 & 0xFFC, CONFIG),
+    "status": Rule(_status, COMPLETION),
+    "byte_count": Rule(_byte_count, COMPLETION),
+    "bcm": Rule(_bits(1, 12, 1), COMPLETION),
+    "lower_address": Rule(_bits(2, 0, 7), COMPLETION),
+    "message": Rule(_bits(1, 0, 8), MESSAGE),
+    "routing": Rule(_bits(0, 24, 3), MESSAGE),
+    "tc": Rule(_bits(0, 20, 3), KNOWN),
+    "attr": Rule(_attr, KNOWN),
+    "at": Rule(_bits(0, 10, 2), MEMORY),
+    "th": Rule(_bits(0, 16, 1), KNOWN),
+    "td": Rule(_bits(0, 15, 1), KNOWN),
+    "ep": Rule(_bits(0, 14, 1), KNOWN),
+    "ln": Rule(_bits(0, 17, 1), KNOWN),
+    "ph": Rule(_ph, HINT),
+    "st": Rule(_st, STEER),
+    "segment": Rule(_segment, SEGMENT, v1_only=True),
+    "completer_segment": Rule(_bits(3, 16, 8), COMPLETION, v1_only=True),
+}
+"""Every column that header words alone decide."""
