@@ -153,7 +153,7 @@ def build(
         flow=DIRECTIONS[request.format][direction].of_types(types),
         warnings=tuple(said.warnings),
         notes=tuple(said.notes),
-        checked=device is not None and driver_lists_filters(device),
+        checked=device is not None and device.ports_known,
     )
 
 
@@ -258,11 +258,6 @@ def _pattern(
     return terms
 
 
-def driver_lists_filters(device: PttDevice) -> bool:
-    """Whether the driver itself says which filters there are (kernels from 6.5 on); otherwise the list is worked out, or empty."""
-    return bool(device.multiselect) or any(not known.computed for known in device.filters)
-
-
 def _found(request: TraceRequest, device: PttDevice | None) -> list[Filter]:
     """The filters asked for, from the device's list where there is one, else computed."""
     if request.requester is not None:
@@ -277,7 +272,7 @@ def _look_up(name: str, kind: str, address: PciAddress, computed: int, device: P
         for known in there:
             if known.address == address:
                 return known
-        if driver_lists_filters(device):
+        if device.ports_known:
             listed = in_words([str(known.address) for known in there]) or "none"
             raise DeviceError(
                 f"{name} has no {kind} {address}: its driver would refuse the event", hint=f"{kind}s there: {listed}", code="no-such-filter"
@@ -299,9 +294,11 @@ def _filter(request: TraceRequest, device: PttDevice | None, said: _Said) -> int
             code="two-devices",
         )
     found = _found(request, device)
+    if len(found) > 1 and device is not None and not device.multiselect.get(ROOT_PORT, True):
+        raise UsageError(f"{request.device} traces one root port at a time", hint="its driver says so (multiselect)", code="no-multiselect")
     if request.requester is None:
         _shared_bits(found, device, said)
-    if device is not None and any(one.computed for one in found) and not driver_lists_filters(device):
+    if device is not None and any(one.computed for one in found) and not device.ports_known:
         said.notes.append(f"the filter is computed: this kernel does not say which filters {request.device} has")
     value = 0
     for one in found:

@@ -14,6 +14,7 @@ from ptttool.errors import DeviceError, MissingPackageError, UsageError
 from ptttool.event import BuiltEvent, TraceRequest, build, in_words
 from ptttool.machine import Machine, PttDevice
 from ptttool.pci import PciAddress
+from ptttool.resolve import resolve_requester, resolve_root_port
 
 Direction = Literal["inbound", "outbound", "both"]
 Completions = Literal["a", "b"]
@@ -91,7 +92,7 @@ CpuOption = Annotated[
 ]
 
 ALL_TYPES = ",".join(TYPES)
-_DEVICE_NAME = re.compile(r"hisi_ptt\d+_\d+")
+_DEVICE_NAME = re.compile(r"(?:hisi_ptt)?(\d+_\d+)")
 
 
 @dataclass(frozen=True)
@@ -133,21 +134,17 @@ def machine_for(options: EventOptions, sysfs: Path | None, demo: bool) -> Machin
     from ptttool.cli.machine_options import load_machine, open_source
 
     if sysfs is not None or demo:
-        return load_machine(open_source(sysfs, demo))
+        return load_machine(open_source(sysfs, demo), tune=False)
     try:
-        machine = load_machine(open_source(None, False))
-    except (DeviceError, MissingPackageError):
-        if options.device is None:
-            raise
-        return None
-    if machine.devices:
-        return machine
-    if options.device is None:
-        raise DeviceError(
-            "this machine has no PTT device",
-            hint="to compute an event for another machine give --device and PCI addresses, or its sysfs with --sysfs",
-        )
-    return None
+        return load_machine(open_source(None, False), tune=False)
+    except (DeviceError, MissingPackageError) as error:
+        if options.device is not None:
+            return None
+        if error.code == DeviceError.code:
+            error.hint = (
+                "with --device and PCI addresses an event is computed all the same; --sysfs reads another machine, --demo a recorded one"
+            )
+        raise
 
 
 def choose(options: EventOptions, machine: Machine | None) -> ChosenEvent:
@@ -158,50 +155,39 @@ def choose(options: EventOptions, machine: Machine | None) -> ChosenEvent:
         raise UsageError("nothing to trace: no root port and no requester", hint="give --rootport or --requester", code="no-filter")
     if machine is None:
         return _without_machine(options)
+    from ptttool.cli.machine_options import find_device
+
+    device = None if options.device is None else find_device(machine, options.device)
     notes: list[str] = []
-    device = _named(machine, options.device)
     ports: list[PciAddress] = []
+    requester: PciAddress | None = None
     for text in options.root_ports:
-        address, device = _resolve(machine, text, device, notes, requester=False)
-        ports.append(address)
-    requester = None
+        port, owner, sentence = resolve_root_port(machine, text, device=device)
+        if device is None:
+            device = owner
+        elif owner.name != device.name:
+            raise UsageError(
+                f"root ports {ports[0]} and {port} belong to two devices, {device.name} and {owner.name}",
+                hint="an event is one device's: trace them one after the other",
+                code="two-devices",
+            )
+        ports.append(port)
+        notes += [] if sentence is None else [sentence]
     if options.requester is not None:
-        requester, device = _resolve(machine, options.requester, device, notes, requester=True)
+        requester, device, sentence = resolve_requester(machine, options.requester, device=device)
+        notes += [] if sentence is None else [sentence]
     assert device is not None
     request = _request(options, device.name, tuple(ports), requester)
     return ChosenEvent(device.name, request, build(request, device=device, force=options.force), device, tuple(notes))
 
 
-def _named(machine: Machine, name: str | None) -> PttDevice | None:
-    from ptttool.cli.machine_options import find_device
-
-    return None if name is None else find_device(machine, name)
-
-
-def _resolve(machine: Machine, text: str, device: PttDevice | None, notes: list[str], *, requester: bool) -> tuple[PciAddress, PttDevice]:
-    """The address that ``text`` means, on ``device`` if that is settled already."""
-    from ptttool.event import driver_lists_filters
-    from ptttool.host.discovery import resolve_requester, resolve_root_port
-
-    address, found, sentence = (resolve_requester if requester else resolve_root_port)(machine, text)
-    if sentence is not None:
-        notes.append(sentence)
-    if device is None or found.name == device.name:
-        return address, found
-    if driver_lists_filters(device):
-        kind = "requester" if requester else "root port"
-        raise UsageError(
-            f"{kind} {address} belongs to {found.name}, not to {device.name}",
-            hint="root ports of several devices need one event each",
-            code="two-devices",
-        )
-    return address, device
-
-
 def _without_machine(options: EventOptions) -> ChosenEvent:
-    name = options.device
-    if name is None or not _DEVICE_NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a PTT device", hint="they are called hisi_ptt<SICL>_<core>, such as hisi_ptt0_2")
+    match = _DEVICE_NAME.fullmatch(options.device or "")
+    if match is None:
+        raise UsageError(
+            f"{options.device!r} is no name of a PTT device", hint="they are called hisi_ptt<SICL>_<core>, such as hisi_ptt0_2"
+        )
+    name = f"hisi_ptt{match[1]}"
     ports = tuple(_address(text) for text in options.root_ports)
     requester = None if options.requester is None else _address(options.requester)
     request = _request(options, name, ports, requester)
