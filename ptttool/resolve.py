@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine import REQUESTER, ROOT_PORT, Machine, PttDevice
 from ptttool.pci import PciAddress
+from ptttool.topology import is_bridge
 
 Resolved = tuple[PciAddress, PttDevice, str | None]
 
@@ -78,7 +79,7 @@ def _port_above(machine: Machine, address: PciAddress) -> PciAddress:
     if port is not None:
         return port
     function = machine.functions.get(address)
-    if function is not None and function.class_code is not None and function.class_code >> 8 == 0x0604:
+    if function is not None and is_bridge(function):
         return address
     raise DeviceError(
         f"{address} is no root port and has none above it: PTT traces root ports only",

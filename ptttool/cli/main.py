@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import json
 import os
 import pkgutil
 import sys
@@ -15,7 +14,7 @@ from typer.exceptions import TyperException
 
 from ptttool.cli import commands
 from ptttool.cli.app import app
-from ptttool.cli.talk import clean
+from ptttool.cli.talk import clean, json_text
 from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError
 
 
@@ -96,7 +95,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 def _write_json_error(error: PtttoolError) -> None:
     try:
-        sys.stdout.write(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text({"error": error.as_json()}))
         sys.stdout.flush()
     except OSError:  # a closed or full standard output must not hide the error itself
         return

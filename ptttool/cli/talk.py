@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|\t|\n")
+# Control characters, marks that turn the direction of writing, and halves of surrogate pairs, which no encoding can write.
+_OBEYED = r"\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROL = re.compile(f"[\\x00-\\x1f{_OBEYED}]")
+# JSON escapes the first 32 itself.
+_CONTROL_IN_JSON = re.compile(f"[{_OBEYED}]")
 
 
 def clean(text: str) -> str:
@@ -29,9 +33,14 @@ def warn(text: str) -> None:
     print(f"ptttool: warning: {text}", file=sys.stderr)  # noqa: T201
 
 
+def json_text(value: Any) -> str:
+    """A JSON document, keys as given; what a terminal would obey is escaped as JSON has it."""
+    return _CONTROL_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
+
+
 def print_json(value: Any) -> None:
-    """One JSON document on standard output, keys as given, UTF-8."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """One JSON document on standard output, UTF-8."""
+    sys.stdout.write(json_text(value))
 
 
 def print_line(text: str) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ptttool.errors import DeviceError
-from ptttool.host.pci_functions import is_bridge, read_functions, readable
+from ptttool.host.pci_functions import read_functions, readable
 from ptttool.host.source import Source
 from ptttool.machine import REQUESTER, ROOT_PORT, Filter, FormatTerm, Machine, PciFunction, PttDevice, TuneEvent
 from ptttool.pci import PciAddress
 from ptttool.resolve import resolve_requester, resolve_root_port
+from ptttool.topology import is_bridge
 
 __all__ = ["explain_absence", "parse_cpu_list", "read_machine", "resolve_requester", "resolve_root_port"]
 

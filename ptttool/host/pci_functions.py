@@ -10,19 +10,14 @@ from ptttool.host import pci_names
 from ptttool.host.source import Source
 from ptttool.machine import Link, PciFunction
 from ptttool.pci import PciAddress
+from ptttool.topology import is_bridge
 
 # Subsystems whose devices people call by name, in the order in which the names are shown.
 NAMED = ("net", "nvme", "block", "infiniband", "scsi_host")
 # Offsets in a bridge's configuration space (PCIe Base Specification, type 1 header).
 SECONDARY_BUS, SUBORDINATE_BUS = 0x19, 0x1A
-BRIDGE_CLASS = 0x0604
 # sysfs writes this where a function has no link at all.
 NO_WIDTH = 255
-
-
-def is_bridge(function: PciFunction) -> bool:
-    """True for a PCI-to-PCI bridge: a root port, a switch port."""
-    return function.class_code is not None and function.class_code >> 8 == BRIDGE_CLASS
 
 
 def readable(text: str) -> str:
