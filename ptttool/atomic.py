@@ -1,0 +1,61 @@
+"""Output files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ptttool.errors import OutputError
+
+
+@contextmanager
+def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]:
+    """A binary file to write; it takes the place of ``path`` when the block ends well and leaves no trace otherwise.
+
+    An existing file is refused without ``force`` (OutputError ``exists``) and keeps its mode with it; a link is followed. What is no
+    regular file (``/dev/null``, a FIFO) is written in place. Raises OutputError where the folder cannot be written, OSError from
+    writing (a full disk).
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        mode = None
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror}") from None
+    if mode is not None and stat.S_ISDIR(mode):
+        raise OutputError(f"{path}: a folder", code="is-a-folder")
+    if mode is not None and not stat.S_ISREG(mode):
+        with target.open("wb") as file:
+            yield file
+        return
+    if mode is not None and not force:
+        raise OutputError(f"{path}: exists already", hint="--force overwrites it", code="exists")
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:200]}.", dir=target.parent)
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror}", code="cannot-write") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), _new_file_mode() if mode is None else stat.S_IMODE(mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            Path(temporary).unlink()
+        raise
+
+
+def _new_file_mode() -> int:
+    """What open(2) would give a new file: 0666 less the umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
