@@ -142,8 +142,8 @@ def build(
         "format": FORMATS[request.format],
     }
     if request.pattern is not None:
-        # Where the PMU's own terms are known, no force makes perf take another.
-        terms = _pattern(request, terms, given, said, force=force and (device is None or not device.format))
+        known = device is not None and bool(device.format)
+        terms = _pattern(request, terms, given, said, known=known, force=force)
     # The filter as sysfs writes it: five hexadecimal digits.
     text = ",".join(f"{name}={given[name]:#07x}" if name == "filter" else f"{name}={given[name]}" for name in in_order(given))
     return BuiltEvent(
@@ -238,7 +238,7 @@ def _what_inbound_lacks(request: TraceRequest, types: tuple[str, ...], number: i
 
 
 def _pattern(
-    request: TraceRequest, terms: Mapping[str, FormatTerm], given: dict[str, int], said: _Said, *, force: bool
+    request: TraceRequest, terms: Mapping[str, FormatTerm], given: dict[str, int], said: _Said, *, known: bool, force: bool
 ) -> Mapping[str, FormatTerm]:
     """Put the pattern into ``given`` where the PMU has the term; the terms to encode with."""
     assert request.pattern is not None
@@ -246,10 +246,16 @@ def _pattern(
     if "pattern" not in terms:
         if request.pattern == "legacy":  # what a kernel without the term does anyway
             return terms
+        if known:  # no force makes perf take a term that the PMU has not
+            raise UsageError(
+                f"{request.device} has no term 'pattern': its driver knows the legacy layout only",
+                hint="leave --pattern out",
+                code="no-pattern-term",
+            )
         if not force:
             raise UsageError(
-                f"--pattern {request.pattern} needs the term 'pattern', which {request.device} is not known to have",
-                hint="leave it out; where the device cannot be looked at, --force takes the term for granted",
+                f"--pattern {request.pattern} needs the term 'pattern', and whether {request.device} has it is not known",
+                hint="--force takes it for granted",
                 code="no-pattern-term",
             )
         said.warnings.append(f"the term 'pattern' is taken for granted, at {PATTERN_TERM}: perf refuses it where the PMU has none")
@@ -280,12 +286,17 @@ def _look_up(name: str, kind: str, address: PciAddress, computed: int, device: P
     return Filter(kind, address, computed, computed=True)
 
 
+def one_filter(root_ports: bool, requester: bool) -> None:
+    """Refuse root ports and a requester together, and neither."""
+    if root_ports and requester:
+        raise UsageError("root ports and a requester cannot be traced together", hint="give --rootport or --requester", code="two-filters")
+    if not root_ports and not requester:
+        raise UsageError("nothing to trace: no root port and no requester", hint="give --rootport or --requester", code="no-filter")
+
+
 def _filter(request: TraceRequest, device: PttDevice | None, said: _Said) -> int:
     """The value of the filter term: root ports or-ed, or one requester."""
-    if request.root_ports and request.requester is not None:
-        raise UsageError("root ports and a requester cannot be traced together", hint="give --rootport or --requester", code="two-filters")
-    if not request.root_ports and request.requester is None:
-        raise UsageError("nothing to trace: no root port and no requester", hint="give --rootport or --requester", code="no-filter")
+    one_filter(bool(request.root_ports), request.requester is not None)
     buses = {port[:2] for port in request.root_ports}
     if len(buses) > 1:
         raise UsageError(

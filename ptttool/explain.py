@@ -152,9 +152,9 @@ def _ports(value: int, owners: Sequence[PttDevice], machine: Machine | None, fou
             named.append(Named(None, f"bit {bit}: {_slots(bit)}"))
             strange |= 1 << bit
     if owners and strange:
+        why = _elsewhere(value, owners, machine)
         found.refused(
-            "no-such-port",
-            f"{owners[0].name} has no root port with bit {_bits(strange)}: the driver refuses the event (EINVAL){_elsewhere(value, owners, machine)}",
+            "no-such-port", f"{owners[0].name} has no root port with bit {_bits(strange)}: the driver refuses the event (EINVAL){why}"
         )
     return tuple(named)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +12,7 @@ import typer
 
 from ptttool.directions import INBOUND, TYPES
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
-from ptttool.event import BuiltEvent, TraceRequest, build, in_words
+from ptttool.event import BuiltEvent, TraceRequest, build, in_words, one_filter
 from ptttool.machine import Machine, PttDevice
 from ptttool.pci import PciAddress
 from ptttool.resolve import resolve_requester, resolve_root_port
@@ -97,7 +98,7 @@ _DEVICE_NAME = re.compile(r"(?:hisi_ptt)?(\d+_\d+)")
 
 @dataclass(frozen=True)
 class EventOptions:
-    """The options as given."""
+    """The options as given. Raises UsageError unless there is one filter: root ports or a requester."""
 
     root_ports: tuple[str, ...] = ()
     requester: str | None = None
@@ -108,6 +109,9 @@ class EventOptions:
     pattern: str | None = None
     device: str | None = None
     force: bool = False
+
+    def __post_init__(self) -> None:
+        one_filter(bool(self.root_ports), self.requester is not None)
 
 
 @dataclass(frozen=True)
@@ -149,20 +153,16 @@ def machine_for(options: EventOptions, sysfs: Path | None, demo: bool) -> Machin
 
 def choose(options: EventOptions, machine: Machine | None) -> ChosenEvent:
     """The event that the options ask for, on the device they mean; errors as of :func:`ptttool.event.build`."""
-    if options.root_ports and options.requester is not None:
-        raise UsageError("root ports and a requester cannot be traced together", hint="give --rootport or --requester", code="two-filters")
-    if not options.root_ports and options.requester is None:
-        raise UsageError("nothing to trace: no root port and no requester", hint="give --rootport or --requester", code="no-filter")
     if machine is None:
         return _without_machine(options)
     from ptttool.cli.machine_options import find_device
 
-    device = None if options.device is None else find_device(machine, options.device)
+    named = device = None if options.device is None else find_device(machine, options.device)
     notes: list[str] = []
     ports: list[PciAddress] = []
     requester: PciAddress | None = None
     for text in options.root_ports:
-        port, owner, sentence = resolve_root_port(machine, text, device=device)
+        port, owner, sentence = resolve_root_port(machine, text, device=named)
         if device is None:
             device = owner
         elif owner.name != device.name:
@@ -174,7 +174,7 @@ def choose(options: EventOptions, machine: Machine | None) -> ChosenEvent:
         ports.append(port)
         notes += [] if sentence is None else [sentence]
     if options.requester is not None:
-        requester, device, sentence = resolve_requester(machine, options.requester, device=device)
+        requester, device, sentence = resolve_requester(machine, options.requester, device=named)
         notes += [] if sentence is None else [sentence]
     assert device is not None
     request = _request(options, device.name, tuple(ports), requester)
@@ -228,3 +228,23 @@ def parse_types(text: str) -> tuple[str, ...]:
                 f"--type {text!r}: {word!r} is no type of TLP", hint=f"give {in_words(list(TYPES), 'or')}, several with commas"
             )
     return types
+
+
+def check_cpu(chosen: ChosenEvent, cpu: int | None) -> None:
+    """Refuse a CPU that is not the device's: perf would record nothing there, and say nothing."""
+    cpus = chosen.device.cpus if chosen.device is not None else ()
+    if cpu is not None and cpus and cpu not in cpus:
+        raise UsageError(
+            f"CPU {cpu} records nothing of {chosen.name}", hint=f"its cpumask holds {cpu_list(cpus)}", code="cpu-not-in-cpumask"
+        )
+
+
+def cpu_list(cpus: Sequence[int]) -> str:
+    """CPUs as the kernel writes them: ``0-1,4``."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
