@@ -149,18 +149,39 @@ def layout_in_data(words: U32, *, sample: int = 64) -> bool | None:
     return None
 
 
-def choose_layout(words: U32, declared: Declared) -> tuple[Layout, bool]:
-    """The layout of a chunk, and whether the data plainly contradict what was declared (the data are followed then).
+def doubts(config: int | None, private: Sequence[int]) -> list[str]:
+    """Sentences on what a recording says of its layout and is not understood, or is said twice and differently."""
+    told = []
+    if config is not None:
+        form, pattern = config >> 32 & 0xF, config >> 36 & 0xF
+        if form > 1:
+            told.append(f"the event's format term is {form}, which no document names: 4DW or 8DW was told from the data")
+        if pattern > 1:
+            told.append(f"the event's pattern term is {pattern}, which no document names: header bits were read as legacy")
+        elif len(private) > 1 and private[1] in (0, 1) and private[1] != pattern:
+            told.append(f"perf noted header pattern {private[1]}, the event asked for {pattern}: the event was followed")
+    if len(private) > 1 and private[1] not in (0, 1):
+        told.append(f"perf noted header pattern {private[1]}, which no document names: it was ignored")
+    return told
 
-    Undeclared and undecided, the first word decides, as it does in perf.
-    """
+
+class Choice(NamedTuple):
+    """The layout of a chunk. ``conflict``: the data plainly contradict what was declared, and were followed. ``decided``: by the data."""
+
+    layout: Layout
+    conflict: bool
+    decided: bool
+
+
+def choose_layout(words: U32, declared: Declared) -> Choice:
+    """The layout of a chunk's words. Undeclared and undecided, the first word decides, as it does in perf."""
     seen = layout_in_data(words)
     pattern = declared.pattern or 0
     if seen is not None:
-        return Layout(seen, pattern), declared.eight_dw is not None and declared.eight_dw != seen
+        return Choice(Layout(seen, pattern), declared.eight_dw is not None and declared.eight_dw != seen, True)
     if declared.eight_dw is not None:
-        return Layout(declared.eight_dw, pattern), False
-    return Layout(bool(len(words)) and int(words[0]) >= CHECK_WORD, pattern), False
+        return Choice(Layout(declared.eight_dw, pattern), False, False)
+    return Choice(Layout(bool(len(words)) and int(words[0]) >= CHECK_WORD, pattern), False, False)
 
 
 def without_zeros(records: U32) -> tuple[U32, npt.NDArray[np.intp] | None]:
@@ -243,7 +264,7 @@ class _Block:
         self.layout = layout
         self.size = len(records)
         self.traits: U32 = np.empty(self.size, dtype=np.uint32)
-        self.codes: U32 = np.empty(self.size, dtype=np.uint32)
+        self.codes: U32 = np.empty(self.size, dtype=np.uint8)
         self.some, self.every = 0, 0xFFFFFFFF
         # Enums are looked up by 32-bit codes.
         self.arrays: dict[str, Array] = {
@@ -258,8 +279,7 @@ class _Block:
         self.traits[place] = headers.traits
         self.some |= headers.some
         self.every &= headers.every
-        if not headers.every & KNOWN:
-            self.codes[place] = headers.dw0 >> 24
+        self.codes[place] = headers.dw0 >> 24
         for name, array in self.arrays.items():
             source = _SOURCES[name]
             if headers.some & source.having and (headers.v1 or not source.v1_only):
@@ -267,11 +287,8 @@ class _Block:
 
     def report(self, findings: Findings) -> None:
         """Add records that are not understood to the findings."""
-        if self.every & KNOWN:
-            return
-        findings.unchecked_records += int(np.count_nonzero(self.traits & RECORD == 0))
-        unknown = self.codes[self.traits & (KNOWN | RECORD) == RECORD] & 0xFF
-        findings.count_unknown(np.bincount(unknown.astype(np.intp), minlength=256).tolist())
+        if not self.every & KNOWN:
+            findings.count_unknown(self.traits, self.codes)
 
     def series(self, name: str) -> pl.Series:
         """A column, null where a record does not have it."""

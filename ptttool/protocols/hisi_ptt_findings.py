@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ptttool import tlp
+from ptttool.tlp_columns import KNOWN, RECORD, U32
 
 
 @dataclass
@@ -33,11 +35,22 @@ class Findings:
         """Records of kind Unknown, those without check word among them."""
         return self.unchecked_records + sum(self.unknown_codes.values())
 
-    def count_unknown(self, counts: Sequence[int]) -> None:
-        """Add numbers of records by code, 256 of them."""
-        for code, count in enumerate(counts):
+    def count_unknown(self, traits: U32, codes: U32) -> None:
+        """Add what is Unknown among headers: their traits, their Fmt/Type codes."""
+        self.unchecked_records += int(np.count_nonzero(traits & RECORD == 0))
+        unknown = codes[traits & (KNOWN | RECORD) == RECORD]
+        for code, count in enumerate(np.bincount(unknown.astype(np.intp), minlength=256).tolist()):
             if count:
                 self.unknown_codes[code] = self.unknown_codes.get(code, 0) + count
+
+    def merge(self, other: Findings) -> None:
+        """Add what others found."""
+        for name in ("records", "zero_records", "tails", "tail_bytes", "unchecked_records", "format_conflicts", "missing_bytes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for code, count in other.unknown_codes.items():
+            self.unknown_codes[code] = self.unknown_codes.get(code, 0) + count
+        for sentence in other.notes:
+            self.note(sentence)
 
     def count_tail(self, size: int) -> None:
         """A payload ended with ``size`` bytes that are no whole record."""
@@ -80,7 +93,7 @@ class Findings:
             told.append(f"{_count(count, 'record')} of the Fmt/Type code {code:#04x}, {tlp.code_name(code)}: shown as Unknown")
         if self.format_conflicts:
             told.append(
-                f"in {_count(self.format_conflicts, 'payload')} the records are not of the format that the recording declares: "
+                f"in {_count(self.format_conflicts, 'payload')} the records are not of the declared format (4DW or 8DW): "
                 "the data were followed"
             )
         if self.missing_bytes:

@@ -1,0 +1,182 @@
+"""How many TLPs of what kind and whose, and how much data they carried: a recording summed up without a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.columns import CLASSES, KINDS
+from ptttool.pci import format_id
+from ptttool.protocols.hisi_ptt import Layout, without_zeros
+from ptttool.protocols.hisi_ptt_findings import Findings
+from ptttool.tlp_columns import CLASS_MASK, CLASS_SHIFT, COMPLETION, DATA, KIND_MASK, KNOWN, RECORD, TRAITS, U32, Headers, lengths_of
+
+STEP = 1 << 15
+# Kinds in a row of the tables; a power of two above len(KINDS).
+_ROW = KIND_MASK + 1
+_CLASS_OF_KIND = {int(traits & KIND_MASK): int(traits >> CLASS_SHIFT & CLASS_MASK) for traits in TRAITS.tolist()}
+
+Counts = npt.NDArray[np.int64]
+
+
+class Tally:
+    """Sums over TLPs; two of them merge.
+
+    ``time_first``, ``time_last``: of the first and last record seen; ``time_smallest``, ``time_largest``: all raw Time fields, None
+    without records. ``findings``: what was odd in the records.
+    """
+
+    def __init__(self, findings: Findings | None = None) -> None:
+        self.findings = Findings() if findings is None else findings
+        self.time_first: int | None = None
+        self.time_last: int | None = None
+        self.time_smallest: int | None = None
+        self.time_largest: int | None = None
+        # Requesters get a row of the tables as they turn up; row 0 is for records that name none.
+        self._rows: dict[int, int] = {}
+        self._row_of: npt.NDArray[np.uint32] = np.zeros(1 << 16, dtype=np.uint32)
+        self._records: Counts = np.zeros((1, _ROW), dtype=np.int64)
+        self._payload: Counts = np.zeros((1, _ROW), dtype=np.int64)
+
+    def update(self, records: U32, layout: Layout) -> None:
+        """Add records of one layout, shape (n, 4 or 8), dtype ``<u4``."""
+        for start in range(0, len(records), STEP):
+            part = records[start : start + STEP]
+            kept, _ = without_zeros(part)
+            self.findings.zero_records += len(part) - len(kept)
+            self.findings.records += len(kept)
+            if len(kept):
+                headers = layout.headers(kept)
+                self._count(headers)
+                times = layout.times(kept)
+                self._see_times(times if headers.every & RECORD else times[(headers.traits & RECORD) != 0])
+
+    def _count(self, headers: Headers) -> None:
+        requesters = headers.pick(COMPLETION, headers.dw2, headers.dw1) >> 16
+        if headers.every & KNOWN:
+            rows = self._rows_of(requesters)
+        else:
+            known = (headers.traits & KNOWN) != 0
+            rows = np.zeros(len(requesters), dtype=np.uint32)
+            rows[known] = self._rows_of(requesters[known])
+            self.findings.count_unknown(headers.traits, headers.dw0 >> 24)
+        places = ((rows << KIND_MASK.bit_length()) | (headers.traits & KIND_MASK)).astype(np.intp)
+        size = self._records.size
+        self._records += np.bincount(places, minlength=size).reshape(-1, _ROW)
+        if headers.some & DATA:
+            # Sums of at most 32 Ki × 4 KiB are exact in double precision.
+            payload = (lengths_of(headers.dw0) << 2) & headers.mask(DATA)
+            self._payload += np.bincount(places, weights=payload, minlength=size).reshape(-1, _ROW).astype(np.int64)
+
+    def _rows_of(self, requesters: U32) -> U32:
+        places = requesters.astype(np.intp)
+        rows: U32 = self._row_of.take(places)
+        if not rows.all():
+            for requester in np.unique(requesters[rows == 0]).tolist():
+                self._add_row(requester)
+            rows = self._row_of.take(places)
+        return rows
+
+    def _add_row(self, requester: int) -> int:
+        row = self._rows.get(requester)
+        if row is None:
+            row = self._rows[requester] = len(self._rows) + 1
+            self._row_of[requester] = row
+            if row >= len(self._records):
+                more = np.zeros((row, _ROW), dtype=np.int64)
+                self._records = np.concatenate((self._records, more))
+                self._payload = np.concatenate((self._payload, more))
+        return row
+
+    def _see_times(self, times: U32) -> None:
+        if len(times):
+            self._see_time(int(times[0]), int(times[-1]), int(times.min()), int(times.max()))
+
+    def _see_time(self, first: int, last: int, smallest: int, largest: int) -> None:
+        if self.time_first is None or self.time_smallest is None or self.time_largest is None:
+            self.time_first, self.time_smallest, self.time_largest = first, smallest, largest
+        self.time_last = last
+        self.time_smallest = min(self.time_smallest, smallest)
+        self.time_largest = max(self.time_largest, largest)
+
+    def merge(self, other: Tally) -> None:
+        """Add what another tally saw after this one."""
+        self.findings.merge(other.findings)
+        if other.time_first is not None:
+            assert other.time_last is not None and other.time_smallest is not None and other.time_largest is not None
+            self._see_time(other.time_first, other.time_last, other.time_smallest, other.time_largest)
+        self._records[0] += other._records[0]
+        self._payload[0] += other._payload[0]
+        for requester, row in other._rows.items():
+            mine = self._add_row(requester)
+            self._records[mine] += other._records[row]
+            self._payload[mine] += other._payload[row]
+
+    @property
+    def records(self) -> int:
+        """TLPs seen, those of kind Unknown among them."""
+        return int(self._records.sum())
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of data that they carried."""
+        return int(self._payload.sum())
+
+    def by_kind(self) -> dict[str, tuple[int, int]]:
+        """Records and payload bytes of every kind that turned up, in the order of :data:`ptttool.columns.KINDS`."""
+        records, payload = self._records.sum(axis=0).tolist(), self._payload.sum(axis=0).tolist()
+        return {kind: (records[i], payload[i]) for i, kind in enumerate(KINDS) if records[i]}
+
+    def by_class(self) -> dict[str, tuple[int, int]]:
+        """Records and payload bytes of the three classes; records of kind Unknown belong to none."""
+        return _by_class(self._records.sum(axis=0).tolist(), self._payload.sum(axis=0).tolist())
+
+    def by_requester(self) -> dict[int, tuple[int, int]]:
+        """Records and payload bytes by Requester ID, most records first. Completions count for the one that asked."""
+        records, payload = self._records.sum(axis=1).tolist(), self._payload.sum(axis=1).tolist()
+        return {requester: (records[row], payload[row]) for requester, row in self._sorted_rows()}
+
+    def by_requester_and_class(self) -> Iterator[tuple[int, dict[str, tuple[int, int]]]]:
+        """Requester IDs, most records first, each with records and payload bytes by class."""
+        for requester, row in self._sorted_rows():
+            yield requester, _by_class(self._records[row].tolist(), self._payload[row].tolist())
+
+    def _sorted_rows(self) -> list[tuple[int, int]]:
+        totals = self._records.sum(axis=1).tolist()
+        return sorted(
+            ((requester, row) for requester, row in self._rows.items() if totals[row]), key=lambda item: (-totals[item[1]], item[0])
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """For ``--json``: stable names. IDs as ``01:00.0``, Time raw."""
+        return {
+            "records": self.records,
+            "payload_bytes": self.payload_bytes,
+            "kinds": {kind: _pair(value) for kind, value in self.by_kind().items()},
+            "classes": {name: _pair(value) for name, value in self.by_class().items()},
+            "requesters": [
+                {
+                    "requester": format_id(requester),
+                    "records": sum(records for records, _ in classes.values()),
+                    "payload_bytes": sum(payload for _, payload in classes.values()),
+                    "classes": {name: _pair(value) for name, value in classes.items()},
+                }
+                for requester, classes in self.by_requester_and_class()
+            ],
+            "time": {"first": self.time_first, "last": self.time_last, "smallest": self.time_smallest, "largest": self.time_largest},
+        }
+
+
+def _by_class(records: list[int], payload: list[int]) -> dict[str, tuple[int, int]]:
+    sums = dict.fromkeys(CLASSES, (0, 0))
+    for kind, number in _CLASS_OF_KIND.items():
+        if number < len(CLASSES):
+            seen = sums[CLASSES[number]]
+            sums[CLASSES[number]] = (seen[0] + records[kind], seen[1] + payload[kind])
+    return sums
+
+
+def _pair(value: tuple[int, int]) -> dict[str, int]:
+    return {"records": value[0], "payload_bytes": value[1]}

@@ -1,0 +1,96 @@
+"""A raw AUX dump: trace data without a container, read as a recording of one AUX stream."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from ptttool.errors import AccessError, InputError
+from ptttool.perfdata.model import AuxChunk, Contents
+
+# Read at a time from what cannot be mapped; a multiple of every record size.
+PIECE = 1 << 22
+
+
+class RawDump:
+    """Same face as the perf.data reader's. ``path``: a file, or ``-`` for standard input; a pipe is read in pieces."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        self.contents = Contents(mode="raw")
+        self.size: int | None = None
+        self.position = 0
+        self._map: mmap.mmap | None = None
+        self._open = ExitStack()
+        self._file: BinaryIO = sys.stdin.buffer if self.path == "-" else self._open_file()
+        status = os.fstat(self._file.fileno())
+        if stat.S_ISREG(status.st_mode):
+            self.size = status.st_size
+            if not self.size:
+                self.close()
+                raise InputError(self.path, "the file is empty")
+
+    def _open_file(self) -> BinaryIO:
+        try:
+            return self._open.enter_context(Path(self.path).open("rb"))
+        except IsADirectoryError:
+            raise InputError(self.path, "is a folder, no AUX dump") from None
+        except PermissionError as error:
+            raise AccessError(f"{self.path}: {error.strerror}", hint="recordings of root belong to root: copy it or use sudo") from None
+        except OSError as error:
+            raise InputError(self.path, error.strerror or str(error)) from None
+
+    def chunks(self) -> Iterator[AuxChunk]:
+        """The dump as one payload: of a file the whole mapping, of a pipe a piece at a time."""
+        if self.size is not None and self.path != "-":
+            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            yield self._chunk(0, memoryview(self._map))
+            self.position = self.size
+            return
+        start = 0
+        while piece := self._read_piece():
+            yield self._chunk(start, memoryview(piece))
+            start += len(piece)
+            self.position = start
+        if not start:
+            raise InputError(self.path, "the input is empty")
+
+    def _read_piece(self) -> bytes:
+        parts = []
+        missing = PIECE
+        while missing and (part := self._file.read(missing)):
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    def _chunk(self, start: int, data: memoryview) -> AuxChunk:
+        size = self.size if self.size is not None else start + len(data)
+        return AuxChunk(
+            number=0, offset=0, start=start, payload_size=size, idx=0, cpu=-1, tid=-1, reference=0, file_offset=start, data=data
+        )  # fmt: skip
+
+    def forget(self, chunk: AuxChunk, upto: int) -> None:
+        """Give the pages of the first ``upto`` bytes of a mapped chunk back."""
+        length = upto // mmap.PAGESIZE * mmap.PAGESIZE
+        if self._map is not None and length and chunk.start == 0:
+            self._map.madvise(mmap.MADV_DONTNEED, 0, length)
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._map is not None:
+            with suppress(BufferError):  # views of it are still about: it goes when they go
+                self._map.close()
+        self._open.close()
+
+    def __enter__(self) -> RawDump:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

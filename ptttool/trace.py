@@ -1,0 +1,298 @@
+"""The front door of the library: a recording in, frames of TLPs out, in bounded memory.
+
+>>> with open_trace("perf.data") as trace:
+...     for frame in trace.frames(("time", "kind", "requester")):
+...         ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from ptttool.columns import BY_NAME
+from ptttool.errors import InputError, UsageError
+from ptttool.perfdata.model import Attribute, AuxChunk, Contents
+from ptttool.perfdata.reader import open_perfdata
+from ptttool.protocols import hisi_ptt
+from ptttool.protocols.hisi_ptt import Declared, Layout, decode_block, schema_of
+from ptttool.protocols.hisi_ptt_findings import Findings
+from ptttool.protocols.hisi_ptt_tally import Tally
+from ptttool.rawdump import RawDump
+from ptttool.tlp_columns import U32
+
+# Records in a frame, at most and, unless the recording ends, at least.
+FRAME_ROWS, SMALLEST_FRAME = 1 << 18, 1 << 15
+
+# What a PERF_RECORD_AUXTRACE_INFO's type stands for.
+AUX_TRACES = {1: "Intel PT", 2: "Intel BTS", 3: "CoreSight ETM", 4: "Arm SPE", 5: "s390 CPU-MF", 6: "HiSilicon PTT", 7: "PowerVM DTL"}
+RAW_FORMATS = {"4dw": False, "8dw": True}
+PATTERNS = {"legacy": 0, "v1": 1}
+
+
+class Source(Protocol):
+    """What a trace is read from: a perf.data reader or a raw dump."""
+
+    path: str
+    contents: Contents
+    size: int | None
+
+    @property
+    def position(self) -> int: ...
+    def chunks(self) -> Iterator[AuxChunk]: ...
+    def forget(self, chunk: AuxChunk, upto: int) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass
+class Progress:
+    """How far a walk has come. ``total``: None where it is not known (a pipe)."""
+
+    done: int = 0
+    total: int | None = None
+    records: int = 0
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Whole records of one AUXTRACE payload, or of a piece of it, all-zero ones among them, cut as perf cuts them.
+
+    ``number``: of the payload. ``payload_size``: bytes that the recording promises. ``start``: of ``words`` in the payload, in bytes.
+    ``layout``: what perf takes the payload for, by its first word. ``words``: shape (n, 4 or 8), dtype ``<u4``; valid until the next
+    payload is asked for.
+    """
+
+    number: int
+    payload_size: int
+    start: int
+    layout: Layout
+    words: U32
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Records that lie one after the other, at most :data:`FRAME_ROWS`. ``offset``: of the first in its AUX stream."""
+
+    records: U32
+    layout: Layout
+    offset: int
+    cpu: int
+
+
+class Trace:
+    """A recording of PTT. Every walk (``frames``, ``payloads``, ``tally``) reads it anew; standard input can be walked once.
+
+    ``contents`` and ``findings`` are complete after a walk. A damaged file ends a walk early and without exception:
+    ``contents.problems`` says where and why. What holds no PTT trace at all is an :class:`~ptttool.errors.InputError` of the walk.
+    """
+
+    def __init__(self, open_source: Callable[[], Source], *, raw: bool | None = None, pattern: int | None = None) -> None:
+        self._open_source = open_source
+        self._source = open_source()
+        self._walked = False
+        self._raw = raw
+        self._pattern = pattern
+        self.path = self._source.path
+        self.findings = Findings()
+        self.progress = Progress(total=self._source.size)
+
+    @property
+    def contents(self) -> Contents:
+        """Everything of the recording but the records."""
+        return self._source.contents
+
+    @property
+    def is_raw(self) -> bool:
+        """A dump without a container, in the format that the user named."""
+        return self._raw is not None
+
+    @property
+    def attribute(self) -> Attribute | None:
+        """The PTT event; None where the recording does not tell (a raw dump, a damaged file)."""
+        contents = self.contents
+        numbers = [number for number, name in pmu_names(contents).items() if name.startswith(hisi_ptt.PMU_PREFIX)]
+        if contents.auxtrace_type == hisi_ptt.AUXTRACE_TYPE:
+            numbers[:0] = contents.auxtrace_priv[:1]
+        by_number = (a for number in numbers for a in contents.attributes if a.type == number)
+        by_name = (a for a in contents.attributes if a.name is not None and a.name.startswith(hisi_ptt.PMU_PREFIX))
+        return next(by_number, None) or next(by_name, None)
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The TLPs as frames of just these columns, in this order, up to :data:`FRAME_ROWS` rows each; at least one frame.
+
+        Types are those of :mod:`ptttool.columns`; absent fields are null. An unknown column is a :class:`~ptttool.errors.UsageError`.
+        """
+        for name in columns:
+            if name not in BY_NAME:
+                raise UsageError(f"no column is called {name!r}", hint="columns: " + ", ".join(BY_NAME), code="unknown-column")
+        return self._frames(tuple(columns))
+
+    def _frames(self, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+        waiting: list[pl.DataFrame] = []
+        rows = 0
+        delivered = False
+        for block in self._blocks():
+            frame = decode_block(
+                block.records,
+                block.layout,
+                columns,
+                index=self.findings.records,
+                offset=block.offset,
+                cpu=block.cpu,
+                findings=self.findings,
+            )
+            self.progress.records = self.findings.records
+            # Small payloads are put together: writers like frames of some size.
+            if rows + len(block.records) > FRAME_ROWS and waiting:
+                yield _joined(waiting)
+                delivered, waiting, rows = True, [], 0
+            waiting.append(frame)
+            rows += len(block.records)
+            if rows >= SMALLEST_FRAME:
+                yield _joined(waiting)
+                delivered, waiting, rows = True, [], 0
+        if waiting or not delivered:
+            yield _joined(waiting) if waiting else pl.DataFrame(schema=schema_of(columns))
+
+    def tally(self) -> Tally:
+        """The whole recording summed up."""
+        tally: Tally | None = None
+        for block in self._blocks():
+            tally = Tally(self.findings) if tally is None else tally
+            tally.update(block.records, block.layout)
+            self.progress.records = self.findings.records
+        return Tally(self.findings) if tally is None else tally
+
+    def payloads(self) -> Iterator[Payload]:
+        """The records as they lie in the file, for perf's text."""
+        layout = Layout(eight_dw=False)
+        for chunk in self._chunks():
+            words = np.frombuffer(chunk.data, dtype="<u4", count=len(chunk.data) // 4)
+            if chunk.start == 0:
+                layout = Layout(eight_dw=bool(len(words)) and int(words[0]) >= hisi_ptt.CHECK_WORD)
+            records = words[: len(words) // layout.words * layout.words].reshape(-1, layout.words)
+            # A payload without one whole record has a headline in perf's text, too.
+            for start in range(0, max(len(records), 1), FRAME_ROWS):
+                part = records[start : start + FRAME_ROWS]
+                at = chunk.start + start * layout.record_size
+                yield Payload(chunk.number, chunk.payload_size, at, layout, part)
+                self._done(chunk, (start + len(part)) * layout.record_size)
+
+    def _blocks(self) -> Iterator[_Block]:
+        declared = Declared(self._raw, self._pattern)
+        number, choice = -1, None
+        for chunk in self._chunks():
+            if not self.is_raw:
+                declared = self._declared()
+            words = np.frombuffer(chunk.data, dtype="<u4", count=len(chunk.data) // 4)
+            if choice is None or chunk.number != number or not choice.decided:
+                again = chunk.number == number and choice is not None and choice.conflict
+                choice = hisi_ptt.choose_layout(words, declared)
+                self.findings.format_conflicts += choice.conflict and not again
+                number = chunk.number
+            layout = choice.layout
+            records = words[: len(words) // layout.words * layout.words].reshape(-1, layout.words)
+            self.findings.count_tail(len(chunk.data) % layout.record_size)
+            for start in range(0, len(records), FRAME_ROWS):
+                part = records[start : start + FRAME_ROWS]
+                at = chunk.start + start * layout.record_size
+                yield _Block(part, layout, chunk.offset + at, chunk.cpu)
+                self._done(chunk, (start + len(part)) * layout.record_size)
+
+    def _chunks(self) -> Iterator[AuxChunk]:
+        source = self._start()
+        for chunk in source.chunks():
+            self._check(source.contents, at_end=False)
+            self.findings.missing_bytes += chunk.missing
+            yield chunk
+            source.forget(chunk, len(chunk.data))
+            self.progress.done = source.position
+        self._check(source.contents, at_end=True)
+        self.progress.done = source.position
+
+    def _done(self, chunk: AuxChunk, upto: int) -> None:
+        """Records up to this place of a chunk are dealt with."""
+        self.progress.done = max(self.progress.done, chunk.file_offset + upto)
+        self._source.forget(chunk, upto)
+
+    def _start(self) -> Source:
+        if self._walked:
+            if self.path == "-":
+                raise UsageError("standard input can be read once only", hint="save it to a file first", code="stdin-twice")
+            self._source.close()
+            self._source = self._open_source()
+        self._walked = True
+        self.findings = Findings()
+        self.progress = Progress(total=self._source.size)
+        return self._source
+
+    def _declared(self) -> Declared:
+        """What the recording says of its layout; the user's word on the pattern comes first."""
+        attribute, private = self.attribute, self.contents.auxtrace_priv
+        config = None if attribute is None else attribute.config
+        for sentence in hisi_ptt.doubts(config, private):
+            self.findings.note(sentence)
+        declared = hisi_ptt.declared_layout(config, private)
+        return declared if self._pattern is None else declared._replace(pattern=self._pattern)
+
+    def _check(self, contents: Contents, *, at_end: bool) -> None:
+        """Raise where this is no PTT recording."""
+        if self.is_raw or contents.auxtrace_type == hisi_ptt.AUXTRACE_TYPE:
+            return
+        if contents.auxtrace_type is not None:
+            what = AUX_TRACES.get(contents.auxtrace_type, f"type {contents.auxtrace_type}")
+            raise InputError(self.path, f"holds an AUX trace of {what}, not of a PTT device", code="other-pmu")
+        if self.attribute is not None or (at_end and (contents.problems or contents.interrupted)):
+            return
+        events = ", ".join(sorted({a.name for a in contents.attributes if a.name})) or "no PTT event"
+        raise InputError(
+            self.path,
+            f"holds no PTT trace: it was recorded with {events}",
+            hint="record with: ptttool trace --rootport ADDRESS",
+            code="no-ptt",
+        )
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._source.close()
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=True)
+
+
+def pmu_names(contents: Contents) -> dict[int, str]:
+    """Names of PMUs by type number, as far as the recording's header has them."""
+    mappings = contents.features.get("pmu_mappings")
+    return dict(mappings) if isinstance(mappings, dict) else {}
+
+
+def open_trace(path: str | Path, *, raw_format: str | None = None, pattern: str | None = None) -> Trace:
+    """Open a recording: perf.data as a file, a folder or from a pipe (``-`` is standard input), or a raw AUX dump.
+
+    ``raw_format``: ``4dw`` or ``8dw`` for a dump without a container. ``pattern``: ``legacy`` or ``v1``, whatever the recording says.
+    A file that cannot be read as that is an :class:`~ptttool.errors.InputError`.
+    """
+    number = None if pattern is None else PATTERNS[_known("pattern", pattern, PATTERNS)]
+    if raw_format is None:
+        return Trace(lambda: open_perfdata(path), pattern=number)
+    eight_dw = RAW_FORMATS[_known("input format", raw_format, RAW_FORMATS)]
+    return Trace(lambda: RawDump(path), raw=eight_dw, pattern=number)
+
+
+def _known(what: str, name: str, names: Iterable[str]) -> str:
+    if name not in names:
+        raise UsageError(f"no {what} is called {name!r}", hint="known: " + ", ".join(names))
+    return name
