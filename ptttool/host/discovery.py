@@ -299,8 +299,8 @@ def _compute_filters(device: PttDevice, functions: Mapping[PciAddress, PciFuncti
     machine = Machine("", functions=functions)
     below = [address for address in sorted(functions) if machine.root_port_of(address) in wanted]
     note = (
-        "this kernel has no filter files: filters are computed from the PCI addresses; which root ports are this device's is not told, "
-        "all that may be are listed, and the kernel refuses those that are not"
+        "this kernel has no filter files: filters are computed from the PCI addresses, and which root ports are this device's is not told; "
+        "the kernel refuses those that are not"
     )
     return replace(
         device,
