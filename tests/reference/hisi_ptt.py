@@ -1,0 +1,232 @@
+"""A slow and literal reading of PTT recordings, one dict a TLP, to hold the fast decoder against. Shares no code with ptttool.
+
+The perf.data walk knows files and pipe mode as perf writes them and trusts its input.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+FIELDS = (
+    "time", "kind", "class", "length_dw", "payload_bytes", "requester", "completer", "tag", "address", "first_be", "last_be",
+    "destination", "register", "status", "byte_count", "bcm", "lower_address", "message", "routing", "tc", "attr", "at", "th", "td", "ep",
+    "so", "ln", "ph", "st", "prefix", "segment", "completer_segment", "dw0", "dw1", "dw2", "dw3",
+)  # fmt: skip
+
+
+def bits(word: int, high: int, low: int) -> int:
+    """Bits high:low of a word."""
+    return word >> low & (1 << (high - low + 1)) - 1
+
+
+def kind_and_class(fmt: int, type_: int) -> tuple[str, str | None]:
+    """By Fmt and Type, in the words of the specification's table."""
+    with_data = fmt in (0b010, 0b011)
+    four_words = fmt in (0b001, 0b011)
+    if fmt > 0b011:
+        return "Unknown", None
+    if type_ == 0b00000:
+        return ("MWr", "P") if with_data else ("MRd", "NP")
+    if type_ == 0b00001 and not with_data:
+        return "MRdLk", "NP"
+    if type_ == 0b00010 and not four_words:
+        return ("IOWr", "NP") if with_data else ("IORd", "NP")
+    if type_ == 0b00100 and not four_words:
+        return ("CfgWr0", "NP") if with_data else ("CfgRd0", "NP")
+    if type_ == 0b00101 and not four_words:
+        return ("CfgWr1", "NP") if with_data else ("CfgRd1", "NP")
+    if type_ == 0b11011:
+        if fmt == 0b000:
+            return "TCfgRd", "NP"
+        if with_data:
+            return "DMWr", "NP"
+    if type_ >> 3 == 0b10 and four_words:
+        return ("MsgD", "P") if with_data else ("Msg", "P")
+    if type_ == 0b01010 and not four_words:
+        return ("CplD", "CPL") if with_data else ("Cpl", "CPL")
+    if type_ == 0b01011 and not four_words:
+        return ("CplDLk", "CPL") if with_data else ("CplLk", "CPL")
+    if type_ == 0b01100 and with_data:
+        return "FetchAdd", "NP"
+    if type_ == 0b01101 and with_data:
+        return "Swap", "NP"
+    if type_ == 0b01110 and with_data:
+        return "CAS", "NP"
+    return "Unknown", None
+
+
+def decode(words: list[int], *, pattern: int = 0) -> Record | None:
+    """One record of 4 or 8 words; None for one that is all zero."""
+    if not any(words):
+        return None
+    record: Record = dict.fromkeys(FIELDS)
+    if len(words) == 8:
+        record["dw0"], record["dw1"], record["dw2"], record["dw3"] = words[2:6]
+        if bits(words[0], 31, 11) != 0x1FFFFF:
+            record["kind"] = "Unknown"
+            return record
+        _eight(record, words, pattern)
+    else:
+        record["dw0"], record["dw1"], record["dw2"], record["dw3"] = words
+        _four(record, words, pattern)
+    return record
+
+
+def _eight(record: Record, words: list[int], pattern: int) -> None:
+    dw0 = words[2]
+    record["time"] = words[7]
+    record["prefix"] = words[1] if words[1] != 0 else None
+    record["length_dw"] = bits(dw0, 9, 0) or 1024
+    fmt, type_ = bits(dw0, 31, 29), bits(dw0, 28, 24)
+    record["kind"], record["class"] = kind_and_class(fmt, type_)
+    if record["kind"] == "Unknown":
+        return
+    record["tc"] = bits(dw0, 22, 20)
+    record["attr"] = bits(dw0, 18, 18) << 2 | bits(dw0, 13, 12)
+    record["ln"] = bits(dw0, 17, 17)
+    record["th"] = bits(dw0, 16, 16)
+    record["td"] = bits(dw0, 15, 15)
+    record["ep"] = bits(dw0, 14, 14)
+    if record["kind"] in ("MRd", "MRdLk", "MWr", "DMWr", "FetchAdd", "Swap", "CAS"):
+        record["at"] = bits(dw0, 11, 10)
+    _header(record, fmt, type_, bits(dw0, 23, 23), bits(dw0, 19, 19), words[3:6], words[1], pattern)
+
+
+def _four(record: Record, words: list[int], pattern: int) -> None:
+    dw0 = words[0]
+    record["time"] = bits(dw0, 10, 0)
+    record["length_dw"] = bits(dw0, 20, 11) or 1024
+    fmt, type_ = bits(dw0, 31, 30), bits(dw0, 29, 25)
+    record["kind"], record["class"] = kind_and_class(fmt, type_)
+    if record["kind"] == "Unknown":
+        return
+    record["th"] = bits(dw0, 22, 22)
+    record["so"] = bits(dw0, 21, 21)
+    _header(record, fmt, type_, bits(dw0, 24, 24), bits(dw0, 23, 23), words[1:4], 0, pattern)
+
+
+def _header(record: Record, fmt: int, type_: int, t9: int, t8: int, words: list[int], prefix: int, pattern: int) -> None:
+    dw1, dw2, dw3 = words
+    kind = record["kind"]
+    record["payload_bytes"] = record["length_dw"] * 4 if fmt & 0b010 else 0
+    tag_98 = t9 << 9 | t8 << 8
+    if kind.startswith("Cpl"):
+        record["completer"] = bits(dw1, 31, 16)
+        record["status"] = {0: "SC", 1: "UR", 2: "RRS", 4: "CA"}.get(bits(dw1, 15, 13), "reserved")
+        record["bcm"] = bits(dw1, 12, 12)
+        record["byte_count"] = bits(dw1, 11, 0) or 4096
+        record["requester"] = bits(dw2, 31, 16)
+        record["tag"] = tag_98 | bits(dw2, 15, 8)
+        record["lower_address"] = bits(dw2, 6, 0)
+        if pattern == 1:
+            record["tag"] |= bits(dw3, 3, 0) << 10
+            record["segment"] = bits(dw3, 31, 24)
+            record["completer_segment"] = bits(dw3, 23, 16)
+        return
+    record["requester"] = bits(dw1, 31, 16)
+    record["tag"] = tag_98 | bits(dw1, 15, 8)
+    if kind.startswith("Msg"):
+        record["message"] = bits(dw1, 7, 0)
+        record["routing"] = bits(type_, 2, 0)
+        if record["routing"] == 0b010:
+            record["destination"] = bits(dw2, 31, 16)
+        return
+    record["last_be"] = bits(dw1, 7, 4)
+    record["first_be"] = bits(dw1, 3, 0)
+    if "Cfg" in kind:
+        record["destination"] = bits(dw2, 31, 16)
+        record["register"] = bits(dw2, 11, 8) << 8 | bits(dw2, 7, 2) << 2
+        if pattern == 1:
+            record["tag"] |= bits(dw3, 19, 16) << 10
+            record["segment"] = bits(dw3, 30, 23)
+        return
+    if fmt & 0b001:
+        high = bits(dw2, 15, 0) if pattern == 1 else dw2
+        record["address"] = high << 32 | bits(dw3, 31, 2) << 2
+        hint = bits(dw3, 1, 0)
+        if pattern == 1:
+            record["tag"] |= bits(dw2, 19, 16) << 10
+            record["segment"] = bits(dw2, 30, 23)
+    else:
+        record["address"] = bits(dw2, 31, 2) << 2
+        hint = bits(dw2, 1, 0)
+        if pattern == 1:
+            record["tag"] |= bits(dw3, 3, 0) << 10
+            record["segment"] = bits(dw3, 31, 24)
+    if kind.startswith("IO"):
+        return
+    if record["th"]:
+        record["ph"] = hint
+    if kind in ("FetchAdd", "Swap", "CAS"):
+        record["first_be"] = record["last_be"] = None
+        return
+    if record["th"]:
+        upper = 0
+        if pattern == 1 and not fmt & 0b001:
+            upper = bits(dw3, 23, 16)
+        if bits(prefix, 31, 24) == 0x90:
+            upper = bits(prefix, 23, 16)
+        if kind in ("MRd", "DMWr"):
+            record["st"] = upper << 8 | bits(dw1, 7, 0)
+            record["first_be"] = record["last_be"] = None
+        elif kind == "MWr":
+            record["st"] = upper << 8 | bits(dw1, 15, 8)
+            record["tag"] = None
+
+
+def decode_bytes(data: bytes, *, eight_dw: bool, pattern: int = 0) -> Iterator[tuple[int, Record]]:
+    """Whole records of a payload, each with its place in bytes; all-zero ones are left out, and a tail."""
+    size = 32 if eight_dw else 16
+    for place in range(0, len(data) - size + 1, size):
+        record = decode(list(struct.unpack_from(f"<{size // 4}I", data, place)), pattern=pattern)
+        if record is not None:
+            yield place, record
+
+
+def read_recording(path: Path) -> Iterator[Record]:
+    """Every TLP of a perf.data file, with index, offset and cpu."""
+    data = path.read_bytes()
+    configs, payloads = walk(data)
+    (config,) = configs
+    eight_dw, pattern = bits(config, 35, 32) == 1, bits(config, 39, 36)
+    index = 0
+    for offset, cpu, payload in payloads:
+        for place, record in decode_bytes(payload, eight_dw=eight_dw, pattern=pattern):
+            yield {"index": index, "offset": offset + place, "cpu": cpu if cpu >= 0 else None, **record}
+            index += 1
+
+
+def walk(data: bytes) -> tuple[set[int], list[tuple[int, int, bytes]]]:
+    """Configs of the PTT events; offset, cpu and bytes of every AUXTRACE payload."""
+    assert data[:8] == b"PERFILE2"
+    attributes: list[tuple[int, int]] = []
+    (header_size,) = struct.unpack_from("<Q", data, 8)
+    if header_size == 16:
+        place, end = 16, len(data)
+    else:
+        attr_size, attrs_at, attrs_size, place, data_size = struct.unpack_from("<5Q", data, 16)
+        end = place + data_size if data_size else len(data)
+        for at in range(attrs_at, attrs_at + attrs_size, attr_size):
+            attributes.append(struct.unpack_from("<I4xQ", data, at))
+    ptt_type, payloads = None, []
+    while place + 8 <= end:
+        kind, _misc, size = struct.unpack_from("<IHH", data, place)
+        if kind == 64:  # HEADER_ATTR
+            attributes.append(struct.unpack_from("<I4xQ", data, place + 8))
+        elif kind == 70:  # AUXTRACE_INFO
+            aux_type, ptt_type = struct.unpack_from("<I4xQ", data, place + 8)
+            assert aux_type == 6
+        elif kind == 71:  # AUXTRACE: its payload is not counted in its size
+            length, offset, _reference, _idx, _tid, cpu = struct.unpack_from("<QQQIii", data, place + 8)
+            body = place + size
+            payloads.append((offset, cpu, data[body : body + length]))
+            size += length
+        elif kind == 66:  # HEADER_TRACING_DATA: the same
+            size += (struct.unpack_from("<I", data, place + 8)[0] + 7) & ~7
+        place += size
+    return {config for type_, config in attributes if type_ == ptt_type}, payloads
