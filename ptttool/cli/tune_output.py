@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.talk import clean, console, print_line
 from ptttool.knobs import Assignment, Change, meaning
 from ptttool.machine import Machine, PciFunction, PttDevice
-from ptttool.pci import PciAddress
+from ptttool.topology import endpoints_behind, names_behind
 
 if TYPE_CHECKING:
     from ptttool.host.tune import Reading
     from ptttool.tune_profile import Row
 
-NUMBERS = ("value", "profile", "machine")
+NUMBERS = ("Value", "Profile", "Machine")
+# Columns that a narrow terminal does not break.
+WHOLE = (*NUMBERS, "PTT device", "Event", "Root port")
+UNKNOWN = "?"
 
 
 def number(value: int | None) -> str:
     """A value in a table."""
-    return "–" if value is None else str(value)
+    return UNKNOWN if value is None else str(value)
 
 
 def knob_name(device: str, event: str | None) -> str:
@@ -33,7 +36,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
-        table.add_column(head, justify="right" if head in NUMBERS else "left", overflow="fold")
+        table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head in WHOLE, overflow="fold")
     for row in rows:
         table.add_row(*[clean(cell) for cell in row])
     console().print(table)
@@ -49,50 +52,47 @@ def print_changes(changes: Sequence[Change], dry_run: bool) -> None:
 def print_comparison(rows: Sequence[Row]) -> None:
     """A profile beside the machine."""
     print_table(
-        ("device", "event", "profile", "machine", "result"),
-        [(row.device, row.event or "–", number(row.profile), number(row.machine), row.state) for row in rows],
+        ("PTT device", "Event", "Profile", "Machine", "Result"),
+        [(row.device, row.event or "(none)", number(row.profile), number(row.machine), row.state) for row in rows],
     )
 
 
-def print_device(machine: Machine, device: PttDevice, readings: Sequence[Reading], told: bool) -> None:
-    """A device's knobs, then the ports they act on. ``told``: the kernel says which root ports are the device's own."""
+def print_device(machine: Machine, device: PttDevice, readings: Sequence[Reading]) -> None:
+    """A device's knobs, then the ports they act on."""
     print_line(clean(device.name))
     if readings:
         problems = any(reading.error is not None for reading in readings)
-        heads = ("event", "value", "meaning", *(["why there is no value"] if problems else []))
+        heads = ("Event", "Value", "Meaning", *(["Why there is no value"] if problems else []))
         rows = [(r.event, number(r.value), meaning(r.event) or "", *([_problem(device, r)] if problems else [])) for r in readings]
         print_table(heads, rows)
     else:
         print_line("no tune events")
     print_line("")
+    print_line(f"{_reach(device)}{':' if device.root_ports else ''}")
     if not device.root_ports:
-        print_line("no root port belongs to this PCIe core" if told else "its root ports are unknown")
         return
-    print_line(
-        "The knobs act on the whole PCIe core:"
-        if told
-        else "The knobs act on a whole PCIe core; which of these ports are its own, this kernel does not tell:"
-    )
     ports: list[tuple[str, str]] = []
     for port in device.root_ports:
-        behind = [_function_words(function) for function in _endpoints(machine, port.address)] or ["nothing"]
+        behind = [_function_words(function) for function in endpoints_behind(machine, port.address)] or ["(empty)"]
         ports += [(str(port.address) if not line else "", words) for line, words in enumerate(behind)]
-    print_table(("root port", "behind it"), ports)
+    print_table(("Root port", "Behind it"), ports)
 
 
-def ports_sentence(machine: Machine, device: PttDevice, told: bool) -> str:
+def ports_sentence(machine: Machine, device: PttDevice) -> str:
     """Which ports a device's knobs act on, in one line."""
+    ports = [f"{port.address} ({names_behind(machine, port.address) or 'empty'})" for port in device.root_ports]
+    return f"{device.name}: {_reach(device)}{': ' if ports else ''}{', '.join(ports)}"
+
+
+def _reach(device: PttDevice) -> str:
+    """How far a device's knobs act; its ports are to follow."""
     if not device.root_ports:
-        return f"{device.name}: no root port belongs to this PCIe core" if told else f"{device.name}: its root ports are unknown"
-    ports = []
-    for port in device.root_ports:
-        behind = [f.kernel_names[0] if f.kernel_names else f.address.short for f in _endpoints(machine, port.address)]
-        ports.append(f"{port.address} ({', '.join(behind) or 'nothing behind it'})")
-    which = "acts on the whole PCIe core" if told else "acts on a whole PCIe core, this kernel does not tell which of these ports"
-    return f"{device.name} {which}: {', '.join(ports)}"
+        return "no root port belongs to its PCIe core" if device.ports_known else "which root ports belong to its PCIe core is unknown"
+    which = "" if device.ports_known else ", which may be any of these (the kernel does not tell)"
+    return f"a knob acts on all root ports of the PCIe core{which}"
 
 
-def device_json(machine: Machine, device: PttDevice, readings: Sequence[Reading], told: bool) -> dict[str, Any]:
+def device_json(machine: Machine, device: PttDevice, readings: Sequence[Reading]) -> dict[str, Any]:
     """A device's knobs and ports."""
     return {
         "name": device.name,
@@ -105,20 +105,20 @@ def device_json(machine: Machine, device: PttDevice, readings: Sequence[Reading]
             }
             for reading in readings
         ],
-        **ports_json(machine, device, told),
+        **ports_json(machine, device),
     }
 
 
-def ports_json(machine: Machine, device: PttDevice, told: bool) -> dict[str, Any]:
-    """The ports that a device's knobs act on; ``root_ports_certain`` false: some of them are another device's."""
+def ports_json(machine: Machine, device: PttDevice) -> dict[str, Any]:
+    """The ports that a device's knobs act on; ``ports_known`` false: some of them are another device's."""
     return {
-        "root_ports_certain": told,
+        "ports_known": device.ports_known,
         "root_ports": [
             {
                 "address": str(port.address),
                 "behind": [
                     {"address": str(f.address), "name": f.name, "kernel_names": list(f.kernel_names)}
-                    for f in _endpoints(machine, port.address)
+                    for f in endpoints_behind(machine, port.address)
                 ],
             }
             for port in device.root_ports
@@ -150,15 +150,6 @@ def pairs_json(pairs: Sequence[tuple[str, str | None]]) -> list[dict[str, str | 
 def _problem(device: PttDevice, reading: Reading) -> str:
     """The error without the knob's name, which stands in the same row."""
     return "" if reading.error is None else reading.error.message.removeprefix(f"{device.name}/{reading.event}: ")
-
-
-def _endpoints(machine: Machine, address: PciAddress) -> Iterator[PciFunction]:
-    """The functions behind a bridge that are no bridges themselves."""
-    for function in machine.children(address):
-        if function.secondary is None:
-            yield function
-        else:
-            yield from _endpoints(machine, function.address)
 
 
 def _function_words(function: PciFunction) -> str:

@@ -49,15 +49,6 @@ def event_names(source: Source, device: PttDevice) -> list[str]:
         raise AccessError(f"{device.name}: the tune folder may not be listed", hint=ROOT_ONLY) from None
 
 
-def ports_are_told(source: Source, device: PttDevice) -> bool:
-    """True where the kernel lists the device's own root ports (6.5 and later); else those of the machine model only may be its own."""
-    try:
-        source.names(f"{device.sysfs}/root_port_filters")
-    except OSError:
-        return False
-    return True
-
-
 def read_value(source: Source, device: PttDevice, event: str) -> int:
     """A knob's value. Raises AccessError, HardwareError (no answer in time, no number) or DeviceError (gone)."""
     try:

@@ -53,7 +53,7 @@ def show(
 
     Values can be read by root alone. Without them the rest is shown, and the exit code is 4.
     """
-    from ptttool.host.tune import ports_are_told, read_all
+    from ptttool.host.tune import read_all
 
     source = open_source(sysfs, demo)
     machine = load_machine(source, tune=False)
@@ -61,7 +61,7 @@ def show(
     readings = {d.name: read_all(source, d) for d in chosen}
     failure = next((r.error for rows in readings.values() for r in rows if r.error is not None), None)
     if json:
-        document: dict[str, Any] = {"devices": [device_json(machine, d, readings[d.name], ports_are_told(source, d)) for d in chosen]}
+        document: dict[str, Any] = {"devices": [device_json(machine, d, readings[d.name]) for d in chosen]}
         if failure is not None:
             document["error"] = failure.as_json()
         print_json(document)
@@ -69,7 +69,7 @@ def show(
         for number, d in enumerate(chosen):
             if number:
                 print_line("")
-            print_device(machine, d, readings[d.name], ports_are_told(source, d))
+            print_device(machine, d, readings[d.name])
     _fail(failure, said=json)
 
 
@@ -118,7 +118,7 @@ def set_(
 
     A knob acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
     """
-    from ptttool.host.tune import carry_out, event_names, plan, ports_are_told
+    from ptttool.host.tune import carry_out, event_names, plan
 
     if "=" in device:
         raise UsageError(f"{device!r} is no device", hint="the device comes first: ptttool tune set DEVICE EVENT=VALUE...")
@@ -129,7 +129,6 @@ def set_(
     for assignment in wanted:
         if assignment.clamped:
             _say_clamped(assignment.event, assignment.asked)
-    told = ports_are_told(source, chosen)
     changes = plan(source, [Setting(chosen, assignment.event, assignment.value) for assignment in wanted])
     if not dry_run:
         changes = carry_out(source, changes)
@@ -138,12 +137,12 @@ def set_(
             "device": chosen.name,
             "dry_run": dry_run,
             "changes": changes_json(changes, wanted),
-            **ports_json(machine, chosen, told),
+            **ports_json(machine, chosen),
         }
         print_json(document)
     else:
         print_changes(changes, dry_run)
-        print_line(clean(ports_sentence(machine, chosen, told)))
+        print_line(clean(ports_sentence(machine, chosen)))
     _say_where(source, dry_run, changes)
 
 
