@@ -58,6 +58,11 @@ def parse_number(text: str) -> int | None:
     return int(text, 0) if text.startswith("0x") and _NUMBER.fullmatch(text) else int(text) if _NUMBER.fullmatch(text) else None
 
 
+def is_device_name(pmu: str) -> bool:
+    """Whether a PMU's name is that of one PTT device."""
+    return _DEVICE.fullmatch(pmu) is not None
+
+
 def pmu_of(text: str) -> str:
     """The PMU that an event string names; the rest is not looked at."""
     return text.strip().partition("/")[0].strip()
@@ -70,7 +75,7 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
     """
     pmu, body, modifiers = _split(text)
     oddities: list[Oddity] = []
-    if not _DEVICE.fullmatch(pmu):
+    if not is_device_name(pmu):
         oddities.append(
             Oddity(
                 REFUSED, "no-single-device", f"{pmu} is not the name of one device (hisi_ptt<SICL>_<core>); perf may take several, and fail"

@@ -8,9 +8,10 @@ from typing import Any
 
 from ptttool.directions import DIRECTIONS, FORMATS, TYPE_WORDS, TYPES, Flow
 from ptttool.event import DEFAULT_TERMS, PATTERN_TERM, PATTERNS, PORT_FLAG, RESERVED_FILTER_BITS, fields_of, in_words
-from ptttool.event_string import NOTE, REFUSED, WARNING, Oddity
+from ptttool.event_string import NOTE, REFUSED, WARNING, Oddity, is_device_name
 from ptttool.machine import REQUESTER, ROOT_PORT, FormatTerm, Machine, PttDevice
 from ptttool.pci import PciAddress
+from ptttool.topology import endpoints_behind
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Explanation:
 
     ``kind``: of the filter, :data:`ROOT_PORT` or :data:`REQUESTER`. ``named``: the ports or the requester. ``types``: of
     :data:`TYPES`. ``format``, ``pattern``: their names, None where the value has none. ``flow``: what is traced. ``fits``: where the
-    event names no device, the machine's devices that have the filter.
+    event names no device, the machine's devices that have the filter. ``oddities``: errors, warnings, notes.
     """
 
     device: str | None
@@ -41,6 +42,11 @@ class Explanation:
     flow: Flow
     fits: tuple[str, ...] = ()
     oddities: tuple[Oddity, ...] = ()
+
+    @property
+    def refused(self) -> bool:
+        """Whether perf or the driver would refuse the event, as far as that is known."""
+        return any(oddity.severity == REFUSED for oddity in self.oddities)
 
 
 @dataclass
@@ -68,7 +74,7 @@ def explain(
     """Explain a config.
 
     ``pmu``: the PMU's name. ``machine``: where to look for names and the driver's filters. ``terms``: bit positions; by default
-    :func:`terms_for`. ``oddities``: those already known from the event's text; they come first.
+    :func:`terms_for`. ``oddities``: those already known from the event's text.
     """
     terms = terms_for(pmu, machine) if terms is None else terms
     fields = fields_of(config, terms)
@@ -87,11 +93,17 @@ def explain(
     if pattern is None:
         found.warn("pattern", f"pattern={fields['pattern']}: known are 0 (legacy) and 1 (v1)")
     flow = _flow(layout, fields.get("direction", 0), types, found)
+    if kind == ROOT_PORT and not value & 0xFFFF:
+        flow = Flow()
     known = sum(term.maximum << term.low for term in terms.values() if term.word == "config")
     if config & ~known:
-        found.warn("unknown-bits", f"bits {_bits(config & ~known)} of config belong to no term: a newer driver's, or a mistake")
+        found.warn("unknown-bits", f"no term holds {_bits(config & ~known)} of config: a newer driver's term, or a mistake")
     fits = tuple(device.name for device in owners) if pmu is None else ()
-    return Explanation(pmu, config, fields, kind, named, types, layout, pattern, flow, fits, tuple(found.oddities))
+    return Explanation(pmu, config, fields, kind, named, types, layout, pattern, flow, fits, tuple(sorted(found.oddities, key=_severity)))
+
+
+def _severity(oddity: Oddity) -> int:
+    return (REFUSED, WARNING, NOTE).index(oddity.severity)
 
 
 def terms_for(pmu: str | None, machine: Machine | None) -> Mapping[str, FormatTerm]:
@@ -115,7 +127,8 @@ def _owners(pmu: str | None, value: int, machine: Machine | None, found: _Found)
         return fitting
     named = tuple(device for device in machine.devices if device.name == pmu)
     if not named:
-        found.refused("no-such-device", f"there is no PMU {pmu} on {machine.origin}; there is {names}")
+        if is_device_name(pmu):
+            found.refused("no-such-device", f"there is no PMU {pmu} on {machine.origin}; there is {names}")
     elif not named[0].ports_known:
         found.note("ports-unknown", f"this kernel does not tell which root ports are {pmu}'s: it has those below, or some of them")
     return named
@@ -141,7 +154,7 @@ def _ports(value: int, owners: Sequence[PttDevice], machine: Machine | None, fou
     if odd:
         found.refused(
             "odd-port-bits",
-            f"bits {_bits(odd)} of the port mask belong to no root port, which have even bits: the driver refuses the event (EINVAL)",
+            f"no root port has {_bits(odd)} of the mask, ports have even bits: the driver refuses the event (EINVAL)",
         )
     named: list[Named] = []
     strange = 0
@@ -154,7 +167,7 @@ def _ports(value: int, owners: Sequence[PttDevice], machine: Machine | None, fou
     if owners and strange:
         why = _elsewhere(value, owners, machine)
         found.refused(
-            "no-such-port", f"{owners[0].name} has no root port with bit {_bits(strange)}: the driver refuses the event (EINVAL){why}"
+            "no-such-port", f"{owners[0].name} has no root port with {_bits(strange)}: the driver refuses the event (EINVAL){why}"
         )
     return tuple(named)
 
@@ -195,15 +208,12 @@ def function_in_words(address: PciAddress, machine: Machine | None) -> str:
 
 
 def port_in_words(address: PciAddress, machine: Machine | None) -> str:
-    """A root port by what sits behind it: ``01:00.0 QEMU NVM Express Controller (nvme0)``, or its own name if nothing does."""
-    if machine is None:
-        return ""
-    behind = [
-        one for one, function in sorted(machine.functions.items()) if machine.root_port_of(one) == address and function.secondary is None
-    ]
+    """A root port by what sits behind it: ``01:00.0 QEMU NVM Express Controller (nvme0)``, or its own name if
+    nothing does."""
+    behind = endpoints_behind(machine, address) if machine is not None else []
     if not behind:
         return function_in_words(address, machine)
-    return "; ".join(f"{one.short} {function_in_words(one, machine)}" for one in behind)
+    return "; ".join(f"{one.address.short} {function_in_words(one.address, machine)}" for one in behind)
 
 
 def _types(value: int, found: _Found) -> tuple[str, ...]:
@@ -258,7 +268,9 @@ def _flow(layout: str | None, direction: int, types: Sequence[str], found: _Foun
 
 
 def _bits(value: int) -> str:
-    return in_words([str(bit) for bit in range(value.bit_length()) if value >> bit & 1])
+    """``bit 3``, ``bits 3 and 5``."""
+    bits = [str(bit) for bit in range(value.bit_length()) if value >> bit & 1]
+    return f"bit{'s' if len(bits) > 1 else ''} {in_words(bits)}"
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
@@ -277,6 +289,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
             "functions": [{"address": None if n.address is None else str(n.address), "name": n.name} for n in one.named],
         },
         "types": list(one.types),
+        "refused": one.refused,
         "inbound": list(one.flow.inbound),
         "outbound": list(one.flow.outbound),
         "format": one.format,
