@@ -19,7 +19,6 @@ import polars as pl
 from ptttool.columns import BY_NAME
 from ptttool.errors import InputError, UsageError
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
-from ptttool.perfdata.reader import open_perfdata
 from ptttool.protocols import hisi_ptt
 from ptttool.protocols.hisi_ptt import Declared, Layout, decode_block, schema_of
 from ptttool.protocols.hisi_ptt_findings import Findings
@@ -287,6 +286,8 @@ def open_trace(path: str | Path, *, raw_format: str | None = None, pattern: str 
     """
     number = None if pattern is None else PATTERNS[_known("pattern", pattern, PATTERNS)]
     if raw_format is None:
+        from ptttool.perfdata.reader import open_perfdata
+
         return Trace(lambda: open_perfdata(path), pattern=number)
     eight_dw = RAW_FORMATS[_known("input format", raw_format, RAW_FORMATS)]
     return Trace(lambda: RawDump(path), raw=eight_dw, pattern=number)

@@ -266,9 +266,11 @@ class _Block:
         self.traits: U32 = np.empty(self.size, dtype=np.uint32)
         self.codes: U32 = np.empty(self.size, dtype=np.uint8)
         self.some, self.every = 0, 0xFFFFFFFF
-        # Enums are looked up by 32-bit codes.
+        # Enums are looked up by 32-bit codes, and every one must be a code, masked or not.
         self.arrays: dict[str, Array] = {
-            name: np.empty(self.size, dtype=np.uint32 if name in ENUMS else DTYPES[name]) for name in columns if name in _SOURCES
+            name: np.zeros(self.size, dtype=np.uint32) if name in ENUMS else np.empty(self.size, dtype=DTYPES[name])
+            for name in columns
+            if name in _SOURCES
         }
         for start in range(0, self.size, STEP):
             self._fill(slice(start, start + STEP), records[start : start + STEP])
@@ -296,8 +298,6 @@ class _Block:
         if array is None or not self.some & source.having or (source.v1_only and self.layout.pattern != 1):
             return pl.Series(name, [None], dtype=_polars_type(name)).new_from_index(0, self.size)
         if name in ENUMS:
-            if not self.every & source.having:
-                array[self.traits & source.having == 0] = 0
             series = _ENUM_VALUES[name].gather(pl.Series(name, array))
         else:
             series = pl.Series(name, array)
