@@ -24,7 +24,7 @@ from ptttool.protocols.hisi_ptt import Declared, Layout, decode_block, schema_of
 from ptttool.protocols.hisi_ptt_findings import Findings
 from ptttool.protocols.hisi_ptt_tally import Tally
 from ptttool.rawdump import RawDump
-from ptttool.tlp_columns import U32
+from ptttool.tlp.bulk import U32
 
 # Records in a frame, at most and, unless the recording ends, at least.
 FRAME_ROWS, SMALLEST_FRAME = 1 << 18, 1 << 15

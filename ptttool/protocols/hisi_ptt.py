@@ -19,7 +19,7 @@ import polars as pl
 
 from ptttool.columns import BY_NAME, ENUMS, WORD_COLUMNS
 from ptttool.protocols.hisi_ptt_findings import Findings
-from ptttool.tlp_columns import ANYTHING, DTYPES, KNOWN, NO_RECORD, RECORD, RULES, U32, Array, Headers, Rule, traits_of
+from ptttool.tlp.bulk import ANYTHING, DTYPES, KNOWN, NO_RECORD, RECORD, RULES, U32, Array, Headers, Rule, traits_of
 
 NAME = "hisi_ptt"
 AUXTRACE_TYPE = 6
@@ -297,10 +297,7 @@ class _Block:
         array, source = self.arrays.get(name), _SOURCES[name]
         if array is None or not self.some & source.having or (source.v1_only and self.layout.pattern != 1):
             return pl.Series(name, [None], dtype=_polars_type(name)).new_from_index(0, self.size)
-        if name in ENUMS:
-            series = _ENUM_VALUES[name].gather(pl.Series(name, array))
-        else:
-            series = pl.Series(name, array)
+        series = _ENUM_VALUES[name].gather(pl.Series(name, array)) if name in ENUMS else pl.Series(name, array)
         if name == "prefix":
             return series.zip_with(self._mask(source.having) & (series != 0), pl.Series(name, [None], dtype=series.dtype))
         if self.every & source.having:

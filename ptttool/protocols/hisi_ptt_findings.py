@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ptttool import tlp
-from ptttool.tlp_columns import KNOWN, RECORD, U32
+from ptttool.tlp import codes
+from ptttool.tlp.bulk import KNOWN, RECORD, U32
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Findings:
         if self.unchecked_records:
             told.append(f"{_count(self.unchecked_records, '8DW record')} without the check word: shown as Unknown")
         for code, count in sorted(self.unknown_codes.items()):
-            told.append(f"{_count(count, 'record')} of the Fmt/Type code {code:#04x}, {tlp.code_name(code)}: shown as Unknown")
+            told.append(f"{_count(count, 'record')} of the Fmt/Type code {code:#04x}, {codes.code_name(code)}: shown as Unknown")
         if self.format_conflicts:
             told.append(
                 f"in {_count(self.format_conflicts, 'payload')} the records are not of the declared format (4DW or 8DW): "

@@ -11,7 +11,7 @@ from ptttool.columns import CLASSES, KINDS
 from ptttool.pci import format_id
 from ptttool.protocols.hisi_ptt import Layout, without_zeros
 from ptttool.protocols.hisi_ptt_findings import Findings
-from ptttool.tlp_columns import CLASS_MASK, CLASS_SHIFT, COMPLETION, DATA, KIND_MASK, KNOWN, RECORD, TRAITS, U32, Headers, lengths_of
+from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, COMPLETION, DATA, KIND_MASK, KNOWN, RECORD, TRAITS, U32, Headers, lengths_of
 
 STEP = 1 << 15
 # Kinds in a row of the tables; a power of two above len(KINDS).

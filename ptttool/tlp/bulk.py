@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptttool import tlp
 from ptttool.columns import BY_NAME, CLASSES, KINDS, STATUSES
+from ptttool.tlp import codes
 
 # Arrays of uint32 and uint8. The stubs of numpy take `u4 & 3` for signed, so the types say no more than that they are arrays.
 U32 = npt.NDArray[Any]
@@ -57,7 +57,7 @@ NO_RECORD = ANYTHING | UNKNOWN | NO_CLASS << CLASS_SHIFT
 
 
 def _traits(code: int, th: bool) -> int:
-    known = tlp.TYPES.get(code)
+    known = codes.TYPES.get(code)
     if known is None:
         return NO_RECORD | RECORD
     bits = ANYTHING | RECORD | KINDS.index(known.kind) | CLASSES.index(known.tlp_class) << CLASS_SHIFT | KNOWN | TAG
@@ -69,7 +69,7 @@ def _traits(code: int, th: bool) -> int:
         case "config":
             bits |= CONFIG | BY_ID | ENABLES | SEGMENT
         case "message":
-            bits |= MESSAGE | (BY_ID if code & 0x7 == tlp.ROUTED_BY_ID else 0)
+            bits |= MESSAGE | (BY_ID if code & 0x7 == codes.ROUTED_BY_ID else 0)
         case "io":
             bits |= ADDRESS | ENABLES | SEGMENT | LOW_EXTRA
         case "memory" | "atomic":
@@ -87,7 +87,7 @@ def _traits(code: int, th: bool) -> int:
 TRAITS: U32 = np.array([_traits(index & 0xFF, index >= 0x100) for index in range(512)], dtype=np.uint32)
 """Traits by code | TH << 8."""
 
-STATUS_OF: U8 = np.array([STATUSES.index(tlp.status_of(code)) for code in range(8)], dtype=np.uint8)
+STATUS_OF: U8 = np.array([STATUSES.index(codes.status_of(code)) for code in range(8)], dtype=np.uint8)
 
 
 def traits_of(dw0: U32) -> U32:
@@ -225,7 +225,7 @@ def _st(h: Headers) -> U32:
     if h.v1:
         tag |= (h.dw3 >> 8) & 0xFF00 & h.mask(LOW_EXTRA)
     if h.prefix is not None:
-        with_hint = np.uint32(0) - ((h.prefix >> 24) == tlp.TPH_PREFIX).astype(np.uint32)
+        with_hint = np.uint32(0) - ((h.prefix >> 24) == codes.TPH_PREFIX).astype(np.uint32)
         tag = (tag & ~(with_hint & 0xFF00)) | ((h.prefix >> 8) & 0xFF00 & with_hint)
     return tag
 
