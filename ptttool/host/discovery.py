@@ -125,7 +125,8 @@ def _read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFu
 
 
 def _reason(error: OSError) -> str:
-    return error.strerror or str(error)
+    words = error.strerror or str(error)
+    return f"{words} (needs root)" if isinstance(error, PermissionError) else words
 
 
 def _first_line(source: Source, path: str) -> str | None:
@@ -239,11 +240,14 @@ def _match_pci(source: Source, devices: list[PttDevice], functions: Mapping[PciA
     function and one such device share them, they belong together.
     """
     taken = {device.pci for device in devices}
+    if None not in taken:
+        return devices
+    paths = {PciAddress.try_parse(path.rsplit("/", 1)[1]): path for path in source.devices("pci")}
     free: dict[PciAddress, tuple[int, ...]] = {}
     for address, function in functions.items():
         if (function.vendor, function.device) == PTT_ID and address not in taken:
             try:
-                free[address] = parse_cpu_list(_first_line(source, f"/sys/bus/pci/devices/{address}/local_cpulist") or "")
+                free[address] = parse_cpu_list(_first_line(source, f"{paths.get(address)}/local_cpulist") or "")
             except ValueError:
                 free[address] = ()
     alike = [device.cpus for device in devices if device.pci is None]

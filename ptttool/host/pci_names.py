@@ -29,11 +29,11 @@ class PciNames:
     devices: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
-def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] = FILES) -> PciNames:
+def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = None) -> PciNames:
     """The names of (vendor, device) pairs in the first list that can be read; without a list, or for what it lacks, nothing."""
     names = PciNames()
     pairs = set(wanted)
-    text = _read_first(files) if pairs else None
+    text = _read_first(FILES if files is None else files) if pairs else None
     if text is None:
         return names
     for vendor in {vendor for vendor, _ in pairs}:
