@@ -20,7 +20,7 @@ class Attribute:
     name: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AuxEvent:
     """One PERF_RECORD_AUX: the kernel committed ``size`` bytes at ``offset`` of a CPU's AUX stream.
 

@@ -1,0 +1,48 @@
+"""What ``perf record -z`` wraps: one zstd stream through all COMPRESSED records, records of the kernel inside.
+
+A record inside may begin in one COMPRESSED record and end in the next. Sources: ``tools/perf/util/session.c`` (decompression),
+``tools/perf/builtin-record.c`` (zstd_compress) of the Linux sources.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from ptttool.errors import MissingPackageError
+
+# A zstd block holds at most 128 KiB and needs at least 4 bytes, so that 256 bytes of input can never become more than 8 MiB.
+INPUT_PIECE = 256
+MAX_WINDOW = 1 << 27
+# perf compresses at most one data mmap (-m) into a record; far above what any is set to, far below what fills a memory or an evening.
+MAX_FROM_ONE_RECORD = 256 << 20
+
+
+class Inflater:
+    """The decompressing side of one zstd stream."""
+
+    def __init__(self) -> None:
+        try:
+            zstandard = importlib.import_module("zstandard")
+        except ImportError:
+            raise MissingPackageError(
+                "the recording was made with perf record -z, and reading it needs the Python package zstandard",
+                hint="install it: pip install zstandard",
+                package="zstandard",
+            ) from None
+        self._error: type[Exception] = zstandard.ZstdError
+        self._stream = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj(read_across_frames=True)
+
+    def pieces(self, data: memoryview) -> Iterator[bytes]:
+        """What ``data`` becomes, piece by piece. Raises ValueError where it is no zstd stream or becomes more than perf can have put in."""
+        total = 0
+        for start in range(0, len(data), INPUT_PIECE):
+            try:
+                piece = self._stream.decompress(data[start : start + INPUT_PIECE])
+            except self._error as error:
+                raise ValueError(f"not a zstd stream ({error})") from None
+            total += len(piece)
+            if total > MAX_FROM_ONE_RECORD:
+                raise ValueError(f"a compressed record of {len(data)} bytes becomes more than {MAX_FROM_ONE_RECORD >> 20} MiB")
+            if piece:
+                yield bytes(piece)

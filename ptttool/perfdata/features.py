@@ -1,0 +1,138 @@
+"""The header's feature sections: who recorded, where, with what. Every one is optional, and a bad one costs only itself.
+
+Layouts: ``tools/perf/Documentation/perf.data-file-format.txt`` and the writers in ``tools/perf/util/header.c`` of the Linux sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ptttool.perfdata import layout
+from ptttool.perfdata.attributes import MAX_IDS, parse_attribute
+from ptttool.perfdata.model import Attribute
+
+MAX_SECTION = 16 << 20
+MAX_LIST = 1 << 16
+
+
+class Cursor:
+    """Reads a section from its start; ValueError at its end."""
+
+    def __init__(self, section: memoryview) -> None:
+        self._section = section
+        self._at = 0
+
+    def take(self, size: int) -> memoryview:
+        """The next ``size`` bytes."""
+        start, self._at = self._at, self._at + size
+        if self._at > len(self._section):
+            raise ValueError(f"ends {self._at - len(self._section)} bytes early")
+        return self._section[start : self._at]
+
+    def u32(self) -> int:
+        """The next 32-bit number."""
+        return int(layout.U32.unpack(self.take(4))[0])
+
+    def u64(self) -> int:
+        """The next 64-bit number."""
+        return int(layout.U64.unpack(self.take(8))[0])
+
+    def string(self) -> str:
+        """A perf_header_string: its length, then that many bytes, the text up to the first zero."""
+        return text_of(self.take(self.u32()))
+
+    def count(self) -> int:
+        """A number of things to follow."""
+        number = self.u32()
+        if number > MAX_LIST:
+            raise ValueError(f"claims {number} entries")
+        return number
+
+
+def text_of(raw: memoryview) -> str:
+    """Bytes up to the first zero as text, whatever is in them."""
+    return bytes(raw).split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _nrcpus(section: Cursor) -> dict[str, int]:
+    # header.c writes the available ones first, whatever the format document says.
+    return {"available": section.u32(), "online": section.u32()}
+
+
+def _strings(section: Cursor) -> list[str]:
+    return [section.string() for _ in range(section.count())]
+
+
+def _event_desc(section: Cursor) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "type": attribute.type, "config": attribute.config, "ids": list(attribute.ids)}
+        for attribute, name in _events(section)
+    ]
+
+
+def _events(section: Cursor) -> list[tuple[Attribute, str]]:
+    events = []
+    count, size = section.count(), section.u32()
+    for _ in range(count):
+        attribute = section.take(size)
+        ids = section.u32()
+        name = section.string()
+        if ids > MAX_IDS:
+            raise ValueError(f"claims {ids} ids")
+        events.append((parse_attribute(attribute, tuple(section.u64() for _ in range(ids))), name))
+    return events
+
+
+def events_of(section: memoryview) -> list[tuple[Attribute, str]]:
+    """The attributes and names of HEADER_EVENT_DESC. Raises ValueError where the section is damaged."""
+    return _events(Cursor(section))
+
+
+def _numa_topology(section: Cursor) -> list[dict[str, object]]:
+    return [
+        {"node": section.u32(), "mem_total": section.u64(), "mem_free": section.u64(), "cpus": section.string()}
+        for _ in range(section.count())
+    ]
+
+
+def _pmu_mappings(section: Cursor) -> dict[int, str]:
+    return {section.u32(): section.string() for _ in range(section.count())}
+
+
+def _sample_time(section: Cursor) -> dict[str, int]:
+    return {"first": section.u64(), "last": section.u64()}
+
+
+def _compressed(section: Cursor) -> dict[str, int]:
+    return {name: section.u32() for name in ("version", "type", "level", "ratio", "mmap_len")}
+
+
+_PARSERS: dict[str, Callable[[Cursor], object]] = {
+    **dict.fromkeys(("hostname", "osrelease", "version", "arch", "cpudesc", "cpuid"), Cursor.string),
+    "nrcpus": _nrcpus,
+    "total_mem": Cursor.u64,
+    "cmdline": _strings,
+    "event_desc": _event_desc,
+    "numa_topology": _numa_topology,
+    "pmu_mappings": _pmu_mappings,
+    "sample_time": _sample_time,
+    "dir_format": Cursor.u64,
+    "compressed": _compressed,
+}
+
+
+def parse_feature(number: int, section: memoryview) -> tuple[str, object] | None:
+    """Name and value of a feature section; None for one that is not understood. Raises ValueError where it is damaged.
+
+    Values: text for ``hostname`` ``osrelease`` ``version`` ``arch`` ``cpudesc`` ``cpuid``; a number for ``total_mem`` (KiB) and
+    ``dir_format``; ``nrcpus`` {available, online}; ``cmdline`` list of text; ``event_desc`` list of {name, type, config, ids};
+    ``numa_topology`` list of {node, mem_total, mem_free (KiB), cpus}; ``pmu_mappings`` {PMU type: name}; ``sample_time`` {first, last}
+    (ns); ``compressed`` {version, type, level, ratio, mmap_len}.
+    """
+    name = layout.FEATURES.get(number)
+    if name is None:
+        return None
+    if len(section) > MAX_SECTION:
+        raise ValueError(f"holds {len(section)} bytes, more than any perf writes")
+    return name, _PARSERS[name](Cursor(section))

@@ -1,0 +1,130 @@
+"""The first bytes of a perf.data file, and everything they point to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptttool.errors import InputError
+from ptttool.perfdata import layout
+from ptttool.perfdata.attributes import MAX_ATTRIBUTES, MAX_IDS, parse_attribute
+from ptttool.perfdata.records import Walker
+
+MAX_FEATURE_TABLE = 256 * layout.SECTION.size
+
+# What people hand over by mistake, and what to tell them.
+_COMPRESSED_FILES = {
+    b"\xfd7zXZ\0": ("an xz file", "xz -dc"),
+    b"\x1f\x8b": ("a gzip file", "gzip -dc"),
+    b"\x28\xb5\x2f\xfd": ("a zstd file", "zstd -dc"),
+    b"BZh": ("a bzip2 file", "bzip2 -dc"),
+    b"PK\x03\x04": ("a zip file", "unzip -p"),
+}
+_RAW_HINT = "for AUX data without a container say --input 4dw or --input 8dw"
+
+
+@dataclass(frozen=True)
+class FileHeader:
+    """A file-mode header: sections as (offset, size). ``features``: numbers of the feature bits set, ascending."""
+
+    attr_size: int
+    attributes: tuple[int, int]
+    data: tuple[int, int]
+    features: tuple[int, ...]
+
+    @property
+    def data_end(self) -> int:
+        """Where the data section should end, and the table of the feature sections begins."""
+        return self.data[0] + self.data[1]
+
+
+def parse_header(path: str, start: bytes | memoryview) -> FileHeader | None:
+    """The header in a file's first bytes (104 are enough); None for pipe mode. Raises InputError where it is none."""
+    start = bytes(start[: layout.FILE_HEADER_SIZE])
+    if not start.startswith(layout.MAGIC):
+        raise _foreign(path, start)
+    if len(start) < layout.PIPE_HEADER.size:
+        raise InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")
+    _, size = layout.PIPE_HEADER.unpack_from(start)
+    if size == layout.PIPE_HEADER.size:
+        return None
+    if size not in (layout.FILE_HEADER_SIZE, layout.FILE_HEADER.size):
+        expected = f"{layout.PIPE_HEADER.size} (pipe mode) nor {layout.FILE_HEADER_SIZE} (file)"
+        raise InputError(path, f"the header states a size of {size} bytes, neither {expected}", offset=8)
+    if len(start) < size:
+        raise InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")
+    _, _, attr_size, attrs, attrs_size, data, data_size, _, _ = layout.FILE_HEADER.unpack_from(start)
+    if data < size:
+        raise InputError(path, f"the data section should begin at offset {data:#x}, inside the header", offset=40)
+    bits = 0
+    if size == layout.FILE_HEADER_SIZE:
+        for shift, word in zip((0, 64, 128, 192), layout.FEATURE_BITS.unpack_from(start, layout.FILE_HEADER.size), strict=True):
+            bits |= word << shift
+    return FileHeader(attr_size, (attrs, attrs_size), (data, data_size), tuple(n for n in range(256) if bits >> n & 1))
+
+
+def _foreign(path: str, start: bytes) -> InputError:
+    """Why this is no perf.data file, as well as its first bytes can tell."""
+    if not start:
+        return InputError(
+            path, "the file is empty", hint="perf record leaves an empty file when it fails; look at what it said", code="empty-file"
+        )
+    if start.startswith(layout.MAGIC_OTHER_ENDIAN):
+        return InputError(path, "recorded on a big-endian machine, where there is no PTT device", offset=0, code="big-endian")
+    if start.startswith(layout.MAGIC_VERSION_1):
+        return InputError(path, "perf.data of version 1, which no perf with PTT support writes", offset=0)
+    for magic, (what, command) in _COMPRESSED_FILES.items():
+        if start.startswith(magic):
+            return InputError(path, f"{what}, not a perf.data file", offset=0, hint=f"unpack it first: {command} FILE | ptttool decode -")
+    if layout.MAGIC.startswith(start):
+        return InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")
+    return InputError(path, f"not a perf.data file: begins with {start[:8].hex(' ')}, not with PERFILE2", offset=0, hint=_RAW_HINT)
+
+
+def read_attributes(header: FileHeader, view: memoryview, walker: Walker) -> None:
+    """The attribute section; ``view``: the file, or as much of its start as there is."""
+    offset, size = header.attributes
+    entry = header.attr_size
+    ids_size = layout.SECTION.size
+    if not layout.ATTR_SIZE_VER0 + ids_size <= entry <= 1 << 16:
+        walker.problem(16, f"attributes of {entry} bytes each cannot be", "damaged-header")
+        return
+    count = size // entry
+    fitting = max(0, len(view) - offset) // entry
+    if count > min(fitting, MAX_ATTRIBUTES):
+        walker.problem(24, f"the header claims {count} attributes at offset {offset:#x}; there is room for {fitting}", "damaged-header")
+        count = min(count, fitting, MAX_ATTRIBUTES)
+    for start in range(offset, offset + count * entry, entry):
+        try:
+            ids = _ids(view, *layout.SECTION.unpack_from(view, start + entry - ids_size))
+            walker.attributes.add(parse_attribute(view[start : start + entry - ids_size], ids))
+        except ValueError as error:
+            walker.problem(start, f"a damaged attribute: {error}", "damaged-header")
+
+
+def _ids(view: memoryview, offset: int, size: int) -> tuple[int, ...]:
+    if size // 8 > MAX_IDS or offset + size > len(view):
+        raise ValueError(f"its ids should be {size} bytes at offset {offset:#x}")
+    return tuple(view[offset : offset + size // 8 * 8].cast("Q")) if size >= 8 else ()
+
+
+def read_features(header: FileHeader, view: memoryview, base: int, walker: Walker) -> None:
+    """The feature sections; ``view``: the file from the table on, whose first byte is at ``base`` in the file."""
+    for place, number in enumerate(header.features):
+        at = place * layout.SECTION.size
+        if at + layout.SECTION.size > len(view):
+            walker.problem(base + at, "the file ends inside the table of feature sections", "truncated")
+            return
+        name = layout.FEATURES.get(number)
+        if name is None:
+            continue
+        offset, size = layout.SECTION.unpack_from(view, at)
+        start = offset - base
+        if start < 0 or start + size > len(view):
+            walker.problem(
+                base + at, f"the {name} section should be {size} bytes at offset {offset:#x}, outside the file", "damaged-feature"
+            )
+            continue
+        try:
+            walker.feature(number, view[start : start + size])
+        except ValueError as error:
+            walker.problem(offset, f"a damaged {name} section: {error}", "damaged-feature")

@@ -1,0 +1,162 @@
+"""Reads a recording that comes through a pipe: ``perf record -o - | ptttool decode -``, ``xz -dc perf.data.xz | ptttool decode -``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from ptttool.errors import InputError
+from ptttool.perfdata import layout
+from ptttool.perfdata.header import FileHeader, parse_header, read_attributes, read_features
+from ptttool.perfdata.model import AuxChunk
+from ptttool.perfdata.reader import Reader
+from ptttool.perfdata.records import Payload, Why
+
+PIECE = 8 << 20
+READ_SIZE = 256 << 10
+MAX_APART = 64 << 20  # of a file-mode recording: what lies before the data section, and what after
+
+
+class StreamReader(Reader):
+    """Reads a descriptor to its end, which it then owns. Both modes: a file-mode recording needs its attributes before its data."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        super().__init__(path, "pipe")
+        self._descriptor = descriptor
+        self._read = 0  # bytes taken from the descriptor
+        self._buffer = b""  # read, not walked: the file's bytes up to self._read
+        self._header: FileHeader | None = None
+        self._left: int | None = None  # bytes of the data section not taken from the descriptor yet
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        start = self._take(layout.PIPE_HEADER.size)
+        if len(start) == layout.PIPE_HEADER.size and start.startswith(layout.MAGIC):
+            size = layout.PIPE_HEADER.unpack(start)[1]
+            if size in (layout.FILE_HEADER.size, layout.FILE_HEADER_SIZE):
+                start += self._take(size - len(start))
+        self._header = parse_header(self.path, start)
+        if self._header is None:
+            return
+        self.contents.mode = "file"
+        offset, size = self._header.data
+        if offset > MAX_APART:
+            reason = f"the data section begins at offset {offset:#x}, too far on for a pipe"
+            raise InputError(self.path, reason, offset=40, hint="read it from a file")
+        start += self._take(offset - len(start))
+        read_attributes(self._header, memoryview(start), self._walker)
+        if len(start) < offset:
+            self._walker.problem(len(start), "the file ends before its data section", "truncated")
+        self.contents.interrupted = size == 0
+        self._left = size or None
+
+    def _take(self, size: int) -> bytes:
+        """``size`` bytes, fewer only at the end of the stream."""
+        parts = []
+        while size > 0:
+            part = self._read_some(min(size, READ_SIZE))
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def _read_some(self, size: int) -> bytes:
+        try:
+            part = os.read(self._descriptor, size)
+        except OSError as error:
+            raise InputError(self.path, error.strerror or str(error), offset=self._read) from None
+        self._read += len(part)
+        return part
+
+    def _data(self, size: int) -> bytes:
+        """Up to ``size`` bytes of the data section; empty at its end."""
+        if self._left is None:
+            return self._read_some(size)
+        if self._left == 0:
+            return b""
+        part = self._read_some(min(size, self._left))
+        self._left -= len(part)
+        return part
+
+    def _walk(self) -> Iterator[AuxChunk]:
+        walker = self._walker
+        while True:
+            base = self._read - len(self._buffer)
+            why, position = walker.advance(self._buffer, 0, len(self._buffer), base)
+            self._buffer = self._buffer[position:]
+            self.position = base + position
+            if why is Why.DAMAGE:
+                break
+            if why is Why.PAYLOAD:
+                yield from self._payload(walker.payload)
+            elif why is Why.SKIP:
+                self._skip(walker.skip)
+            else:
+                more = self._data(READ_SIZE)
+                if not more:
+                    break
+                self._buffer += more
+        self._end(why)
+
+    def _end(self, why: Why) -> None:
+        walker = self._walker
+        if why is Why.MORE:
+            left = len(self._buffer)
+            walker.problem(self._read - left, f"the data ends inside a record, after {left} bytes of it", "truncated")
+        walker.finish()
+        if self._header is not None and self._left is not None:
+            if self._left and why is not Why.DAMAGE:
+                walker.problem(self._read, f"the file ends here, {self._left} bytes before the end of its data section", "truncated")
+            elif not self._left:
+                base = self._read
+                read_features(self._header, memoryview(self._take(MAX_APART)), base, walker)
+        self.position = self._read
+
+    def _skip(self, size: int) -> None:
+        kept = self._buffer[size:]
+        size -= len(self._buffer)
+        self._buffer = kept
+        while size > 0:
+            part = self._data(min(size, READ_SIZE))
+            if not part:
+                return
+            size -= len(part)
+
+    def _payload(self, payload: Payload) -> Iterator[AuxChunk]:
+        """The payload in pieces of :data:`PIECE` bytes; the last one may be shorter."""
+        number, self._number = self._number, self._number + 1
+        start = 0
+        while True:
+            file_offset = self._read - len(self._buffer)
+            wanted = min(PIECE, payload.size - start)
+            data = self._fill(wanted)
+            missing = payload.size - start - len(data) if len(data) < wanted else 0
+            if missing:
+                self._lost_payload(file_offset, payload, missing)
+            self.position = file_offset
+            yield self._chunk(payload, number, start, file_offset, memoryview(data).toreadonly(), missing)
+            start += len(data)
+            if missing or start >= payload.size:
+                return
+
+    def _fill(self, size: int) -> bytearray:
+        """``size`` bytes of a payload, fewer only at the end of the data."""
+        filled = min(size, len(self._buffer))
+        data = bytearray(self._buffer[:filled])
+        self._buffer = self._buffer[filled:]
+        while len(data) < size:
+            part = self._data(min(size - len(data), 1 << 20))
+            if not part:
+                break
+            data += part
+        return data
+
+    def close(self) -> None:
+        if self._descriptor > 2:
+            os.close(self._descriptor)
+        self._descriptor = -1
