@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ptttool import machine as machines
+from ptttool.atomic import output_file
 from ptttool.errors import PtttoolError
 from ptttool.machine import Machine, PttDevice
 from ptttool.pci import PciAddress
@@ -81,7 +81,7 @@ def part_of(machine: Machine, device: PttDevice) -> Machine:
 
 
 def save(recording: str | Path, sidecar: Sidecar) -> Path:
-    """Write a recording's sidecar, whole or not at all; the recording is already there. Raises OSError."""
+    """Write a recording's sidecar, whole or not at all; the recording is already there. Raises OutputError, OSError."""
     path = sidecar_path(recording)
     body = {
         KEY: VERSION,
@@ -96,17 +96,8 @@ def save(recording: str | Path, sidecar: Sidecar) -> Path:
         "ended": sidecar.ended,
         "replay_of": sidecar.replay_of,
     }
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with unfinished.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            json.dump(body, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with output_file(path, force=True) as file:
+        file.write((json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
     return path
 
 

@@ -147,6 +147,8 @@ def _first_line(text: str) -> str:
 
 def perf_record_of(arguments: Sequence[str], device: str) -> bool:
     """Whether a process's arguments are those of a perf that records (or counts) on that PTT device."""
-    names = [Path(word).name for word in arguments[:2]]
-    runs_perf = any(name == "perf" or name.startswith("perf_") for name in names)
-    return runs_perf and any(f"{device}/" in word for word in arguments)
+    words = list(arguments)
+    if words and re.fullmatch(r"(python|perl|(ba|da)?sh)[\d.]*", Path(words[0]).name):
+        del words[0]
+    runs_perf = bool(words) and re.fullmatch(r"perf(_[\d.]+)?", Path(words[0]).name) is not None
+    return runs_perf and any(f"{device}/" in word for word in words[1:])

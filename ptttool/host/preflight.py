@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
+from ptttool.host.discovery import parse_cpu_list
 from ptttool.host.perf import PerfTool, find_perf, perf_record_of
 from ptttool.host.perf_errors import MINIMUM_AUX, RIGHTS_HINT
 from ptttool.host.source import Source
 from ptttool.machine import PttDevice
+from ptttool.topology import format_cpus
 
 # Bits of the kernel's capability sets (capability.h).
 CAP_IPC_LOCK, CAP_SYS_ADMIN, CAP_PERFMON = 14, 21, 38
@@ -111,12 +113,12 @@ def choose_cpu(device: PttDevice, wanted: int | None, online: Sequence[int] | No
         return next((cpu for cpu in device.cpus if online is None or cpu in online), device.cpus[0])
     if device.cpus and wanted not in device.cpus:
         raise UsageError(
-            f"CPU {wanted} is none of {device.name}'s ({ranges(device.cpus)}): nothing would be recorded, and perf would not say so",
+            f"CPU {wanted} is none of {device.name}'s ({format_cpus(device.cpus)}): nothing would be recorded, and perf would not say so",
             hint="leave --cpu out, or give one of these",
-            code="cpu-not-of-device",
+            code="cpu-not-in-cpumask",
         )
     if online is not None and wanted not in online:
-        raise UsageError(f"CPU {wanted} is offline", hint=f"online are {ranges(online)}", code="cpu-offline")
+        raise UsageError(f"CPU {wanted} is offline", hint=f"online are {format_cpus(online)}", code="cpu-offline")
     return wanted
 
 
@@ -128,7 +130,7 @@ def check(host: Host, plan: Plan) -> list[str]:
         raise host.perf
     host.perf.check_can_record()
     _check_rights(host.rights, plan)
-    _check_place(host.place)
+    check_place(host.place)
     _check_busy(host.processes, plan.device.name)
     return list(_warnings(host, plan))
 
@@ -157,7 +159,7 @@ def _check_rights(rights: Rights, plan: Plan) -> None:
         )
 
 
-def _check_place(place: Place) -> None:
+def check_place(place: Place) -> None:
     if place.kind == "directory":
         raise OutputError(f"{place.path} is a directory", hint="name a file with -o", code="output-is-directory")
     if place.kind == "other":
@@ -204,7 +206,7 @@ def gather(source: Source, output: Path, command: Sequence[str]) -> Host:
         place=look_at(output),
         command=shutil.which(command[0]) if command else None,
         online=online,
-        processes=_processes(),
+        processes=running_processes(),
     )
 
 
@@ -247,29 +249,9 @@ def _number(path: str) -> int | None:
 def online_cpus(source: Source) -> tuple[int, ...] | None:
     """The CPUs that are online; None where sysfs does not say."""
     try:
-        return parse_cpus(source.read("/sys/devices/system/cpu/online"))
+        return parse_cpu_list(source.read("/sys/devices/system/cpu/online"))
     except (OSError, ValueError):
         return None
-
-
-def parse_cpus(text: str) -> tuple[int, ...]:
-    """A CPU list of the kernel (``0-3,8``) as numbers. Raises ValueError."""
-    cpus: list[int] = []
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        cpus.extend(range(int(first), int(last or first) + 1))
-    return tuple(cpus)
-
-
-def ranges(cpus: Sequence[int]) -> str:
-    """Numbers as the kernel writes them: ``0-3,8``."""
-    parts: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if parts and parts[-1][-1] == cpu - 1:
-            parts[-1][1:] = [cpu]
-        else:
-            parts.append([cpu])
-    return ",".join("-".join(map(str, part)) for part in parts)
 
 
 def look_at(output: Path) -> Place:
@@ -296,7 +278,8 @@ def look_at(output: Path) -> Place:
     )
 
 
-def _processes() -> tuple[Process, ...]:
+def running_processes() -> tuple[Process, ...]:
+    """All processes but this one, with their arguments."""
     found = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == os.getpid():

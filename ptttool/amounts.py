@@ -1,0 +1,33 @@
+"""Durations and sizes as people type them."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from ptttool.errors import UsageError
+
+_NUMBER = r"(?P<number>\d+(?:\.\d+)?|\.\d+)"
+_DURATION = re.compile(_NUMBER + r"\s*(?P<unit>ms|s|m|h|)")
+_SIZE = re.compile(_NUMBER + r"\s*(?P<unit>[kmg]?)(?:i?b)?", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_LONGEST = timedelta(days=365).total_seconds()
+
+
+def parse_duration(text: str, option: str = "--duration") -> float:
+    """Seconds of ``10``, ``1.5s``, ``500ms``, ``2m``, ``1h``. Raises UsageError."""
+    found = _DURATION.fullmatch(text.strip())
+    seconds = float(found["number"]) * _SECONDS[found["unit"]] if found else 0.0
+    if not 0.001 <= seconds <= _LONGEST:
+        raise UsageError(f"{option}: {text!r} is no duration", hint="such as 10, 1.5s, 500ms, 2m", code="bad-duration")
+    return seconds
+
+
+def parse_size(text: str, option: str) -> int:
+    """Bytes of ``67108864``, ``64M``, ``0.5G``; K, M and G are powers of 1024. Raises UsageError."""
+    found = _SIZE.fullmatch(text.strip())
+    size = float(found["number"]) * _BYTES[found["unit"].lower()] if found else 0.0
+    if size < 1 or size != int(size) or size > 1 << 62:
+        raise UsageError(f"{option}: {text!r} is no size", hint="such as 64M or 1G", code="bad-size")
+    return int(size)
