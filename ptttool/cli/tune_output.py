@@ -68,7 +68,8 @@ def print_device(machine: Machine, device: PttDevice, readings: Sequence[Reading
     else:
         print_line("no tune events")
     print_line("")
-    print_line(f"{_reach(device)}{':' if device.root_ports else ''}")
+    reach = _reach(device)
+    print_line(f"{reach[0].upper()}{reach[1:]}{':' if device.root_ports else ''}")
     if not device.root_ports:
         return
     ports: list[tuple[str, str]] = []

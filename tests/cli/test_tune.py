@@ -1,0 +1,556 @@
+"""``ptttool tune`` as a shell sees it: on recorded machines, on the driver's stand-in, under umockdev, without permission."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ptttool.cli.commands import tune
+from ptttool.cli.main import main
+from tests.tune_driver import EVENTS, MACHINES, DriverSource, failure
+
+KERNELS = ("kunpeng-6.1", "kunpeng-6.12")
+DEVICES = ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> DriverSource:
+    """The machine that every command of the test works on."""
+    source = DriverSource()
+    monkeypatch.setattr(tune, "open_source", lambda sysfs, demo: source)
+    return source
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """``run("set", …)`` gives the exit code, standard output, standard error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(["tune", *arguments])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture(params=KERNELS)
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of a recorded machine, to be written to."""
+    return shutil.copytree(MACHINES / request.param, tmp_path / "machine", symlinks=True)
+
+
+def knob(tree: Path, device: str, event: str) -> Path:
+    return tree / "sys/bus/event_source/devices" / device / "tune" / event
+
+
+def document(out: str) -> Any:
+    return json.loads(out)
+
+
+def test_show(driver: DriverSource, run: Run) -> None:
+    code, out, err = run("show")
+    assert (code, err) == (0, "")
+    for word in (*DEVICES, *EVENTS, "weight of outbound (Tx) posted requests", "0000:00:14.0", "nvme1", "No root port belongs"):
+        assert word in out
+    code, out, _ = run("show", "0_0")
+    assert code == 0
+    assert "hisi_ptt0_0" in out
+    assert "hisi_ptt0_2" not in out
+
+
+def test_show_json(driver: DriverSource, run: Run) -> None:
+    code, out, _ = run("show", "hisi_ptt0_2", "--json")
+    assert code == 0
+    (device,) = document(out)["devices"]
+    assert list(device) == ["name", "events", "ports_known", "root_ports"]
+    assert device["events"][2] == {
+        "name": "qos_tx_p",
+        "value": 1,
+        "meaning": "weight of outbound (Tx) posted requests",
+        "problem": None,
+    }
+    assert device["ports_known"] is True
+    assert [port["address"] for port in device["root_ports"]] == ["0000:00:14.0", "0000:00:15.0"]
+    assert [function["address"] for function in device["root_ports"][0]["behind"]] == ["0000:06:00.0", "0000:07:00.0"]
+
+
+def test_show_where_the_kernel_does_not_tell_the_ports(run: Run) -> None:
+    code, out, _ = run("show", "hisi_ptt0_0", "--sysfs", str(MACHINES / "kunpeng-6.1"))
+    assert code == 0
+    assert "the kernel does not tell" in out
+    code, out, _ = run("show", "hisi_ptt0_0", "--json", "--sysfs", str(MACHINES / "kunpeng-6.1"))
+    assert document(out)["devices"][0]["ports_known"] is False
+
+
+def test_show_without_permission_shows_the_rest(driver: DriverSource, run: Run) -> None:
+    def refuse(knob: str, _: str) -> str | None:
+        raise failure(errno.EACCES)
+
+    driver.on_read = refuse
+    code, out, err = run("show", "hisi_ptt0_0")
+    assert code == 4
+    assert "qos_tx_p" in out
+    assert "0000:00:10.0" in out
+    assert "not permitted" in out
+    assert "sudo" in err
+    code, out, err = run("show", "hisi_ptt0_0", "--json")
+    assert code == 4
+    assert document(out)["error"]["code"] == "no-permission"
+    assert document(out)["devices"][0]["events"][0]["value"] is None
+    assert "sudo" in err
+
+
+def test_show_on_a_narrow_terminal(driver: DriverSource, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    code, out, _ = run("show", "hisi_ptt0_2")
+    assert code == 0
+    assert max(len(line) for line in out.splitlines()) <= 60
+    assert "rx_alloc_buf_level      1" in out
+
+
+def test_get(driver: DriverSource, run: Run) -> None:
+    driver.knobs["hisi_ptt0_0/qos_tx_p"] = 2
+    assert run("get", "hisi_ptt0_0", "qos_tx_p") == (0, "2\n", "")
+    assert run("get", "0_0", "tx_path_rx_req_alloc_buf_level", "qos_tx_p") == (0, "rx_alloc_buf_level=1\nqos_tx_p=2\n", "")
+    code, out, _ = run("get", "hisi_ptt0_0")
+    assert out.split() == [f"{event}={2 if event == 'qos_tx_p' else 1}" for event in EVENTS]
+    # What get prints, set takes.
+    assert run("set", "hisi_ptt0_2", *out.split())[0] == 0
+    assert driver.knobs["hisi_ptt0_2/qos_tx_p"] == 2
+    code, out, _ = run("get", "hisi_ptt0_0", "qos_tx_p", "--json")
+    assert document(out) == {"device": "hisi_ptt0_0", "values": {"qos_tx_p": 2}}
+    assert code == 0
+
+
+def test_get_prints_nothing_if_one_cannot_be_read(driver: DriverSource, run: Run) -> None:
+    def fail(knob: str, _: str) -> str | None:
+        if knob.endswith("qos_tx_p"):
+            raise failure(errno.ETIMEDOUT)
+        return None
+
+    driver.on_read = fail
+    code, out, err = run("get", "hisi_ptt0_0", "qos_tx_np", "qos_tx_p")
+    assert (code, out) == (7, "")
+    assert "qos_tx_p" in err
+    assert "ETIMEDOUT" in err
+
+
+def test_set(driver: DriverSource, run: Run) -> None:
+    code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_cpl=1", "tx_path_rx_req_alloc_buf_level=0")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "hisi_ptt0_0/qos_tx_p: 1 → 2",
+        "hisi_ptt0_0/qos_tx_cpl: already 1",
+        "hisi_ptt0_0/rx_alloc_buf_level: 1 → 0",
+        "hisi_ptt0_0: a knob acts on all root ports of the PCIe core: 0000:00:10.0 (nvme0), 0000:00:11.0 (ens2), 0000:00:12.0 (empty)",
+    ]
+    assert driver.writes == ["hisi_ptt0_0/qos_tx_p=2", "hisi_ptt0_0/rx_alloc_buf_level=0"]
+
+
+def test_set_json(driver: DriverSource, run: Run) -> None:
+    code, out, err = run("set", "hisi_ptt2_0", "qos_tx_p=70000", "--json")
+    assert code == 0
+    assert "70000 is above 2" in err
+    assert document(out) == {
+        "device": "hisi_ptt2_0",
+        "dry_run": False,
+        "changes": [{"device": "hisi_ptt2_0", "event": "qos_tx_p", "old": 1, "new": 2, "changed": True, "asked": "70000"}],
+        "ports_known": True,
+        "root_ports": [],
+    }
+
+
+@pytest.mark.parametrize("value", ["3", "70000", "99999999999999999999", "1" + "0" * 5000])
+def test_set_clamps_and_says_so(driver: DriverSource, run: Run, value: str) -> None:
+    code, out, err = run("set", "hisi_ptt0_0", f"qos_tx_p={value}")
+    assert code == 0
+    assert "hisi_ptt0_0/qos_tx_p: 1 → 2" in out
+    assert "is above 2, the largest value: 2 is taken" in err
+    assert len(err) < 200
+    assert driver.writes == ["hisi_ptt0_0/qos_tx_p=2"]
+
+
+@pytest.mark.parametrize("value", ["-1", "0x1", "", "abc", "1.5", "+1", " 1"])
+def test_set_refuses_before_anything_is_written(driver: DriverSource, run: Run, value: str) -> None:
+    code, out, err = run("set", "hisi_ptt0_0", "qos_tx_np=2", f"qos_tx_p={value}")
+    assert (code, out) == (2, "")
+    assert f"'qos_tx_p={value}'" in err
+    assert driver.writes == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["hisi_ptt0_0", "qos_tx_q=1"], 2, ["'qos_tx_q=1': no such event", "did you mean qos_tx_p"]),
+        (["hisi_ptt0_0", "qos_tx_dp=1"], 2, ["no driver has"]),
+        (["hisi_ptt0_0", "qos_tx_p=1", "qos_tx_p=2"], 2, ["qos_tx_p is also to be 1"]),
+        (["hisi_ptt0_0", "qos_tx_p"], 2, ["not EVENT=VALUE"]),
+        (["hisi_ptt0_0"], 2, ["Missing argument", "EVENT=VALUE"]),
+        ([], 2, ["Missing argument 'DEVICE'"]),
+        (["qos_tx_p=2", "hisi_ptt0_0"], 2, ["the device comes first"]),
+        (["hisi_ptt9_9", "qos_tx_p=1"], 3, ["hisi_ptt9_9"]),
+        (["hisi_ptt0_0", "qos_tx_p=1", "--no-such"], 2, ["--no-such"]),
+    ],
+)
+def test_set_misused(driver: DriverSource, run: Run, arguments: list[str], code: int, words: list[str]) -> None:
+    done, out, err = run("set", *arguments)
+    assert (done, out) == (code, "")
+    for word in words:
+        assert word in err
+    assert driver.writes == []
+
+
+def test_set_dry_run(driver: DriverSource, run: Run) -> None:
+    code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=1", "--dry-run")
+    assert code == 0
+    assert out.splitlines()[:2] == ["hisi_ptt0_0/qos_tx_p: 1 → 2 (not written)", "hisi_ptt0_0/qos_tx_np: already 1"]
+    assert "nothing was written" in err
+    assert driver.writes == []
+
+
+def test_set_fails_and_restores(driver: DriverSource, run: Run) -> None:
+    def fail(knob: str, text: str) -> str | None:
+        if knob.endswith("qos_tx_np"):
+            raise failure(errno.ETIMEDOUT)
+        return None
+
+    driver.on_write = fail
+    code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=2", "--json")
+    assert code == 7
+    error = document(out)["error"]
+    assert (error["code"], error["event"], error["restored"]) == ("timeout", "qos_tx_np", True)
+    assert "hisi_ptt0_0/qos_tx_np" in err
+    assert "all knobs are as they were" in err
+    assert set(driver.knobs.values()) == {1}
+
+
+def test_set_interrupted(driver: DriverSource, run: Run) -> None:
+    def interrupt(knob: str, text: str) -> str | None:
+        if len(driver.writes) == 1:
+            os.kill(os.getpid(), 2)
+        return None
+
+    driver.on_write = interrupt
+    code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=2")
+    assert (code, out) == (130, "")
+    assert "all knobs are as they were" in err
+    assert set(driver.knobs.values()) == {1}
+
+
+def test_a_device_without_knobs(tree: Path, run: Run) -> None:
+    shutil.rmtree(knob(tree, "hisi_ptt2_0", "x").parent.resolve())
+    where = ["--sysfs", str(tree)]
+    code, out, _ = run("show", "hisi_ptt2_0", *where)
+    assert code == 0
+    assert "no tune events" in out
+    assert run("set", "hisi_ptt2_0", "qos_tx_p=1", *where)[0] == 3
+    assert run("get", "hisi_ptt2_0", *where)[0] == 3
+    code, out, err = run("save", "-", *where)
+    assert code == 0
+    assert "hisi_ptt2_0 has no tune events" in err
+    assert list(tomllib.loads(out)["devices"]) == ["hisi_ptt0_0", "hisi_ptt0_2"]
+
+
+def test_a_plain_tree_is_written_and_said(tree: Path, run: Run) -> None:
+    code, _, err = run("set", "hisi_ptt0_2", "qos_tx_p=2", "--sysfs", str(tree))
+    assert code == 0
+    assert knob(tree, "hisi_ptt0_2", "qos_tx_p").read_text() == "2\n"
+    assert knob(tree, "hisi_ptt0_0", "qos_tx_p").read_text() == "1\n"
+    assert "not to the machine this runs on" in err
+
+
+def test_the_long_names_of_a_kernel(tree: Path, run: Run) -> None:
+    """A kernel whose files have the document's long names."""
+    path = knob(tree, "hisi_ptt0_0", "rx_alloc_buf_level")
+    path.rename(path.with_name("tx_path_rx_req_alloc_buf_level"))
+    code, out, _ = run("set", "hisi_ptt0_0", "rx_alloc_buf_level=2", "--sysfs", str(tree))
+    assert code == 0
+    assert "hisi_ptt0_0/tx_path_rx_req_alloc_buf_level: 1 → 2" in out
+    assert path.with_name("tx_path_rx_req_alloc_buf_level").read_text() == "2\n"
+    assert not path.exists()
+
+
+def test_profile_round_trip(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "machine.toml"
+    driver.knobs["hisi_ptt0_2/qos_tx_cpl"] = 0
+    code, out, err = run("save", str(file))
+    assert (code, out) == (0, "")
+    assert "15 knobs of 3 devices" in err
+    saved = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert saved["version"] == 1
+    assert {name: sorted(knobs) for name, knobs in saved["devices"].items()} == {name: sorted(EVENTS) for name in DEVICES}
+    assert saved["devices"]["hisi_ptt0_2"]["qos_tx_cpl"] == 0
+
+    assert run("diff", str(file))[0] == 0
+    assert run("set", "hisi_ptt0_0", "qos_tx_p=2")[0] == 0
+    assert run("set", "hisi_ptt2_0", "qos_tx_np=0")[0] == 0
+    code, out, _ = run("diff", str(file), "--json")
+    assert code == 1
+    compared = document(out)
+    assert (compared["equal"], compared["left_alone"], len(compared["rows"])) == (False, [], 15)
+    assert [row for row in compared["rows"] if row["state"] != "same"] == [
+        {"device": "hisi_ptt0_0", "event": "qos_tx_p", "profile": 1, "machine": 2, "state": "differs"},
+        {"device": "hisi_ptt2_0", "event": "qos_tx_np", "profile": 1, "machine": 0, "state": "differs"},
+    ]
+
+    driver.writes.clear()
+    code, out, err = run("apply", str(file), "--dry-run")
+    assert code == 0
+    assert out.splitlines() == ["hisi_ptt0_0/qos_tx_p: 2 → 1 (not written)", "hisi_ptt2_0/qos_tx_np: 0 → 1 (not written)"]
+    assert driver.writes == []
+    code, out, err = run("apply", str(file))
+    assert code == 0
+    assert out.splitlines() == ["hisi_ptt0_0/qos_tx_p: 2 → 1", "hisi_ptt2_0/qos_tx_np: 0 → 1"]
+    assert "13 of 15 knobs hold the profile's values already" in err
+    assert driver.writes == ["hisi_ptt0_0/qos_tx_p=1", "hisi_ptt2_0/qos_tx_np=1"]
+    assert run("diff", str(file))[0] == 0
+
+    again = tmp_path / "again.toml"
+    assert run("save", str(again), "--json")[0] == 0
+    assert again.read_bytes() == file.read_bytes()
+
+
+def test_save_does_not_overwrite(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text("mine")
+    code, _, err = run("save", str(file))
+    assert code == 6
+    assert "--force" in err
+    assert file.read_text() == "mine"
+    assert run("save", str(file), "--force")[0] == 0
+    assert "qos_tx_p = 1" in file.read_text()
+    assert os.listdir(tmp_path) == ["p.toml"]  # noqa: PTH208
+    assert run("save", "-", "--json")[0] == 2
+
+
+def test_save_refuses_an_incomplete_profile(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+    def fail(knob: str, _: str) -> str | None:
+        if knob == "hisi_ptt2_0/qos_tx_p":
+            raise failure(errno.EACCES)
+        return None
+
+    driver.on_read = fail
+    code, _, err = run("save", str(tmp_path / "p.toml"))
+    assert code == 4
+    assert "hisi_ptt2_0/qos_tx_p" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_apply_restores_all_devices(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text("version = 1\n" + "".join(f"[devices.{name}]\nqos_tx_p = 2\n" for name in DEVICES))
+
+    def fail(knob: str, text: str) -> str | None:
+        return "0" if (knob, text) == ("hisi_ptt2_0/qos_tx_p", "2\n") else None
+
+    driver.on_write = fail
+    code, out, err = run("apply", str(file))
+    assert (code, out) == (7, "")
+    assert "hisi_ptt2_0/qos_tx_p: 2 was written, 0 is read back; all knobs are as they were" in err
+    assert set(driver.knobs.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("", 6, ["p.toml", "empty"]),
+        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2 2\n", 6, ["p.toml", "line 3"]),
+        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\nqos_tx_np = -1\n", 6, ["p.toml", "devices.hisi_ptt0_0.qos_tx_np"]),
+        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\nqos_tx_q = 1\n", 6, ["p.toml", "devices.hisi_ptt0_0.qos_tx_q"]),
+        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\n[devices.hisi_ptt8_0]\nqos_tx_p = 1\n", 3, ["hisi_ptt8_0", "--ignore-missing"]),
+    ],
+)
+def test_apply_checks_everything_first(driver: DriverSource, run: Run, tmp_path: Path, text: str, code: int, words: list[str]) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(text)
+    done, out, err = run("apply", str(file))
+    assert (done, out) == (code, "")
+    for word in words:
+        assert word in err
+    assert driver.writes == []
+
+
+def test_apply_a_profile_of_another_machine(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 7\n[devices.hisi_ptt8_0]\nqos_tx_p = 1\n")
+    code, out, err = run("diff", str(file))
+    assert code == 1
+    assert "missing" in out
+    code, out, err = run("apply", str(file), "--ignore-missing", "--json")
+    assert code == 0
+    assert "qos_tx_p: 7 is above 2" in err
+    assert "hisi_ptt8_0 is not on this machine" in err
+    applied = document(out)
+    assert applied["changes"] == [{"device": "hisi_ptt0_0", "event": "qos_tx_p", "old": 1, "new": 2, "changed": True}]
+    assert applied["missing"] == [{"device": "hisi_ptt8_0", "event": None}]
+    assert {"device": "hisi_ptt2_0", "event": None} in applied["left_alone"]
+
+
+def test_an_empty_profile_changes_nothing(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text("version = 1\n")
+    code, out, err = run("apply", str(file))
+    assert (code, out) == (0, "")
+    assert "nothing to do" in err
+    assert run("diff", str(file))[0] == 0
+
+
+def test_a_profile_from_standard_input(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("save", "-")
+    assert code == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "ptttool", "tune", "diff", "-", "--demo"], input=out, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_control_characters_of_a_profile_do_not_reach_the_terminal(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text('version = 1\n[devices."evil\\u001b[31m"]\n"\\u009bx" = 1\n')
+    for command in (["diff", str(file)], ["apply", str(file)], ["apply", str(file), "--ignore-missing"]):
+        _, out, err = run(*command)
+        assert "\x1b" not in out + err
+        assert "\x9b" not in out + err
+
+
+# The real libudev, below umockdev.
+
+
+@pytest.fixture(params=KERNELS)
+def umockdev(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """Runs a shell script on a recorded machine; ``ptttool`` in it is ours."""
+    recording = tmp_path / "machine.umockdev"
+    recording.write_bytes(gzip.decompress((MACHINES / f"{request.param}.umockdev.gz").read_bytes()))
+
+    def run(script: str) -> subprocess.CompletedProcess[str]:
+        function = f'ptttool() {{ "{sys.executable}" -m ptttool "$@"; }}\n'
+        return subprocess.run(
+            ["umockdev-run", "-d", str(recording), "--", "sh", "-c", function + script],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        )
+
+    return run
+
+
+def test_under_umockdev(umockdev: Callable[[str], subprocess.CompletedProcess[str]]) -> None:
+    """umockdev stores any value: that 7 and 70000 become 2 is our doing."""
+    done = umockdev(
+        """
+        set -e
+        tune=/sys/bus/event_source/devices/hisi_ptt0_2/tune
+        ptttool tune save before.toml
+        ptttool tune set hisi_ptt0_2 qos_tx_p=7 qos_tx_np=70000 qos_tx_cpl=0 tx_path_tx_req_alloc_buf_level=1
+        cat $tune/qos_tx_p $tune/qos_tx_np $tune/qos_tx_cpl $tune/tx_alloc_buf_level
+        ptttool tune set hisi_ptt0_2 qos_tx_cpl=2 qos_tx_p=-1 || echo refused $?
+        cat $tune/qos_tx_cpl
+        ptttool tune diff before.toml > /dev/null || echo differs $?
+        ptttool tune apply before.toml
+        ptttool tune diff before.toml > /dev/null && echo equal
+        cat $tune/qos_tx_p $tune/qos_tx_np $tune/qos_tx_cpl
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    ports = lines.pop(4)
+    assert "0000:00:14.0 (nvme1, enp7s0)" in ports
+    assert lines == [
+        "hisi_ptt0_2/qos_tx_p: 1 → 2",
+        "hisi_ptt0_2/qos_tx_np: 1 → 2",
+        "hisi_ptt0_2/qos_tx_cpl: 1 → 0",
+        "hisi_ptt0_2/tx_alloc_buf_level: already 1",
+        *"220",
+        "1",
+        "refused 2",
+        "0",
+        "differs 1",
+        "hisi_ptt0_2/qos_tx_cpl: 0 → 1",
+        "hisi_ptt0_2/qos_tx_np: 2 → 1",
+        "hisi_ptt0_2/qos_tx_p: 2 → 1",
+        "equal",
+        "1",
+        "1",
+        "1",
+    ]
+
+
+# Permissions, on a plain tree with the modes that the driver gives.
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[tuple[Path, Callable[..., subprocess.CompletedProcess[str]]]]:
+    """A tree whose knobs are root's alone (0600), and ptttool run as someone else."""
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        top.chmod(0o755)
+        tree = shutil.copytree(MACHINES / "kunpeng-6.12", top / "machine", symlinks=True)
+        root = os.geteuid() == 0
+        for path in tree.glob("sys/devices/**/tune/*"):
+            path.chmod(0o600 if root else 0)
+        change = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups"] if root else []
+
+        def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                [*change, sys.executable, "-m", "ptttool", "tune", *arguments, "--sysfs", str(tree)],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                cwd=Path(__file__).parents[2],
+                env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+            )
+
+        yield tree, run
+
+
+def test_without_permission(unprivileged: tuple[Path, Callable[..., subprocess.CompletedProcess[str]]]) -> None:
+    _, run = unprivileged
+    for arguments in (
+        ["set", "hisi_ptt0_0", "qos_tx_p=2"],
+        ["set", "hisi_ptt0_0", "qos_tx_p=2", "--dry-run"],
+        ["get", "0_0"],
+        ["save", "-"],
+    ):
+        done = run(*arguments)
+        assert (done.returncode, done.stdout) == (4, ""), done.stderr
+        assert "is not permitted" in done.stderr
+        assert "sudo" in done.stderr
+    done = run("show", "hisi_ptt0_0")
+    assert done.returncode == 4
+    assert "weight of outbound (Tx) posted requests" in done.stdout
+    assert "0000:00:10.0" in done.stdout
+    assert "Traceback" not in done.stderr
+    # Wrong usage comes first: it needs no permission to be told.
+    assert run("set", "hisi_ptt0_0", "qos_tx_p=-1").returncode == 2
+
+
+def test_knobs_that_may_be_read_and_not_written(unprivileged: tuple[Path, Callable[..., subprocess.CompletedProcess[str]]]) -> None:
+    tree, run = unprivileged
+    for path in tree.glob("sys/devices/**/tune/*"):
+        path.chmod(0o444)
+    done = run("set", "hisi_ptt0_0", "qos_tx_p=2", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    done = run("set", "hisi_ptt0_0", "qos_tx_p=2")
+    assert done.returncode == 4
+    assert "writing 2 is not permitted; all knobs are as they were" in done.stderr
+    knob(tree, "hisi_ptt0_0", "qos_tx_p").chmod(0o666)
+    done = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=2")
+    assert done.returncode == 4
+    assert "hisi_ptt0_0/qos_tx_np: writing 2 is not permitted; all knobs are as they were" in done.stderr
+    assert knob(tree, "hisi_ptt0_0", "qos_tx_p").read_text() == "1\n"
