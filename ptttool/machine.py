@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ptttool.pci import PciAddress
+
+T = TypeVar("T")
 
 ROOT_PORT = "root port"
 REQUESTER = "requester"
@@ -227,47 +229,50 @@ def _function_as_json(function: PciFunction) -> dict[str, Any]:
 def from_json(document: Any) -> Machine:
     """The machine of a document that :func:`as_json` made. Raises ValueError for anything else, a newer version too."""
     try:
-        version = document["version"]
+        version = _is(int, document["version"])
         if version != JSON_VERSION:
             raise ValueError(f"version {version!r} of a machine's description; this ptttool reads version {JSON_VERSION}")
-        functions = [_function_from_json(one) for one in document["functions"]]
+        functions = [_function_from_json(one) for one in _is(list, document["functions"])]
         return Machine(
-            origin=str(document["origin"]),
-            devices=tuple(_device_from_json(one) for one in document["devices"]),
+            origin=_is(str, document["origin"]),
+            devices=tuple(_device_from_json(one) for one in _is(list, document["devices"])),
             functions={function.address: function for function in functions},
-            kernel=document["kernel"],
-            hostname=document["hostname"],
-            notes=tuple(document["notes"]),
+            kernel=_may(str, document["kernel"]),
+            hostname=_may(str, document["hostname"]),
+            notes=_all(str, document["notes"]),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no description of a machine: {type(error).__name__}: {error}") from None
 
 
 def _device_from_json(one: Any) -> PttDevice:
-    multiselect = {ROOT_PORT: one["multiselect"]["root_ports"], REQUESTER: one["multiselect"]["requesters"]}
+    multiselect = {ROOT_PORT: _may(bool, one["multiselect"]["root_ports"]), REQUESTER: _may(bool, one["multiselect"]["requesters"])}
     return PttDevice(
-        name=str(one["name"]),
-        sicl=one["sicl"],
-        core=one["core"],
-        sysfs=str(one["sysfs"]),
+        name=_is(str, one["name"]),
+        sicl=_may(int, one["sicl"]),
+        core=_may(int, one["core"]),
+        sysfs=_is(str, one["sysfs"]),
         pci=_address(one["pci"]),
-        numa_node=one["numa_node"],
-        cpus=tuple(int(cpu) for cpu in one["cpus"]),
-        pmu_type=one["pmu_type"],
+        numa_node=_may(int, one["numa_node"]),
+        cpus=_all(int, one["cpus"]),
+        pmu_type=_may(int, one["pmu_type"]),
         format={
-            str(name): FormatTerm(str(name), term["word"], int(term["low"]), int(term["high"])) for name, term in one["format"].items()
+            name: FormatTerm(name, _is(str, term["word"]), _is(int, term["low"]), _is(int, term["high"]))
+            for name, term in _is(dict, one["format"]).items()
         },
-        root_ports=tuple(_filter_from_json(ROOT_PORT, entry) for entry in one["root_ports"]),
-        requesters=tuple(_filter_from_json(REQUESTER, entry) for entry in one["requesters"]),
-        multiselect={kind: bool(value) for kind, value in multiselect.items() if value is not None},
-        ports_known=bool(one["ports_known"]),
-        tune=tuple(TuneEvent(str(event["name"]), event["value"], event["problem"]) for event in one["tune"]),
-        notes=tuple(one["notes"]),
+        root_ports=tuple(_filter_from_json(ROOT_PORT, entry) for entry in _is(list, one["root_ports"])),
+        requesters=tuple(_filter_from_json(REQUESTER, entry) for entry in _is(list, one["requesters"])),
+        multiselect={kind: value for kind, value in multiselect.items() if value is not None},
+        ports_known=_is(bool, one["ports_known"]),
+        tune=tuple(
+            TuneEvent(_is(str, event["name"]), _may(int, event["value"]), _may(str, event["problem"])) for event in _is(list, one["tune"])
+        ),
+        notes=_all(str, one["notes"]),
     )
 
 
 def _filter_from_json(kind: str, one: Any) -> Filter:
-    return Filter(kind, _present(one["address"]), int(one["value"]), bool(one["computed"]))
+    return Filter(kind, _present(one["address"]), _is(int, one["value"]), _is(bool, one["computed"]))
 
 
 def _function_from_json(one: Any) -> PciFunction:
@@ -276,15 +281,36 @@ def _function_from_json(one: Any) -> PciFunction:
         vendor=_number(one["vendor"]),
         device=_number(one["device"]),
         class_code=_number(one["class"]),
-        name=str(one["name"]),
-        kernel_names=tuple(str(name) for name in one["kernel_names"]),
-        driver=one["driver"],
-        numa_node=one["numa_node"],
-        link=None if one["link"] is None else Link(**one["link"]),
-        secondary=one["secondary"],
-        subordinate=one["subordinate"],
+        name=_is(str, one["name"]),
+        kernel_names=_all(str, one["kernel_names"]),
+        driver=_may(str, one["driver"]),
+        numa_node=_may(int, one["numa_node"]),
+        link=_link_from_json(one["link"]),
+        secondary=_may(int, one["secondary"]),
+        subordinate=_may(int, one["subordinate"]),
         parent=_address(one["parent"]),
     )
+
+
+def _link_from_json(one: Any) -> Link | None:
+    if one is None:
+        return None
+    return Link(_may(str, one["speed"]), _may(int, one["width"]), _may(str, one["max_speed"]), _may(int, one["max_width"]))
+
+
+def _is(kind: type[T], value: Any) -> T:
+    """The value, which is of that kind. True and False are no numbers."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _may(kind: type[T], value: Any) -> T | None:
+    return None if value is None else _is(kind, value)
+
+
+def _all(kind: type[T], values: Any) -> tuple[T, ...]:
+    return tuple(_is(kind, value) for value in _is(list, values))
 
 
 def _text(address: PciAddress | None) -> str | None:
@@ -296,7 +322,7 @@ def _hexadecimal(number: int | None, digits: int) -> str | None:
 
 
 def _number(text: Any) -> int | None:
-    return None if text is None else int(text, 16)
+    return None if text is None else int(_is(str, text), 16)
 
 
 def _address(text: Any) -> PciAddress | None:
@@ -304,7 +330,7 @@ def _address(text: Any) -> PciAddress | None:
 
 
 def _present(text: Any) -> PciAddress:
-    found = PciAddress.try_parse(text)
+    found = PciAddress.try_parse(_is(str, text))
     if found is None:
         raise ValueError(f"no PCI address: {text!r}")
     return found

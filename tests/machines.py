@@ -45,7 +45,9 @@ def in_memory(files: Mapping[str, bytes], links: Mapping[str, str]) -> RecordedS
     return RecordedSource(MemoryFiles(dict(files), dict(links)), "a machine in memory")
 
 
-def run(arguments: Sequence[str], *, prefix: Sequence[str] = (), check: int | None = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    arguments: Sequence[str], *, prefix: Sequence[str] = (), check: int | None = 0, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """``ptttool ARGUMENTS`` as a process of its own, behind ``prefix``; ``check``: the exit code that must come back."""
     done = subprocess.run(
         [*prefix, sys.executable, "-m", "ptttool", *arguments],
@@ -85,6 +87,6 @@ def with_recorded_modes(name: str, folder: Path) -> tuple[Path, list[str]]:
         (tree / path[1:]).chmod(int(mode, 8) if os.geteuid() == 0 else 0)
     if os.geteuid() != 0:
         return tree, []
-    for path in (tree, *tree.rglob("*")):
-        os.chown(path, 1000, 1000, follow_symlinks=False)
+    for entry in (tree, *tree.rglob("*")):
+        os.chown(entry, 1000, 1000, follow_symlinks=False)
     return tree, ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--"]

@@ -168,7 +168,8 @@ def filter_sections(machine: Machine) -> Iterator[tuple[str, Table | None]]:
     """A heading and a table for each device and kind of filter; no table where there is none."""
     width = max((len(", ".join(function.kernel_names)) for function in machine.functions.values()), default=0)
     for group in device_groups(machine):
-        names = " or ".join(clean(device.name) for device in group)
+        *most, last = [clean(device.name) for device in group]
+        names = f"{', '.join(most)} or {last}" if most else last
         for kind, filters in ((ROOT_PORT, group[0].root_ports), (REQUESTER, group[0].requesters)):
             multiselect = COMBINE[group[0].multiselect.get(kind, kind == ROOT_PORT)]
             computed = "; computed from the PCI addresses" if filters and all(one.computed for one in filters) else ""

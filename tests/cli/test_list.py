@@ -1,0 +1,218 @@
+"""``ptttool list``: tables that fit, trees as lspci's, JSON that agrees between libudev, trees and the demo."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ptttool.cli.main import main
+from ptttool.host.demo import ARCHIVE
+from tests.machines import BUS, MACHINES, NEW, OLD, copy_of, document, run, umockdev
+
+NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@pytest.mark.parametrize("name", [NEW, OLD])
+@pytest.mark.parametrize("command", ["list", "filters"])
+def test_under_umockdev_as_from_the_tree(command: str, name: str, tmp_path: Path) -> None:
+    """The real libudev and plain reads of /sys give what the tree gives."""
+    live = document(run([command, "--json"], prefix=umockdev(name, tmp_path)))
+    recorded = document(run([command, "--json", "--sysfs", str(MACHINES / name)]))
+    if command == "list":
+        assert (live.pop("origin"), recorded.pop("origin")) == ("this machine", str(MACHINES / name))
+        for key in ("kernel", "hostname"):  # /proc is not umockdev's
+            assert live.pop(key) != recorded.pop(key)
+    assert live == recorded
+    assert len(live["devices"]) == 3
+
+
+def test_the_demo_is_the_newer_machine(tmp_path: Path) -> None:
+    demo = document(run(["list", "--json", "--demo"]))
+    tree = document(run(["list", "--json", *NEW_TREE]))
+    assert demo.pop("origin") == "the demo machine"
+    tree.pop("origin")
+    assert demo == tree
+
+
+def test_the_demo_holds_the_fixture_and_no_more(tmp_path: Path) -> None:
+    """The archive in the package is made from the fixture; making it again gives the same."""
+    runpy.run_path(str(MACHINES / "trim.py"))["write_archive"](MACHINES / NEW, tmp_path / "a")
+    # Compared unpacked: zlib's implementations compress differently.
+    assert gzip.decompress((tmp_path / "a").read_bytes()) == gzip.decompress(ARCHIVE.read_bytes())
+
+
+def test_json_imports_no_terminal_code() -> None:
+    code = (
+        "import sys; from ptttool.cli.main import main; main(['list', '--json', '--demo']);"
+        "print([name for name in ('rich', 'pyudev', 'numpy', 'polars') if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    json.loads(done.stdout)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("command", [["list"], ["list", "--tree"], ["list", "0_2"], ["filters"]])
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("machine", [NEW_TREE, OLD_TREE], ids=["new", "old"])
+def test_everything_fits(
+    machine: list[str], width: int, command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No line is longer than the terminal, and no address is torn or cut."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main([*command, *machine]) == 0
+    out = lines(capsys)
+    assert max(map(len, out)) <= width
+    text = "\n".join(out)
+    for address in ("0000:00:14.0", "0000:00:15.0"):
+        assert address in text
+    assert "…" not in text
+    assert ("nvme1, enp7s0" in text) == (command != ["list", "--tree"])
+
+
+def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(["list", *NEW_TREE]) == 0
+    out = [re.split(r" {2,}", line.strip()) for line in lines(capsys)]
+    assert out[0] == ["PTT device", "SICL", "Core", "PCI", "NUMA", "CPUs", "PMU type", "Root port", "Behind it"]
+    assert out[1] == ["hisi_ptt0_0", "0", "0", "0000:00:08.0", "0", "0-1", "11", "0000:00:10.0", "nvme0"]
+    assert out[3] == ["0000:00:12.0", "(empty)"]
+    assert out[6] == ["hisi_ptt2_0", "2", "0", "0000:00:0a.0", "1", "2-3", "13", "none"]
+    assert out[8] == ["Event terms: direction config:20-23, filter config:0-19, format config:32-35, type config:24-31"]
+    assert out[9] == ["Tune events: qos_tx_cpl, qos_tx_np, qos_tx_p, rx_alloc_buf_level, tx_alloc_buf_level"]
+
+
+def test_what_the_old_kernel_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", *OLD_TREE]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("not told") == 3
+    assert captured.out.count("0000:00:14.0") == 1
+    assert "any of these" in captured.out
+    assert captured.err.count("no filter files") == 1
+    assert "one of 0000:00:08.0, 0000:00:09.0" in captured.err
+
+
+def test_the_tree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(["list", "--tree", "0_2", *NEW_TREE]) == 0
+    assert (
+        "\n".join(lines(capsys))
+        == """\
+hisi_ptt0_2  PCI 0000:00:09.0, NUMA node 0, CPUs 0-1, PMU type 12
+├── 0000:00:14.0  Red Hat, Inc. QEMU PCIe Root port
+│   Speed 2.5GT/s, Width x1
+│   └── 0000:04:00.0  Texas Instruments XIO3130 PCI Express Switch (Upstream)
+│       Speed 2.5GT/s, Width x1
+│       ├── 0000:05:00.0  Texas Instruments XIO3130 PCI Express Switch (Downstream)
+│       │   Speed 2.5GT/s (overdriven), Width x1 (overdriven)
+│       │   └── 0000:06:00.0  nvme1, nvme1n1  Red Hat, Inc. QEMU NVM Express Controller
+│       │       Speed 2.5GT/s, Width x1
+│       └── 0000:05:01.0  Texas Instruments XIO3130 PCI Express Switch (Downstream)
+│           Speed 2.5GT/s (overdriven), Width x1 (overdriven)
+│           └── 0000:07:00.0  enp7s0  Intel Corporation 82574L Gigabit Network Connection
+│               Speed 2.5GT/s, Width x1
+└── 0000:00:15.0  Red Hat, Inc. QEMU PCIe Root port
+    Speed 2.5GT/s, Width x1
+    ├── 0000:08:00.0  ens6f0  Intel Corporation 82574L Gigabit Network Connection
+    │   Speed 2.5GT/s, Width x1
+    └── 0000:08:00.1  ens6f1  Intel Corporation 82574L Gigabit Network Connection
+        Speed 2.5GT/s, Width x1"""
+    )
+
+
+def test_empty_ports_in_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--tree", *NEW_TREE]) == 0
+    out = capsys.readouterr().out
+    assert "Speed 16GT/s, Width x4; nothing behind it" in out
+    assert "└── no root ports" in out
+
+
+@pytest.mark.parametrize("name", ["hisi_ptt0_2", "0_2", "0000:00:09.0", "00:09.0"])
+def test_one_device(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", name, "--json", *NEW_TREE]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [device["name"] for device in found["devices"]] == ["hisi_ptt0_2"]
+
+
+def test_details(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "hisi_ptt0_2", *NEW_TREE]) == 0
+    facts = dict(re.split(r" {2,}", line, maxsplit=1) for line in lines(capsys) if line and not line.startswith(" "))
+    assert facts["PCI name"] == "Huawei Technologies Co., Ltd. Device [19e5:a12e]"
+    assert facts["In sysfs"] == f"{BUS}/0000:00:09.0/hisi_ptt0_2"
+    assert facts["Tune events"] == "qos_tx_cpl 1"
+    assert facts["Requesters"].startswith("0000:04:00.0  Texas Instruments")
+
+
+def test_control_characters_stay_away_from_the_terminal(tmp_path: Path) -> None:
+    """In a network device's name, in a PCI name of the udev database and in attributes."""
+    tree = copy_of(NEW, tmp_path)
+    net = tree / "sys/class/net"
+    (net / "e\x1b]0;x\x07th").symlink_to(f"../../{BUS[5:]}/0000:00:11.0/0000:02:00.0/net/e\x1b]0;x\x07th")
+    (net / "\x9b31meth").symlink_to(f"../../{BUS[5:]}/0000:00:11.0/0000:02:00.0/net/\x9b31meth")
+    database = tree / "udev.txt"
+    database.write_text(database.read_text().replace("QEMU NVM Express", "QEMU\x1b[31m NVM\u202e Express\x9b1m"))
+    (tree / f"{BUS[1:]}/0000:00:09.0/hisi_ptt0_2/format/type").write_text("\x1b[2J\n")
+    seen = ""
+    for command in (["list"], ["list", "--tree"], ["list", "0_0"], ["list", "--json"], ["filters"], ["filters", "--json"]):
+        done = run([*command, "--sysfs", str(tree)], COLUMNS="200")
+        assert not CONTROL.search(done.stdout.replace("\n", "") + done.stderr.replace("\n", "")), command
+        seen += done.stdout
+    assert "e\\x1b]0;x\\x07th" in seen
+    assert (
+        document(run(["list", "--json", "--sysfs", str(tree)]))["functions"][9]["name"]
+        == "Red Hat, Inc. QEMU\x1b[31m NVM\u202e Express\x9b1m Controller"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "code"),
+    [
+        (["list", "--sysfs", "/nowhere"], 6, "no-such-folder"),
+        (["list", "--sysfs", __file__], 6, "not-a-folder"),
+        (["list", "--sysfs", str(MACHINES)], 6, "no-sysfs"),
+        (["list", "--sysfs", str(MACHINES / NEW), "--demo"], 2, "usage"),
+        (["list", "--tree", "--demo"], 2, "usage"),
+        (["list", "hisi_ptt0_1", "--demo"], 3, "unknown-device"),
+        (["filters", "--device", "0_9", "--demo"], 3, "unknown-device"),
+    ],
+)
+def test_refusals(arguments: list[str], exit_code: int, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--json"]) == exit_code
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["error"]["code"] == code
+    assert captured.err.startswith("ptttool: error: ")
+
+
+def test_near_misses(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["list", "hisi_ptt0_1", "--demo"])
+    assert "did you mean hisi_ptt0_" in capsys.readouterr().err
+
+
+def test_no_device(tmp_path: Path) -> None:
+    for folder in ("bus", "devices", "class"):
+        (tmp_path / "sys" / folder).mkdir(parents=True)
+    done = run(["list", "--json", "--sysfs", str(tmp_path)], check=3)
+    assert document(done)["error"]["code"] == "no-device"
+    assert "19e5:a12e" in done.stderr
+
+
+def test_driver_not_loaded_under_umockdev(tmp_path: Path) -> None:
+    """The PCI functions are there, the PMUs are not: as with rmmod hisi_ptt."""
+    prefix = umockdev(NEW, tmp_path)
+    dump = Path(prefix[2])
+    blocks = dump.read_text().split("\n\n")
+    dump.write_text("\n\n".join(block for block in blocks if not re.match(r"P: .*/hisi_ptt\d+_\d+\n", block)))
+    done = run(["list", "--json"], prefix=prefix, check=3)
+    assert document(done)["error"]["code"] == "no-driver"
+    assert "modprobe hisi_ptt" in done.stderr
