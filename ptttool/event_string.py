@@ -137,6 +137,8 @@ def _split(text: str) -> tuple[str, str, str]:
     body, slash, modifiers = rest.rpartition("/")
     if not slash:
         raise UsageError(f"{text!r} is no event: the '/' after the terms is missing", hint=_SHAPE)
+    if "/" in body:
+        raise UsageError(f"{text!r} is not one event: it has more than two '/'", hint=_SHAPE)
     if not _MODIFIERS.fullmatch(modifiers):
         raise UsageError(f"{text!r}: {modifiers!r} after the second '/' is no modifier of perf's", hint="give one event, ending with '/'")
     return pmu.strip(), body.strip(), modifiers

@@ -37,17 +37,33 @@ def words(machine: str, folder: Path) -> list[str]:
     return run
 
 
+def configs_in(said: str) -> list[int]:
+    """The configs that perf opens events with, each but once in a row (perf may open an event several times)."""
+    kinds = {int(kind) for kind in re.findall(r"^  type +(\d+)\b", said, re.M)}
+    assert kinds <= {STRANGE_TYPE + kind for kind in range(9, 14)}
+    return [config for config, _ in itertools.groupby(int(text, 16) for text in re.findall(r"^  config +0x([0-9a-f]+)\b", said, re.M))]
+
+
 def perf_reads(run: list[str], events: list[str]) -> list[int]:
-    """The config that perf makes of each event, each config but once in a row (perf may open an event several times)."""
+    """The config that perf makes of each event; no two events in a row may have the same."""
     configs: list[int] = []
+    # Where opening fails so that perf gives up, another perf takes the rest.
     while len(configs) < len(events):
         given = [word for event in events[len(configs) :] for word in ("-e", event)]
         done = subprocess.run([*run, "perf", "stat", "-vv", "-C", "0", *given, "--", "true"], capture_output=True, text=True, timeout=60)
-        shown = [int(config, 16) for config in re.findall(r"^  config +0x([0-9a-f]+)$", done.stderr, re.M)]
+        shown = configs_in(done.stderr)
         assert shown, done.stderr
-        assert {int(kind) for kind in re.findall(r"^  type +(\d+)$", done.stderr, re.M)} <= {STRANGE_TYPE + kind for kind in range(9, 14)}
-        configs += [config for config, _ in itertools.groupby(shown)]
+        configs += shown
     return configs
+
+
+def perf_on_each(run: list[str], events: list[str]) -> list[tuple[int, str]]:
+    """What a perf of its own makes of each event: exit code, and what it says. One mock machine for all: making it is what takes time."""
+    script = 'for event; do perf stat -vv -C 0 -e "$event" -- true 2>&1; echo "left with $?"; done'
+    done = subprocess.run([*run, "sh", "-c", script, "sh", *events], capture_output=True, text=True, timeout=120)
+    parts = re.findall(r"(.*?)^left with (\d+)$", done.stdout, re.M | re.S)
+    assert len(parts) == len(events), done.stdout
+    return [(int(code), said) for said, code in parts]
 
 
 def load(name: str) -> Machine:
@@ -113,14 +129,12 @@ ODD = [
 
 def test_perf_reads_odd_events_alike(machine: str, tmp_path: Path) -> None:
     terms = load(machine).devices[1].format
-    run = words(machine, tmp_path)
-    for event in ODD:
-        assert perf_reads(run, [event]) == [parse_event(event, terms).config], event
+    for event, (_, said) in zip(ODD, perf_on_each(words(machine, tmp_path), ODD), strict=True):
+        assert configs_in(said) == [parse_event(event, terms).config], event
 
 
 REFUSED = [
     "hisi_ptt0_2/filter=0X80100,type=7/",
-    "hisi_ptt0_2/filter=-1,type=7/",
     "hisi_ptt0_2/filter=abc,type=7/",
     "hisi_ptt0_2/filter=0x80100,,type=7/",
     "hisi_ptt0_2/filter=0x80100,type=7,/",
@@ -135,10 +149,8 @@ REFUSED = [
 
 def test_what_perf_refuses_is_refused_or_called_so(machine: str, tmp_path: Path) -> None:
     terms = load(machine).devices[1].format
-    run = words(machine, tmp_path)
-    for event in REFUSED:
-        done = subprocess.run([*run, "perf", "stat", "-C", "0", "-e", event, "--", "true"], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 129, event
+    for event, (code, said) in zip(REFUSED, perf_on_each(words(machine, tmp_path), REFUSED), strict=True):
+        assert (code, configs_in(said)) == (129, []), event
         try:
             parsed = parse_event(event, terms)
         except PtttoolError:

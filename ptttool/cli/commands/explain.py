@@ -147,7 +147,7 @@ def _print(subject: Subject, one: Explanation) -> None:
     if one.device is not None:
         _row("device", one.device)
     elif one.fits:
-        _row("device", f"not named; {in_words(one.fits)} {'has' if len(one.fits) == 1 else 'have'} this filter")
+        _row("device", f"not named; by its filter it may be {in_words(one.fits, 'or')}")
     _row("config", f"{one.config:#x}")
     value = one.fields.get("filter", 0)
     _row("filter", f"{value:#07x}: {'root ports' if one.kind == ROOT_PORT else 'one requester'}" + ("" if one.named else ", none"))
