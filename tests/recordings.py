@@ -84,6 +84,12 @@ def auxtrace_info(type: int = 6, *priv: int) -> bytes:
     return record(AUXTRACE_INFO, struct.pack(f"<II{len(priv)}Q", type, 0, *priv))
 
 
+def id_index(entries: Iterable[tuple[int, int]]) -> bytes:
+    """PERF_RECORD_ID_INDEX of (event id, CPU)."""
+    packed = [struct.pack("<QQqq", id, index, cpu, -1) for index, (id, cpu) in enumerate(entries)]
+    return record(ID_INDEX, struct.pack("<Q", len(packed)) + b"".join(packed))
+
+
 def comm(time: int, name: str = "load", *, tail: bytes | None = None) -> bytes:
     """PERF_RECORD_COMM with a trailer: an event of that time."""
     return record(COMM, struct.pack("<ii16s", 100, 100, name.encode()) + (trailer(time) if tail is None else tail))
@@ -223,6 +229,7 @@ def build_records(
     if compressed is not None:
         kernel = compress(kernel, type=compressed)
     start = auxtrace_info(auxtrace_type, pmu_type) if info is None else info
+    start += id_index((1 + cpu, cpu) for cpu in sorted({cpu for cpu, *_ in [*chunks, *events]} | {0}))
     return start + record(FINISHED_INIT) + kernel + payloads + record(FINISHED_ROUND)
 
 

@@ -24,6 +24,7 @@ class Attribute:
 class AuxEvent:
     """One PERF_RECORD_AUX: the kernel committed ``size`` bytes at ``offset`` of a CPU's AUX stream.
 
+    ``cpu``: whose stream it is (of the event that traced, not of the CPU that happened to commit); None where the file does not tell.
     ``time``: perf's clock in nanoseconds, None where the event carries none.
     """
 
@@ -58,6 +59,19 @@ class AuxChunk:
     missing: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class AuxPayload:
+    """One PERF_RECORD_AUXTRACE without its data. ``size``: bytes promised; ``held``: bytes that are in the file."""
+
+    number: int
+    offset: int
+    size: int
+    held: int
+    idx: int
+    cpu: int
+    file_offset: int
+
+
 @dataclass(frozen=True)
 class Problem:
     """A place in a file where reading could not go on as it should; what was read before it is good."""
@@ -73,7 +87,7 @@ class Contents:
 
     ``mode``: ``file``, ``pipe``, ``directory``. ``records``: counts by name of record type; ``unknown``: counts by number of those that
     are not understood. ``features``: the header's feature sections by name (``hostname``, ``osrelease``, ``version``, ``arch``,
-    ``cmdline``, ``pmu_mappings`` …). ``auxtrace_type``/``auxtrace_priv``: from PERF_RECORD_AUXTRACE_INFO.
+    ``cmdline``, ``pmu_mappings`` …). ``auxtrace_type``/``auxtrace_priv``: from PERF_RECORD_AUXTRACE_INFO. ``first_time``/``last_time``: of all records, ns.
     """
 
     mode: str
@@ -82,6 +96,7 @@ class Contents:
     auxtrace_type: int | None = None
     auxtrace_priv: tuple[int, ...] = ()
     aux_events: list[AuxEvent] = field(default_factory=list)
+    aux_payloads: list[AuxPayload] = field(default_factory=list)
     records: dict[str, int] = field(default_factory=dict)
     unknown: dict[int, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)

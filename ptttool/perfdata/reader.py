@@ -17,8 +17,8 @@ from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable
 from ptttool.perfdata.header import parse_header, read_attributes, read_features
 from ptttool.perfdata.mapped import MappedFile
-from ptttool.perfdata.model import AuxChunk, Contents
-from ptttool.perfdata.records import Payload, Walker, Why
+from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents
+from ptttool.perfdata.records import MAX_AUX_EVENTS, Payload, Walker, Why
 
 WINDOW = 16 << 20
 
@@ -70,9 +70,14 @@ class Reader:
             reference=payload.reference, file_offset=file_offset, data=data, missing=missing,
         )  # fmt: skip
 
-    def _lost_payload(self, file_offset: int, payload: Payload, missing: int) -> None:
-        reason = f"an AUXTRACE payload of {payload.size} bytes lacks its last {missing}"
-        self._walker.problem(file_offset, reason, "truncated")
+    def _end_payload(self, payload: Payload, number: int, file_offset: int, held: int) -> None:
+        """Note a payload that has been found, whole or not. ``file_offset``: where it begins."""
+        payloads = self.contents.aux_payloads
+        if len(payloads) < MAX_AUX_EVENTS:
+            payloads.append(AuxPayload(number, payload.offset, payload.size, held, payload.idx, payload.cpu, file_offset))
+        if held < payload.size:
+            reason = f"an AUXTRACE payload of {payload.size} bytes lacks its last {payload.size - held}"
+            self._walker.problem(file_offset + held, reason, "truncated")
 
 
 @dataclass(frozen=True)
@@ -161,12 +166,10 @@ class MappedReader(Reader):
             elif why is Why.PAYLOAD:
                 payload = walker.payload
                 held = min(payload.size, end - position)
-                missing = payload.size - held
-                if missing:
-                    self._lost_payload(position, payload, missing)
                 number, self._number = self._number, self._number + 1
+                self._end_payload(payload, number, position, held)
                 self._chunk_files[number] = file
-                yield self._chunk(payload, number, 0, position, view[position : position + held], missing)
+                yield self._chunk(payload, number, 0, position, view[position : position + held], payload.size - held)
                 del self._chunk_files[number]
                 position += held
 

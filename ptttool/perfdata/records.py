@@ -219,10 +219,11 @@ class Walker:
         if trailer is not None:
             if trailer.time:
                 (time,) = layout.U64.unpack_from(buffer, end - trailer.time)
-            if trailer.cpu:
-                (cpu,) = layout.U32.unpack_from(buffer, end - trailer.cpu)
-            elif trailer.id:
+            # The event's own CPU comes first: the commit at the end of a session may be made by another CPU, and the trailer names that.
+            if trailer.id:
                 cpu = self._cpus.get(layout.U64.unpack_from(buffer, end - trailer.id)[0])
+            if cpu is None and trailer.cpu:
+                (cpu,) = layout.U32.unpack_from(buffer, end - trailer.cpu)
         events.append(AuxEvent(offset, length, flags, cpu, time, at))
 
     def _odd_time(self, buffer: Buffer, position: int, size: int, kind: int) -> int:
@@ -266,7 +267,7 @@ class Walker:
             self.attributes.name_by_id(id, text_of(body[layout.EVENT_UPDATE_BODY.size :]))
 
     def _id_index(self, buffer: Buffer, position: int, size: int) -> None:
-        """Event ids and their CPUs; only needed where a trailer names an id and no CPU."""
+        """Event ids and the CPUs of their events."""
         first = position + 16
         if first > position + size:
             raise ValueError("it is too short")

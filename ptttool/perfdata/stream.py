@@ -130,19 +130,20 @@ class StreamReader(Reader):
     def _payload(self, payload: Payload) -> Iterator[AuxChunk]:
         """The payload in pieces of :data:`PIECE` bytes; the last one may be shorter."""
         number, self._number = self._number, self._number + 1
+        begin = self._read - len(self._buffer)
         start = 0
         while True:
-            file_offset = self._read - len(self._buffer)
             wanted = min(PIECE, payload.size - start)
             data = self._fill(wanted)
-            missing = payload.size - start - len(data) if len(data) < wanted else 0
-            if missing:
-                self._lost_payload(file_offset, payload, missing)
-            self.position = file_offset
-            yield self._chunk(payload, number, start, file_offset, memoryview(data).toreadonly(), missing)
-            start += len(data)
-            if missing or start >= payload.size:
+            end = start + len(data)
+            last = len(data) < wanted or end >= payload.size
+            if last:
+                self._end_payload(payload, number, begin, end)
+            self.position = begin + start
+            yield self._chunk(payload, number, start, begin + start, memoryview(data).toreadonly(), payload.size - end if last else 0)
+            if last:
                 return
+            start = end
 
     def _fill(self, size: int) -> bytearray:
         """``size`` bytes of a payload, fewer only at the end of the data."""
