@@ -229,7 +229,7 @@ def build_records(
     if compressed is not None:
         kernel = compress(kernel, type=compressed)
     start = auxtrace_info(auxtrace_type, pmu_type) if info is None else info
-    start += id_index((1 + cpu, cpu) for cpu in sorted({cpu for cpu, *_ in [*chunks, *events]} | {0}))
+    start += id_index((1 + cpu, cpu) for cpu in sorted({0, *(chunk[0] for chunk in chunks), *(event[0] for event in events)}))
     return start + record(FINISHED_INIT) + kernel + payloads + record(FINISHED_ROUND)
 
 

@@ -87,7 +87,8 @@ class Contents:
 
     ``mode``: ``file``, ``pipe``, ``directory``. ``records``: counts by name of record type; ``unknown``: counts by number of those that
     are not understood. ``features``: the header's feature sections by name (``hostname``, ``osrelease``, ``version``, ``arch``,
-    ``cmdline``, ``pmu_mappings`` …). ``auxtrace_type``/``auxtrace_priv``: from PERF_RECORD_AUXTRACE_INFO. ``first_time``/``last_time``: of all records, ns.
+    ``cmdline``, ``pmu_mappings`` …). ``auxtrace_type``/``auxtrace_priv``: from PERF_RECORD_AUXTRACE_INFO.
+    ``first_time``/``last_time``: of all records, perf's clock in nanoseconds. ``interrupted``: perf did not finish the file.
     """
 
     mode: str
