@@ -25,12 +25,23 @@ def clean(text: str) -> str:
 
 def note(text: str) -> None:
     """Something good to know, on standard error."""
-    print(f"ptttool: {text}", file=sys.stderr)  # noqa: T201
+    _say(f"ptttool: {text}")
 
 
 def warn(text: str) -> None:
     """Something to look at, on standard error."""
-    print(f"ptttool: warning: {text}", file=sys.stderr)  # noqa: T201
+    _say(f"ptttool: warning: {text}")
+
+
+def _say(line: str) -> None:
+    """One line; on a terminal folded between words."""
+    if sys.stderr.isatty():
+        import shutil
+        import textwrap
+
+        columns = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, max(columns, 20), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    sys.stderr.write(line + "\n")
 
 
 def json_text(value: Any) -> str:

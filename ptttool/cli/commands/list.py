@@ -34,7 +34,7 @@ def list_devices(
     """
     if tree and json:
         raise UsageError("--tree and --json exclude each other")
-    machine = load_machine(open_source(sysfs, demo), tune=not tree)
+    machine = load_machine(open_source(sysfs, demo), tune=json or (device is not None and not tree))
     chosen = find_device(machine, device) if device is not None else None
     if chosen is not None:
         machine = replace(machine, devices=(chosen,))
