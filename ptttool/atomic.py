@@ -19,9 +19,20 @@ def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]
     """A binary file to write; it takes the place of ``path`` when the block ends well and leaves no trace otherwise.
 
     An existing file is refused without ``force`` (OutputError ``exists``) and keeps its mode with it; a link is followed. What is no
-    regular file (``/dev/null``, a FIFO) is written in place. Raises OutputError where the folder cannot be written, OSError from
-    writing (a full disk).
+    regular file (``/dev/null``, a FIFO) is written in place. Raises OutputError where the folder cannot be written, OSError with the
+    file's name from writing (a full disk).
     """
+    try:
+        with _open(path, force) as file:
+            yield file
+    except OSError as error:
+        if error.filename is None:  # write(2) and fsync(2) do not know it
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
+def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     try:
         mode = target.stat().st_mode

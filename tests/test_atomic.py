@@ -85,5 +85,6 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
 
 
 def test_a_full_disk() -> None:
-    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)) as caught:
         write(Path("/dev/full"))
+    assert caught.value.filename == "/dev/full"

@@ -199,7 +199,7 @@ def test_set_refuses_before_anything_is_written(driver: DriverSource, run: Run, 
         (["hisi_ptt0_0", "qos_tx_dp=1"], 2, ["no driver has"]),
         (["hisi_ptt0_0", "qos_tx_p=1", "qos_tx_p=2"], 2, ["qos_tx_p is also to be 1"]),
         (["hisi_ptt0_0", "qos_tx_p"], 2, ["not EVENT=VALUE"]),
-        (["hisi_ptt0_0"], 2, ["Missing argument", "EVENT=VALUE"]),
+        (["hisi_ptt0_0"], 2, ["Missing argument 'EVENT=VALUE'"]),
         ([], 2, ["Missing argument 'DEVICE'"]),
         (["qos_tx_p=2", "hisi_ptt0_0"], 2, ["the device comes first"]),
         (["hisi_ptt9_9", "qos_tx_p=1"], 3, ["hisi_ptt9_9"]),
@@ -212,6 +212,14 @@ def test_set_misused(driver: DriverSource, run: Run, arguments: list[str], code:
     for word in words:
         assert word in err
     assert driver.writes == []
+
+
+def test_set_on_a_terminal_that_is_not_utf_8() -> None:
+    """The knob is turned by then: an arrow that cannot be printed is no reason to fail."""
+    command = [sys.executable, "-m", "ptttool", "tune", "set", "--demo", "hisi_ptt0_0", "qos_tx_p=2"]
+    done = subprocess.run(command, capture_output=True, timeout=60, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"hisi_ptt0_0/qos_tx_p: 1 \\u2192 2\n")
 
 
 def test_set_dry_run(driver: DriverSource, run: Run) -> None:
@@ -335,6 +343,12 @@ def test_save_does_not_overwrite(driver: DriverSource, run: Run, tmp_path: Path)
     assert "qos_tx_p = 1" in file.read_text()
     assert os.listdir(tmp_path) == ["p.toml"]  # noqa: PTH208
     assert run("save", "-", "--json")[0] == 2
+
+
+def test_save_on_a_full_disk(driver: DriverSource, run: Run) -> None:
+    code, out, err = run("save", "/dev/full")
+    assert (code, out) == (6, "")
+    assert "/dev/full: No space left on device" in err
 
 
 def test_save_refuses_an_incomplete_profile(driver: DriverSource, run: Run, tmp_path: Path) -> None:

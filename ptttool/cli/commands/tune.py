@@ -44,7 +44,7 @@ ProfileArgument = Annotated[str, typer.Argument(help="The profile; - is standard
 
 @tune.command("show")
 def show(
-    device: Annotated[str | None, typer.Argument(help="One PTT device only, for example hisi_ptt0_2.", metavar="[DEVICE]")] = None,
+    device: Annotated[str | None, typer.Argument(help="One PTT device only, for example hisi_ptt0_2.", metavar="DEVICE")] = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -76,7 +76,7 @@ def show(
 @tune.command("get")
 def get(
     device: DeviceArgument,
-    events: Annotated[list[str] | None, typer.Argument(help="The tune events; all without any.", metavar="[EVENT]...")] = None,
+    events: Annotated[list[str] | None, typer.Argument(help="The tune events; all without any.", metavar="EVENT")] = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -104,7 +104,7 @@ def get(
 @tune.command("set")
 def set_(
     device: DeviceArgument,
-    assignments: Annotated[list[str], typer.Argument(help="A tune event and its new value, from 0 to 2.", metavar="EVENT=VALUE...")],
+    assignments: Annotated[list[str], typer.Argument(help="A tune event and its new value, from 0 to 2.", metavar="EVENT=VALUE")],
     dry_run: DryRunOption = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
