@@ -1,18 +1,31 @@
 """``python -m ptttool`` and the ``ptttool`` script."""
 
 import io
+import os
 import sys
+from pathlib import Path
 
 
 def run() -> None:
     """Run the command line and leave with its exit code."""
     from ptttool.cli.main import main
 
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal that is not UTF-8 shows what it has no letter for as an escape; nothing fails after its work is done.
-            stream.reconfigure(errors="backslashreplace")
+    settle_streams()
     sys.exit(main())
+
+
+def settle_streams() -> None:
+    """Nothing that is printed makes a command fail whose work is done.
+
+    A terminal that is not UTF-8 shows what it has no letter for as an escape; a stream that the caller closed (``>&-``) goes nowhere,
+    and its number is taken so that no output file gets it.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper) and name != "stdin":
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

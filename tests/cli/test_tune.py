@@ -222,6 +222,11 @@ def test_set_on_a_terminal_that_is_not_utf_8() -> None:
     assert done.stdout.startswith(b"hisi_ptt0_0/qos_tx_p: 1 \\u2192 2\n")
 
 
+def test_set_with_closed_streams() -> None:
+    script = f'"{sys.executable}" -m ptttool tune set --demo hisi_ptt0_0 qos_tx_p=2 >&- 2>&- <&-'
+    assert subprocess.run(["sh", "-c", script], timeout=60).returncode == 0
+
+
 def test_set_dry_run(driver: DriverSource, run: Run) -> None:
     code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=1", "--dry-run")
     assert code == 0
