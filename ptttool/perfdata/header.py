@@ -112,7 +112,7 @@ def read_features(header: FileHeader, view: memoryview, base: int, walker: Walke
     for place, number in enumerate(header.features):
         at = place * layout.SECTION.size
         if at + layout.SECTION.size > len(view):
-            walker.problem(base + at, "the file ends inside the table of feature sections", "truncated")
+            walker.problem(base + at, "the file ends inside the table of feature sections", "damaged-feature")
             return
         name = layout.FEATURES.get(number)
         if name is None:
