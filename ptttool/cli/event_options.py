@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -47,7 +46,7 @@ DirectionOption = Annotated[
     typer.Option(
         "--direction",
         case_sensitive=False,
-        help="Inbound is from the device to the processor. 4DW only: both. Outbound takes one type at a time.",
+        help="Inbound is from the device to the processor. Outbound takes one type at a time; both needs --format 4dw.",
     ),
 ]
 CompletionsOption = Annotated[
@@ -123,11 +122,6 @@ class ChosenEvent:
     built: BuiltEvent
     device: PttDevice | None
     notes: tuple[str, ...] = ()
-
-    @property
-    def cpu(self) -> int | None:
-        """The CPU that records by default."""
-        return self.device.cpus[0] if self.device is not None and self.device.cpus else None
 
 
 def machine_for(options: EventOptions, sysfs: Path | None, demo: bool) -> Machine | None:
@@ -228,23 +222,3 @@ def parse_types(text: str) -> tuple[str, ...]:
                 f"--type {text!r}: {word!r} is no type of TLP", hint=f"give {in_words(list(TYPES), 'or')}, several with commas"
             )
     return types
-
-
-def check_cpu(chosen: ChosenEvent, cpu: int | None) -> None:
-    """Refuse a CPU that is not the device's: perf would record nothing there, and say nothing."""
-    cpus = chosen.device.cpus if chosen.device is not None else ()
-    if cpu is not None and cpus and cpu not in cpus:
-        raise UsageError(
-            f"CPU {cpu} records nothing of {chosen.name}", hint=f"its cpumask holds {cpu_list(cpus)}", code="cpu-not-in-cpumask"
-        )
-
-
-def cpu_list(cpus: Sequence[int]) -> str:
-    """CPUs as the kernel writes them: ``0-1,4``."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][1] + 1:
-            runs[-1][1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)

@@ -23,7 +23,6 @@ from ptttool.cli.event_options import (
     RequesterOption,
     RootPortOption,
     TypeOption,
-    check_cpu,
     choose,
     machine_for,
 )
@@ -31,7 +30,8 @@ from ptttool.cli.talk import clean, note, print_json, print_line, warn
 from ptttool.event import perf_command
 
 
-@app.command("event")
+# What follows the first word that is no option is the command's own, options included.
+@app.command("event", context_settings={"allow_interspersed_args": False})
 def event(
     rootport: RootPortOption = None,
     requester: RequesterOption = None,
@@ -44,7 +44,7 @@ def event(
     cpu: CpuOption = None,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="What perf shall run meanwhile. Without one it records until Ctrl-C."),
+        typer.Argument(metavar="COMMAND", help="What perf shall run meanwhile. Without one it records until Ctrl-C."),
     ] = None,
     force: ForceEventOption = False,
     json: JsonOption = False,
@@ -58,6 +58,8 @@ def event(
     No device is needed if --device is given and all else by PCI address: then the event is computed, at the bit positions of the mainline
     driver. Where the device can be looked at, its own bit positions and its driver's list of filters count.
     """
+    from ptttool.host.preflight import choose_cpu
+
     options = EventOptions(
         root_ports=tuple(rootport or ()),
         requester=requester,
@@ -70,8 +72,9 @@ def event(
         force=force,
     )
     chosen = choose(options, machine_for(options, sysfs, demo))
-    check_cpu(chosen, cpu)
-    cpu = chosen.cpu if cpu is None else cpu
+    known = chosen.device
+    if known is not None and (known.cpus or cpu is not None):
+        cpu = choose_cpu(known, cpu, None)
     words = perf_command(chosen.built.event, cpu=cpu, command=command or ())
     notes = [*chosen.notes, *chosen.built.notes]
     if cpu is None:

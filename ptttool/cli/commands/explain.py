@@ -45,7 +45,7 @@ def explain_event(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="EVENT",
+            metavar="EVENT|CONFIG|FILE",
             help="An event string as perf takes it, a config (decimal, or hexadecimal after 0x), or a recording; - is standard input.",
         ),
     ],
@@ -130,6 +130,9 @@ def _recording(path: str, machine: Machine | None) -> Subject:
     if machine is None:
         sidecar = load(path)
         machine = sidecar.machine if sidecar is not None else None
+        # PMU numbers last until the next boot: the sidecar's are those of the recording.
+        devices = machine.devices if machine is not None else ()
+        pmu = pmu or next((device.name for device in devices if device.pmu_type == attribute.type), None)
     return Subject("recording", attribute.config, pmu, attribute.name, machine)
 
 

@@ -1,0 +1,161 @@
+"""``ptttool event`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ptttool.cli.main import main
+from tests.machines import MACHINES, NEW, OLD, document, run, umockdev
+
+NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
+# A machine without anything in /sys.
+NOWHERE = ["umockdev-run", "--"]
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    assert main(["event", *arguments]) == code
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_three_lines_to_copy(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, *NEW_TREE, "--rootport", "0000:00:14.0", "--rootport", "00:15.0")
+    event = "hisi_ptt0_2/filter=0x80500,type=7,direction=0,format=0/"
+    assert out.splitlines() == [event, "0x7080500", f"perf record -e {event} -C 0 -m ,64M -o perf.data"]
+    assert err == ""
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, *NEW_TREE, "--requester", "enp7s0", "--format", "8dw", "--json", "--", "sleep", "5")
+    event = "hisi_ptt0_2/filter=0x00700,type=7,direction=2,format=1/"
+    command = ["perf", "record", "-e", event, "-C", "0", "-m", ",64M", "-o", "perf.data", "--", "sleep", "5"]
+    assert json.loads(out) == {
+        "event": event,
+        "config": 0x107200700,
+        "config_hex": "0x107200700",
+        "command": command,
+        "command_line": " ".join(command),
+        "device": "hisi_ptt0_2",
+        "fields": {"filter": 0x700, "type": 7, "direction": 2, "format": 1},
+        "root_ports": [],
+        "requester": "0000:07:00.0",
+        "types": ["p", "np", "cpl"],
+        "direction": "inbound",
+        "completions": None,
+        "format": "8dw",
+        "pattern": None,
+        "inbound": ["P", "NP", "CPL B"],
+        "outbound": [],
+        "checked": True,
+        "warnings": [],
+        "notes": ["enp7s0 is 0000:07:00.0", "of the inbound completions only CPL B is traced; for CPL A give --completions a"],
+    }
+    assert err == ""
+
+
+def test_an_endpoint_stands_for_its_root_port(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, *NEW_TREE, "--rootport", "nvme1", "--type", "np,cpl", "--direction", "both")
+    assert out.splitlines()[:2] == ["hisi_ptt0_2/filter=0x80100,type=6,direction=2,format=0/", "0x6280100"]
+    assert "ptttool: nvme1 is 0000:06:00.0, behind root port 0000:00:14.0\n" in err
+    assert err.count("warning: several types") == 1
+
+
+def test_a_command_keeps_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys, *NEW_TREE, "--rootport", "nvme0", "--cpu", "1", "dd", "if=/dev/zero", "of=a b", "--json")
+    line = out.splitlines()[2]
+    assert shlex.split(line)[-5:] == ["--", "dd", "if=/dev/zero", "of=a b", "--json"]
+    assert " -C 1 " in line
+
+
+REFUSED = [
+    ([], 2, "no-filter"),
+    (["--rootport", "00:10.0", "--requester", "01:00.0"], 2, "two-filters"),
+    (["--rootport", "00:10.0", "--rootport", "00:14.0"], 2, "two-devices"),
+    (["--rootport", "00:10.0", "--device", "hisi_ptt0_2"], 2, "wrong-device"),
+    (["--rootport", "00:10.0", "--device", "hisi_ptt9_9"], 3, "unknown-device"),
+    (["--rootport", "00:13.0"], 3, "unknown-function"),
+    (["--rootport", "nvme7"], 3, "unknown-function"),
+    (["--requester", "00:10.0"], 2, "not-a-requester"),
+    (["--rootport", "00:10.0", "--type", "p,mem"], 2, "usage"),
+    (["--rootport", "00:10.0", "--type", ""], 2, "usage"),
+    (["--rootport", "00:10.0", "--direction", "up"], 2, "usage"),
+    (["--rootport", "00:10.0", "--direction", "outbound"], 2, "outbound-types"),
+    (["--rootport", "00:10.0", "--direction", "both", "--format", "8dw"], 2, "8dw-both"),
+    (["--rootport", "00:10.0", "--completions", "b"], 2, "completions-no-effect"),
+    (["--rootport", "00:10.0", "--pattern", "v1", "--force"], 2, "no-pattern-term"),
+    (["--rootport", "00:10.0", "--cpu", "2"], 2, "cpu-not-in-cpumask"),
+    (["--rootport", "00:10.0", "--cpu", "-1"], 2, "usage"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "word"), REFUSED)
+def test_refused(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, word: str) -> None:
+    out, err = said(capsys, *NEW_TREE, "--json", *arguments, code=code)
+    assert json.loads(out)["error"]["code"] == word
+    assert err.startswith("ptttool: error: ")
+    assert len(err.splitlines()) <= 2
+
+
+def test_words_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys, *NEW_TREE, "--rootport", "00:10.0", "--type", "CPL, p", "--completions", "A", "--format", "8DW")
+    assert out.splitlines()[0] == "hisi_ptt0_0/filter=0x80001,type=5,direction=3,format=1/"
+
+
+def test_an_old_kernel_needs_the_device(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys, *OLD_TREE, "--rootport", "00:14.0", "--json", code=2)
+    assert json.loads(out)["error"]["candidates"] == ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0"]
+    out, err = said(capsys, *OLD_TREE, "--rootport", "00:14.0", "--device", "0_2")
+    assert out.startswith("hisi_ptt0_2/filter=0x80100,")
+    assert "the filter is computed" in err
+
+
+def test_bit_positions_come_from_the_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    device = tmp_path / "sys/bus/event_source/devices/hisi_ptt0_0"
+    files: dict[str, Any] = {
+        "type": 12, "cpumask": "4-7", "format/filter": "config:0-19", "format/type": "config:24-31", "format/direction": "config:20-23",
+        "format/format": "config:40-43", "format/pattern": "config:36-39", "root_port_filters/0000:00:10.0": "0x80001",
+        "root_port_filters/multiselect": 1, "requester_filters/multiselect": 0,
+    }  # fmt: skip
+    for name, value in files.items():
+        (device / name).parent.mkdir(parents=True, exist_ok=True)
+        (device / name).write_text(f"{value}\n")
+    arguments = ["--sysfs", str(tmp_path), "--rootport", "00:10.0", "--format", "8dw", "--type", "p", "--pattern", "v1"]
+    out, _ = said(capsys, *arguments)
+    event = "hisi_ptt0_0/filter=0x80001,type=1,direction=2,format=1,pattern=1/"
+    assert out.splitlines() == [event, hex(1 << 40 | 1 << 36 | 0x01280001), f"perf record -e {event} -C 4 -m ,64M -o perf.data"]
+
+
+def test_without_any_device() -> None:
+    done = run(["event", "--device", "hisi_ptt0_2", "--rootport", "00:10.0", "--rootport", "0000:00:11.0", "--json"], prefix=NOWHERE)
+    found = document(done)
+    assert (found["event"], found["config"]) == ("hisi_ptt0_2/filter=0x80005,type=7,direction=0,format=0/", 0x7080005)
+    assert "-a" in found["command"]
+    assert found["checked"] is False
+    assert any("not checked" in text for text in found["notes"])
+    done = run(["event", "--device", "hisi_ptt0_2", "--rootport", "00:10.0", "--cpu", "96"], prefix=NOWHERE)
+    assert " -C 96 " in done.stdout.splitlines()[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["--rootport", "00:10.0"], 3, "with --device and PCI addresses"),
+        (["--rootport", "nvme0", "--device", "hisi_ptt0_2"], 2, "no PCI address"),
+        (["--rootport", "00:10.0", "--device", "armv8_pmuv3_0"], 2, "no name of a PTT device"),
+        (["--rootport", "00:10.0", "--device", "hisi_ptt0_2", "--pattern", "v1"], 2, "--force takes it for granted"),
+    ],
+)
+def test_without_any_device_refused(arguments: list[str], code: int, part: str) -> None:
+    assert part in run(["event", *arguments], prefix=NOWHERE, check=code).stderr
+
+
+@pytest.mark.parametrize("name", [NEW, OLD])
+def test_on_the_running_machine(name: str, tmp_path: Path) -> None:
+    """Through libudev."""
+    done = run(["event", "--device", "hisi_ptt0_2", "--requester", "nvme1"], prefix=umockdev(name, tmp_path))
+    assert done.stdout.splitlines()[:2] == ["hisi_ptt0_2/filter=0x00600,type=7,direction=0,format=0/", "0x7000600"]
