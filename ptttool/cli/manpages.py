@@ -41,21 +41,30 @@ def paragraphs(text: str) -> Iterator[str]:
             yield roff(" ".join(lines))
 
 
+def argument_synopsis(parameter: Any) -> str:
+    """One argument: in brackets where it may be left out, with dots where it may be repeated."""
+    name = str(parameter.metavar or parameter.name.upper())
+    if name.startswith("["):  # says it all by itself
+        return f"\\fI{roff(name)}\\fR"
+    dots = "…" if parameter.nargs == -1 else ""
+    shown = f"\\fI{roff(name)}\\fR{dots}"
+    return shown if parameter.required else f"[{shown}]"
+
+
 def synopsis(command: Any, path: str) -> str:
     """The command with its arguments, as usage lines show it."""
     parts = [f"\\fB{roff(path)}\\fR", "[\\fIOPTIONS\\fR]"]
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            name = parameter.make_metavar(command.make_context(path, [], resilient_parsing=True))
-            parts.append(f"\\fI{roff(name)}\\fR")
+            parts.append(argument_synopsis(parameter))
     if hasattr(command, "commands"):
         parts.append("\\fICOMMAND\\fR …")
     return " ".join(parts)
 
 
-def option_lines(command: Any, path: str) -> Iterator[str]:
+def option_lines(command: Any, path: str, parent: Any) -> Iterator[str]:
     """The options, each with its help."""
-    context = command.make_context(path, [], resilient_parsing=True)
+    context = command.make_context(path, [], parent=parent, resilient_parsing=True)
     for parameter in command.get_params(context):
         if parameter.param_type_name != "option" or getattr(parameter, "hidden", False):
             continue
@@ -73,11 +82,11 @@ def argument_lines(command: Any) -> Iterator[str]:
     for parameter in command.params:
         if parameter.param_type_name == "argument" and getattr(parameter, "help", None):
             yield ".TP"
-            yield f"\\fI{roff(str(parameter.metavar or parameter.name).upper())}\\fR"
+            yield f"\\fI{roff(str(parameter.metavar or parameter.name.upper()))}\\fR"
             yield from paragraphs(parameter.help)
 
 
-def page(command: Any, path: str, others: list[str]) -> str:
+def page(command: Any, path: str, others: list[str], parent: Any = None) -> str:
     """One manual page, as roff."""
     title = path.replace(" ", "-")
     help_text = command.help or ""
@@ -97,7 +106,7 @@ def page(command: Any, path: str, others: list[str]) -> str:
     arguments = list(argument_lines(command))
     if arguments:
         lines += [".SH ARGUMENTS", *arguments]
-    options = list(option_lines(command, path))
+    options = list(option_lines(command, path, parent))
     if options:
         lines += [".SH OPTIONS", *options]
     if hasattr(command, "commands"):
@@ -134,9 +143,11 @@ def pages() -> dict[str, str]:
     from ptttool.cli.main import load_commands
 
     load_commands()
-    commands = list(walk(typer.main.get_command(app), "ptttool"))
+    root = typer.main.get_command(app)
+    context = root.make_context("ptttool", [], resilient_parsing=True)  # holds settings that commands inherit: -h
+    commands = list(walk(root, "ptttool"))
     titles = [path.replace(" ", "-") for path, _ in commands]
-    return {f"{path.replace(' ', '-')}.1": page(command, path, titles) for path, command in commands}
+    return {f"{path.replace(' ', '-')}.1": page(command, path, titles, None if command is root else context) for path, command in commands}
 
 
 def main(folder: Path) -> int:
