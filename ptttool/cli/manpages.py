@@ -54,9 +54,7 @@ def argument_synopsis(parameter: Any) -> str:
 def synopsis(command: Any, path: str) -> str:
     """The command with its arguments, as usage lines show it."""
     parts = [f"\\fB{roff(path)}\\fR", "[\\fIOPTIONS\\fR]"]
-    for parameter in command.params:
-        if parameter.param_type_name == "argument":
-            parts.append(argument_synopsis(parameter))
+    parts += [argument_synopsis(parameter) for parameter in command.params if parameter.param_type_name == "argument"]
     if hasattr(command, "commands"):
         parts.append("\\fICOMMAND\\fR …")
     return " ".join(parts)
