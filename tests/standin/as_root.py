@@ -1,16 +1,17 @@
 """ptttool with the rights of root on a server, whatever the rights of the tests (a container's root has fewer).
 
+Of the running processes it sees those in its own working directory only: tests that run at the same time trace the same device.
 ``STANDIN_RIGHTS``: ``user`` for somebody with none, kernel.perf_event_paranoid being 2.
 """
 
 from __future__ import annotations
 
 import os
-import sys
+from pathlib import Path
 
 from ptttool.__main__ import run
 from ptttool.host import preflight
-from ptttool.host.preflight import Rights
+from ptttool.host.preflight import Process, Rights, running_processes
 
 
 def read_rights(online: object = None) -> Rights:
@@ -18,6 +19,19 @@ def read_rights(online: object = None) -> Rights:
     return Rights(capabilities, paranoid=2, mlock_kb=516, memlock=8 << 20, cpus=4)
 
 
+def processes_here() -> tuple[Process, ...]:
+    here = Path.cwd()
+    return tuple(process for process in running_processes() if working_directory(process.pid) == here)
+
+
+def working_directory(pid: int) -> Path | None:
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink()
+    except OSError:
+        return None
+
+
 if __name__ == "__main__":
+    preflight.running_processes = processes_here
     preflight.read_rights = read_rights
-    sys.exit(run())
+    run()

@@ -133,7 +133,8 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
     data = recording(NO_TLP if empty else same_event(options.event))
     output = Path(options.output)
     take_name(output)
-    command = subprocess.Popen(options.command) if options.command else None
+    # perf passes on what descriptors it was given.
+    command = subprocess.Popen(options.command, close_fds=False) if options.command else None
     status = 0
     with output.open("wb") as file:
         # The header tells the size only at the end; the data comes in steps.

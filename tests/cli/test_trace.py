@@ -1,0 +1,554 @@
+"""``ptttool trace``: live under umockdev with the stand-in perf first on PATH, and replayed on recorded machines."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ptttool import replay, sidecar
+from ptttool.cli.main import main
+from ptttool.host.preflight import running_processes
+from ptttool.host.recorder import is_complete
+from ptttool.host.tree import TreeSource
+from ptttool.pci import PciAddress
+from tests import machines
+from tests.machines import MACHINES, NEW, OLD, REPOSITORY
+from tests.standin import as_root
+
+STANDIN = REPOSITORY / "tests" / "standin"
+PORT = ["--rootport", "0000:00:10.0"]
+EIGHT_DW = [*PORT, "--format", "8dw"]
+SOME = "m-8dw-port10-type7-dir2.data.xz"
+
+
+def bundled(name: str) -> bytes:
+    return lzma.decompress((replay.FOLDER / name).read_bytes())
+
+
+@dataclass
+class Done:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Files:
+    """Where recordings go."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.output = folder / "perf.data"
+
+    def files(self) -> set[str]:
+        return {path.name for path in self.folder.iterdir() if path.name != "dump"}
+
+
+class LiveTree(TreeSource):
+    """A recorded machine that passes for the running one."""
+
+    live = True
+
+
+class Here(Files):
+    """``ptttool trace`` in this process: quicker than :class:`Live`, without libudev and without signals."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        super().__init__(folder)
+        self._patch, self._capture = patch, capture
+
+    def run(self, *arguments: str, case: str = "good", **more: str) -> Done:
+        with self._patch.context() as patch:
+            patch.chdir(self.folder)
+            patch.setattr("ptttool.host.udev.UdevSource", lambda: LiveTree(MACHINES / NEW))
+            patch.setattr("ptttool.host.preflight.read_rights", as_root.read_rights)
+            patch.setattr("ptttool.host.preflight.running_processes", as_root.processes_here)
+            for name, value in {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": case, **more}.items():
+                patch.setenv(name, value)
+            status = main(["trace", *arguments])
+        said = self._capture.readouterr()
+        return Done(status, said.out, said.err)
+
+
+class Live(Files):
+    """The machine of a umockdev dump as if it ran here."""
+
+    def __init__(self, folder: Path, dump: list[str]) -> None:
+        super().__init__(folder)
+        self._dump = dump
+
+    def words(self, arguments: Sequence[str], presses: int | None = None) -> list[str]:
+        terminal = [] if presses is None else [sys.executable, str(STANDIN / "at_terminal.py"), str(presses)]
+        return [*self._dump, *terminal, sys.executable, str(STANDIN / "as_root.py"), "trace", *arguments]
+
+    def environment(self, case: str, more: dict[str, str]) -> dict[str, str]:
+        # as_root.py is run as a file: the project is found by name.
+        path = {"PYTHONPATH": str(REPOSITORY), "PATH": f"{STANDIN}:{os.environ['PATH']}"}
+        return {**os.environ, **path, "STANDIN_CASE": case, **more}
+
+    def run(self, *arguments: str, case: str = "good", presses: int | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.words(arguments, presses), capture_output=True, text=True, cwd=self.folder, env=self.environment(case, more), timeout=60
+        )
+
+    def start(self, *arguments: str, case: str = "good") -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.words(arguments),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env=self.environment(case, {}),
+        )
+
+    def processes(self, word: str) -> list[int]:
+        """Process ids of ptttool (``trace``) or the stand-in perf (``record``) of this test."""
+        mine = (p for p in running_processes() if as_root.working_directory(p.pid) == self.folder)
+        return [p.pid for p in mine if p.arguments[2:3] == (word,) and Path(p.arguments[1]).parent == STANDIN]
+
+    def ptttool(self) -> int:
+        """The process id of ptttool, once perf has begun to write."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if any(path.stat().st_size > 4096 for path in self.folder.glob("*.part")):
+                return self.processes("trace")[0]
+            time.sleep(0.05)
+        raise AssertionError("perf did not begin")
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Live:
+    (tmp_path / "dump").mkdir()
+    return Live(tmp_path, machines.umockdev(NEW, tmp_path / "dump"))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Here:
+    return Here(tmp_path, monkeypatch, capfd)
+
+
+def error_of(done: Done | subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(done.stdout)["error"]
+    assert body["exit_code"] == done.returncode
+    assert "Traceback" not in done.stderr
+    return body
+
+
+# ---- recording
+
+
+def test_duration(live: Live) -> None:
+    done = live.run(*EIGHT_DW, "--duration", "600ms", "--json")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert body["command"] == ["perf", "record", "-e", body["event"], "-C", "0", "-m", ",64M", "-o", "perf.data", "--", "sleep", "0.6"]
+    assert body["config"] == 0x107280001
+    assert 0.5 < body["elapsed"] < 10
+    assert (body["old"], body["traced"], body["stopped_by"], body["replay_of"]) == (None, None, None, None)
+    assert body["summary"]["records"] == 5569
+    assert body["size"] == live.output.stat().st_size
+    assert live.output.read_bytes() == bundled(SOME)
+    assert live.files() == {"perf.data", "perf.data.ptttool.json"}
+    # Nothing is drawn where no terminal is.
+    assert "MiB" not in done.stderr
+
+
+def test_sidecar(live: Live) -> None:
+    done = live.run(*EIGHT_DW, "--cpu", "1", "--aux-size", "16M", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 0, done.stderr
+    assert "exit status 7" in done.stderr
+    kept = sidecar.load(live.output)
+    assert kept is not None
+    assert kept.traced == {"command": ["sh", "-c", "exit 7"], "exit": 7, "signal": None, "stopped": False}
+    assert kept.command[-5:] == ("-o", "perf.data", "--", "sh", "-c", "exit 7")[-5:]
+    assert (kept.cpu, kept.options["aux_size"], kept.options["root_ports"]) == (1, 16 << 20, ["0000:00:10.0"])
+    assert kept.versions["perf"] == "6.12.95"
+    assert set(kept.versions) == {"ptttool", "perf", "kernel"}
+    assert kept.tune["qos_tx_cpl"] == 1
+    assert kept.started is not None
+    assert kept.ended is not None
+    assert kept.started < kept.ended
+    assert kept.device is not None
+    assert kept.device.name == "hisi_ptt0_0"
+    nvme = kept.machine.functions[PciAddress(0, 1, 0, 0)]
+    assert (nvme.kernel_names[0], nvme.parent) == ("nvme0", PciAddress(0, 0, 0x10, 0))
+    # Ports of other devices are not this recording's business.
+    assert PciAddress(0, 0, 0x14, 0) not in kept.machine.functions
+
+
+def test_command_killed_by_a_signal(here: Here) -> None:
+    done = here.run(*EIGHT_DW, "--json", "--", "sh", "-c", "kill -SEGV $$")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["traced"] == {
+        "command": ["sh", "-c", "kill -SEGV $$"],
+        "exit": None,
+        "signal": "SIGSEGV",
+        "stopped": False,
+    }
+    assert is_complete(here.output)
+
+
+def test_output_of_the_command(live: Live) -> None:
+    """Its standard error stays its own; its standard output too, unless ours is to be JSON."""
+    command = ("--", "sh", "-c", "echo to-out; echo to-err >&2; sleep 0.3")
+    plain = live.run(*EIGHT_DW, *command)
+    assert "to-out" in plain.stdout
+    assert "to-err" in plain.stderr
+    assert "Captured and wrote" not in plain.stderr
+    as_json = live.run(*EIGHT_DW, "--json", *command)
+    json.loads(as_json.stdout)
+    assert "to-out" in as_json.stderr
+    verbose = live.run(*EIGHT_DW, "--verbose", *command)
+    assert "perf: [ perf record: Captured and wrote" in verbose.stderr
+
+
+def test_options_of_the_command_are_its_own(here: Here) -> None:
+    done = here.run(*EIGHT_DW, "sh", "-c", "exit 3", "--json")
+    assert done.returncode == 0
+    kept = sidecar.load(here.output)
+    assert kept is not None
+    assert kept.traced is not None
+    assert kept.traced["command"] == ["sh", "-c", "exit 3", "--json"]
+
+
+def test_the_last_recording_is_kept_as_old(here: Here) -> None:
+    here.output.write_bytes(b"first")
+    Path(f"{here.output}.old").write_bytes(b"before that")
+    done = here.run(*EIGHT_DW, "--duration", "0.2", "--json")
+    assert json.loads(done.stdout)["old"] == "perf.data.old"
+    assert Path(f"{here.output}.old").read_bytes() == b"first"
+    here.run(*EIGHT_DW, "--duration", "0.2")
+    assert here.files() == {"perf.data", "perf.data.ptttool.json", "perf.data.old", "perf.data.old.ptttool.json"}
+    assert sidecar.load(f"{here.output}.old") is not None
+
+
+def test_no_decode(here: Here) -> None:
+    done = here.run(*EIGHT_DW, "--duration", "0.2", "--no-decode", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["summary"] is None
+    assert here.run(*EIGHT_DW, "--duration", "0.2", "--no-decode", case="cpu-2").returncode == 5
+
+
+# ---- stopping
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_to_ptttool_alone(live: Live, number: signal.Signals) -> None:
+    process = live.start(*EIGHT_DW, "--json")
+    os.kill(live.ptttool(), number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    assert json.loads(out)["stopped_by"] == number.name
+    assert live.output.read_bytes() == bundled(SOME)
+
+
+def test_interrupt_while_a_command_runs(live: Live) -> None:
+    process = live.start(*EIGHT_DW, "--json", "--", "sleep", "30")
+    os.kill(live.ptttool(), signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    # perf ends its command with SIGTERM, and itself as the command ended.
+    assert json.loads(out)["traced"] == {"command": ["sleep", "30"], "exit": None, "signal": "SIGTERM", "stopped": True}
+    assert is_complete(live.output)
+
+
+@pytest.mark.parametrize(("presses", "case"), [(1, "good"), (2, "slow-to-finish")])
+def test_ctrl_c_at_a_terminal(live: Live, presses: int, case: str) -> None:
+    """The whole process group gets it, perf too; a second one while perf writes changes nothing."""
+    done = live.run(*EIGHT_DW, case=case, presses=presses)
+    assert done.returncode == 0, done.stdout
+    assert "hisi_ptt0_0 on CPU 0: 0." in done.stdout
+    assert " MiB/s (Ctrl-C stops)" in done.stdout
+    assert "stopped by SIGINT" in done.stdout
+    assert live.output.read_bytes() == bundled(SOME)
+    if presses == 2:
+        assert done.stdout.count("^C") == 2
+        assert "perf writes the rest" in done.stdout
+
+
+def test_progress_names_the_duration(live: Live) -> None:
+    done = live.run(*EIGHT_DW, "--duration", "0.8", presses=0)
+    assert done.returncode == 0
+    assert " s of 0.8 s, " in done.stdout
+
+
+# ---- failures
+
+
+@pytest.fixture
+def last_ones(tmp_path: Path) -> Iterator[None]:
+    """Two generations of recordings, which no failure may touch."""
+    live = Files(tmp_path)
+    live.output.write_bytes(b"the last one")
+    Path(f"{live.output}.old").write_bytes(b"the one before")
+    sidecar.sidecar_path(live.output).write_text("{}", encoding="utf-8")
+    yield
+    assert live.output.read_bytes() == b"the last one"
+    assert Path(f"{live.output}.old").read_bytes() == b"the one before"
+    assert live.files() == {"perf.data", "perf.data.old", "perf.data.ptttool.json"}
+
+
+PERF_FAILURES = [
+    ("unknown-port", 5, "event-refused"),
+    ("type-256", 2, "value-too-big"),
+    ("unknown-term", 2, "unknown-term"),
+    ("event-unknown-pmu", 3, "no-pmu"),
+    ("no-a", 2, "needs-cpu"),
+    ("6.1/cpu-9", 2, "no-such-cpu"),
+    ("m-,8M", 5, "no-memory"),
+    ("user-paranoid-1", 4, "perf-not-permitted"),
+    ("user-paranoid-0-m16M", 4, "mlock-limit"),
+    ("busy-C0-then-C0", 5, "device-busy"),
+    ("two-events-same-ptt", 2, "one-event-only"),
+    ("group", 5, "perf-crashed"),
+    ("out-full", 6, "cannot-write"),
+    ("not-supported", 5, "perf-cannot-record"),
+    ("babble", 5, "perf-failed"),
+]
+
+
+@pytest.mark.usefixtures("last_ones")
+@pytest.mark.parametrize(("case", "status", "code"), PERF_FAILURES, ids=[one[0] for one in PERF_FAILURES])
+def test_perf_fails(here: Here, case: str, status: int, code: str) -> None:
+    done = here.run(*EIGHT_DW, "--duration", "0.1", "--json", case=case)
+    body = error_of(done)
+    assert (done.returncode, body["code"]) == (status, code)
+    # Its own words go along, and reach a terminal only when asked for, and without what a terminal would obey.
+    assert case == "out-full" or body["perf_stderr"].strip()
+    assert done.stderr.count("ptttool: error: ") == 1
+    assert "syscall" not in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.usefixtures("last_ones")
+def test_verbose_shows_what_perf_said(here: Here) -> None:
+    done = here.run(*EIGHT_DW, "--duration", "0.1", "--verbose", case="busy-a")
+    assert done.returncode == 5
+    assert "ptttool: perf: The sys_perf_event_open() syscall returned with 16" in done.stderr
+
+
+def test_unfinished_recording_with_a_trace_is_kept(here: Here) -> None:
+    """A full disk, a kill: what had been written is worth having, and the last recording is still there."""
+    for case, code in (("disk-full", "disk-full"), ("killed", "perf-killed")):
+        here.output.write_bytes(b"the last one")
+        body = error_of(here.run(*EIGHT_DW, "--duration", "0.1", "--json", case=case))
+        assert (body["code"], body["recording"]) == (code, "perf.data")
+        assert not is_complete(here.output)
+        assert here.output.stat().st_size > 200_000
+        assert Path(f"{here.output}.old").read_bytes() == b"the last one"
+        kept = sidecar.load(here.output)
+        assert kept is not None
+        assert kept.traced is None
+
+
+@pytest.mark.usefixtures("last_ones")
+def test_interrupt_before_perf_begins(live: Live) -> None:
+    process = live.start(*EIGHT_DW, case="late-to-begin")
+    deadline = time.monotonic() + 30
+    while not live.processes("record") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.3)
+    os.kill(live.processes("trace")[0], signal.SIGTERM)
+    assert "before perf had begun" in process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("case", ["cpu-2", "port-mask-empty", "busy-C0-then-C1", "never-idle", "6.1/cpu-2"])
+def test_empty_trace(here: Here, case: str) -> None:
+    done = here.run(*EIGHT_DW, "--duration", "0.1", "--json", case=case)
+    body = error_of(done)
+    assert (done.returncode, body["code"]) == (5, "empty-trace")
+    assert len(body["causes"]) >= 3
+    assert any("idle" in cause for cause in body["causes"])
+    # It stays: perf.data of an empty trace tells more than none.
+    assert is_complete(here.output)
+    assert body["recording"] == "perf.data"
+
+
+def test_empty_trace_of_an_empty_port(here: Here) -> None:
+    done = here.run("--rootport", "00:12.0", "--duration", "0.1", case="cpu-2")
+    assert done.returncode == 5
+    assert "ptttool: hint: nothing is behind root port 0000:00:12.0" in done.stderr
+
+
+# ---- checks before the start
+
+
+def test_real_perf_of_another_architecture(live: Live) -> None:
+    if os.uname().machine == "aarch64":
+        expected = {"device-gone", "event-refused", "no-pmu", "perf-not-permitted", "perf-failed"}
+    else:
+        expected = {"perf-cannot-record"}
+    done = live.run(*EIGHT_DW, "--duration", "0.1", "--json", PATH=os.environ["PATH"])
+    assert error_of(done)["code"] in expected
+    assert live.files() == set()
+
+
+def test_no_perf(here: Here) -> None:
+    (here.folder / "dump").mkdir()
+    body = error_of(here.run(*EIGHT_DW, "--json", PATH=str(here.folder / "dump")))
+    assert body["code"] == "perf-missing"
+    assert "linux-perf" in body["hint"]
+
+
+@pytest.mark.usefixtures("last_ones")
+def test_without_rights(here: Here) -> None:
+    done = here.run(*EIGHT_DW, "--json", STANDIN_RIGHTS="user")
+    body = error_of(done)
+    assert (done.returncode, body["code"], body["perf_event_paranoid"]) == (4, "perf-not-permitted", 2)
+
+
+def test_second_trace_of_a_device(live: Live) -> None:
+    """perf on another CPU would record nothing and end with 0."""
+    process = live.start(*EIGHT_DW, "-o", "other.data")
+    first = live.ptttool()
+    body = error_of(live.run(*EIGHT_DW, "--cpu", "1", "--duration", "0.1", "--json"))
+    assert body["code"] == "device-busy"
+    assert body["pid"] in [p.pid for p in running_processes()]
+    # Another device is free.
+    assert live.run("--rootport", "00:14.0", "--duration", "0.1").returncode == 0
+    os.kill(first, signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+CHECKS = [
+    (["--duration", "1", "--", "true"], 2, "two-durations"),
+    (["--duration", "soon"], 2, "bad-duration"),
+    (["--aux-size", "8M"], 2, "aux-too-small"),
+    (["--aux-size", "48M"], 2, "aux-no-power-of-two"),
+    (["--aux-size", "many"], 2, "bad-size"),
+    (["--cpu", "2"], 2, "cpu-not-in-cpumask"),
+    (["--", "no-such-command"], 2, "command-missing"),
+    (["-o", "."], 6, "output-is-directory"),
+    (["-o", "/dev/full"], 6, "output-not-a-file"),
+    (["-o", "no/such/folder/perf.data"], 6, "output-folder-missing"),
+    (["--device", "hisi_ptt9_9"], 3, "unknown-device"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "code"), CHECKS, ids=[one[2] for one in CHECKS])
+def test_check(here: Here, arguments: list[str], status: int, code: str) -> None:
+    done = here.run(*EIGHT_DW, "--json", *arguments)
+    assert error_of(done)["code"] == code
+    assert done.returncode == status
+    assert here.files() == set()
+
+
+def test_dry_run(here: Here) -> None:
+    done = here.run(*EIGHT_DW, "--dry-run", "-o", "x y.data", "--", "fio", "job file", STANDIN_RIGHTS="user")
+    assert done.returncode == 0
+    event = "hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/"
+    assert done.stdout == f"perf record -e {event} -C 0 -m ,64M -o 'x y.data' -- fio 'job file'\n"
+    body = json.loads(here.run(*EIGHT_DW, "--dry-run", "--json").stdout)
+    assert (body["event"], body["config"], body["cpu"]) == (event, 0x107280001, 0)
+    assert body["command_line"].startswith("perf record -e hisi_ptt0_0/")
+    assert here.files() == set()
+
+
+def test_older_kernel(tmp_path: Path) -> None:
+    """Linux 6.1: no filter folders, the values are computed; the rest is the same."""
+    (tmp_path / "dump").mkdir()
+    old = Live(tmp_path, machines.umockdev(OLD, tmp_path / "dump"))
+    done = old.run(*EIGHT_DW, "--device", "hisi_ptt0_0", "--duration", "0.2", "--json", case="6.1/cpu-0")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["records"] == 5569
+
+
+# ---- replay
+
+
+def replayed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = main(["trace", *arguments])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+@pytest.mark.parametrize("one", replay.bundled(), ids=lambda one: one.file.partition(".")[0])
+def test_bundled_recordings(one: replay.BundledRecording, tmp_path: Path) -> None:
+    replay.unpack(one, tmp_path / "perf.data")
+    assert (tmp_path / "perf.data").stat().st_size == one.size
+    assert is_complete(tmp_path / "perf.data")
+
+
+OPTIONS = [
+    (PORT, "m-4dw-port10-type7-dir0"),
+    (["--rootport", "nvme0", "--type", "np"], "m-4dw-port10-type2-dir0"),
+    ([*PORT, "--type", "cpl", "--direction", "outbound"], "m-4dw-port10-type4-dir1"),
+    ([*PORT, "--type", "np,cpl", "--direction", "both"], "w-randread-4dw"),
+    (EIGHT_DW, "m-8dw-port10-type7-dir2"),
+    ([*EIGHT_DW, "--type", "p", "--direction", "outbound"], "m-8dw-port10-type1-dir1"),
+    (["--rootport", "00:11.0", "--format", "8dw"], "x-ping"),
+    (["--rootport", "00:14.0", "--format", "8dw"], "x-switch-port14"),
+    ([*PORT, "--rootport", "00:11.0"], "s-4dw-ports-dir0"),
+]
+
+
+@pytest.mark.parametrize(("options", "name"), OPTIONS, ids=[one[1] for one in OPTIONS])
+def test_demo_replays_the_matching_recording(options: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out.data"
+    status, out, err = replayed(capsys, "--demo", *options, "-o", str(output), "--json", "--", "no-such-command")
+    assert status == 0, err
+    assert output.read_bytes() == bundled(f"{name}.data.xz")
+    body = json.loads(out)
+    assert body["replay_of"].startswith("perf record ")
+    assert body["event"] in body["replay_of"]
+    assert "it was recorded with: perf record" in err
+    assert "the command was not run" in body["warnings"][-1]
+    kept = sidecar.load(output)
+    assert kept is not None
+    assert kept.replay_of == body["replay_of"]
+
+
+def test_demo_keeps_the_last_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out.data"
+    output.write_bytes(b"the last one")
+    assert replayed(capsys, "--demo", *PORT, "-o", str(output))[0] == 0
+    assert Path(f"{output}.old").read_bytes() == b"the last one"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_demo_of_an_empty_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = replayed(capsys, "--demo", *EIGHT_DW, "--type", "cpl", "-o", str(tmp_path / "x"), "--json")
+    error = json.loads(out)["error"]
+    assert (status, error["code"]) == (5, "empty-trace")
+    assert any("--completions a" in cause for cause in error["causes"])
+    assert not any("dmesg" in cause for cause in error["causes"])
+
+
+def test_demo_without_a_matching_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "x"
+    status, out, _ = replayed(capsys, "--demo", "--requester", "nvme0", "-o", str(output), "--json")
+    error = json.loads(out)["error"]
+    assert (status, error["code"]) == (3, "no-such-recording")
+    assert len(error["bundled"]) > 30
+    status, out, _ = replayed(capsys, "--demo", *PORT, "--type", "p,np", "-o", str(output), "--json")
+    assert "type=2,direction=0,format=0" in json.loads(out)["error"]["hint"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_recorded_machine_of_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = replayed(capsys, "--sysfs", str(MACHINES / NEW), *PORT, "-o", str(tmp_path / "x"))
+    assert status == 0, err
+    assert "replay" in err
+
+
+def test_other_recorded_machine_cannot_be_traced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = machines.copy_of(NEW, tmp_path)
+    for function in ("0000:00:10.0/0000:01:00.0", "0000:00:11.0/0000:02:00.0"):
+        (tree / machines.BUS[1:] / function / "device").write_text("0x1234\n", encoding="utf-8")
+    status, out, _ = replayed(capsys, "--sysfs", str(tree), *PORT, "-o", str(tmp_path / "x"), "--json")
+    assert (status, json.loads(out)["error"]["code"]) == (3, "not-live")
+    assert not (tmp_path / "x").exists()
