@@ -154,6 +154,8 @@ def test_a_recordings_names_are_not_this_machines(tmp_path: Path) -> None:
 def test_what_is_none_of_these(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = tmp_path / "text"
     text.write_text("hello")
+    short = tmp_path / "short"
+    short.write_bytes(SWITCH.read_bytes()[:150])
     for what, code in [
         ("hisi_ptt0_2", 2),
         ("hisi_ptt0_2/type=x/", 2),
@@ -163,6 +165,7 @@ def test_what_is_none_of_these(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("", 6),
         (str(tmp_path / "nothing"), 6),
         (str(text), 6),
+        (str(short), 6),
         (str(tmp_path), 6),
     ]:
         assert main(["explain", *NEW_TREE, what]) == code, what

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 COMPLETIONS = "CPL A: completions of CHI, DMA and native requests, but for CPL B; CPL B: of DMA remote-to-local and peer-to-peer requests"
 
+# The column where the text begins, right of the labels.
+_TEXT_AT = 11
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -125,6 +128,9 @@ def _recording(path: str, machine: Machine | None) -> Subject:
                 break
         attribute = trace.attribute
         if attribute is None:
+            problem = next(iter(trace.contents.problems), None)
+            if problem is not None:
+                raise InputError(path, problem.reason, offset=problem.offset, code=problem.code)
             raise InputError(path, "holds no event of a PTT device", code="no-ptt-event")
         pmu = _pmu(attribute, pmu_names(trace.contents))
     if machine is None:
@@ -186,9 +192,9 @@ def _ways(flow: Flow) -> str:
 
 def _row(label: str, text: str) -> None:
     """A label and its text; on a terminal as wide as it is, in a pipe on one line."""
-    indent = " " * 11
     line = clean(text)
     if sys.stdout.isatty():
-        width = max(shutil.get_terminal_size().columns, 40)
-        line = textwrap.fill(line, width - len(indent), break_long_words=False, break_on_hyphens=False).replace("\n", f"\n{indent}")
-    print_line(f"{label:<{len(indent)}}{line}")
+        width = max(shutil.get_terminal_size().columns, 40) - _TEXT_AT
+        lines = textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        line = f"\n{' ' * _TEXT_AT}".join(lines)
+    print_line(f"{label:<{_TEXT_AT}}{line}")
