@@ -62,6 +62,13 @@ def parse_header(path: str, start: bytes | memoryview) -> FileHeader | None:
     return FileHeader(attr_size, (attrs, attrs_size), (data, data_size), tuple(n for n in range(256) if bits >> n & 1))
 
 
+def empty_file(path: str) -> InputError:
+    """What a recording without one byte is."""
+    return InputError(
+        path, "the file is empty", hint="perf record leaves an empty file when it fails; look at what it said", code="empty-file"
+    )
+
+
 def _foreign(path: str, start: bytes) -> InputError:
     """Why this is no perf.data file, as well as its first bytes can tell."""
     if not start:

@@ -15,7 +15,7 @@ from types import TracebackType
 from ptttool.errors import AccessError, InputError
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable
-from ptttool.perfdata.header import parse_header, read_attributes, read_features
+from ptttool.perfdata.header import empty_file, parse_header, read_attributes, read_features
 from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents
 from ptttool.perfdata.records import MAX_AUX_EVENTS, Payload, Walker, Why
@@ -26,12 +26,13 @@ WINDOW = 16 << 20
 class Reader:
     """A recording that is being read: a context manager.
 
-    ``path``: as given. ``contents``: complete once :meth:`chunks` has come to its end; the attributes are there at once, in pipe mode
-    before the first chunk. ``size``: bytes, None where it cannot be known. ``position``: bytes walked.
+    ``path``: as given (``-`` for standard input). ``contents``: complete once :meth:`chunks` has come to its end; the attributes are there
+    at once, in pipe mode before the first chunk. ``size``: bytes, None where it cannot be known. ``position``: bytes walked.
     """
 
     def __init__(self, path: str, mode: str) -> None:
         self.path = path
+        self._name = path  # for messages
         self.contents = Contents(mode)
         self.size: int | None = None
         self.position = 0
@@ -192,45 +193,57 @@ def open_perfdata(path: str | Path) -> Reader:
     name = str(path)
     if name == "-":
         try:
-            return _open_descriptor("standard input", sys.stdin.fileno())
+            descriptor = os.dup(sys.stdin.fileno())
         except (AttributeError, ValueError, OSError):
             raise InputError("standard input", "closed") from None
+        return _open_descriptor("standard input", descriptor, name)
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise _cannot_open(name, error) from None
-    try:
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            return _open_directory(Path(name))
-        return _open_descriptor(name, os.dup(descriptor) if not stat.S_ISREG(os.fstat(descriptor).st_mode) else descriptor)
-    finally:
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
         os.close(descriptor)
+        return _open_directory(Path(name))
+    return _open_descriptor(name, descriptor, name)
 
 
-def _open_descriptor(name: str, descriptor: int) -> Reader:
+def _open_descriptor(name: str, descriptor: int, path: str) -> Reader:
+    """Read a descriptor, which is the reader's from now on. ``name``: for messages."""
     from ptttool.perfdata.stream import StreamReader
 
-    about = os.fstat(descriptor)
-    if stat.S_ISREG(about.st_mode) and os.lseek(descriptor, 0, os.SEEK_CUR) == 0:
-        if about.st_size == 0:
-            parse_header(name, b"")
+    file = _map_if_regular(name, descriptor)
+    reader: Reader
+    if file is None:
+        reader = StreamReader(name, descriptor)
+    else:
+        os.close(descriptor)
         try:
-            file = MappedFile(descriptor)
-        except OSError:  # a file system without mmap
-            return StreamReader(name, os.dup(descriptor))
-        try:
-            return MappedReader(name, "file", file)
+            reader = MappedReader(name, "file", file)
         except BaseException:
             file.close()
             raise
-    return StreamReader(name, descriptor)
+    reader.path = path
+    return reader
+
+
+def _map_if_regular(name: str, descriptor: int) -> MappedFile | None:
+    """The file, mapped; None for what has to be read from front to back."""
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or os.lseek(descriptor, 0, os.SEEK_CUR) != 0:
+        return None
+    if about.st_size == 0:
+        os.close(descriptor)
+        raise empty_file(name)
+    try:
+        return MappedFile(descriptor)
+    except OSError:  # a file system without mmap
+        return None
 
 
 def _open_directory(folder: Path) -> Reader:
     main = _map(folder / "data")
     if main is None:
-        parse_header(str(folder / "data"), b"")
-        raise AssertionError("an empty file has no header")
+        raise empty_file(str(folder / "data"))
     try:
         reader = MappedReader(str(folder), "directory", main)
     except BaseException:

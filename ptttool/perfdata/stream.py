@@ -39,14 +39,14 @@ class StreamReader(Reader):
             size = layout.PIPE_HEADER.unpack(start)[1]
             if size in (layout.FILE_HEADER.size, layout.FILE_HEADER_SIZE):
                 start += self._take(size - len(start))
-        self._header = parse_header(self.path, start)
+        self._header = parse_header(self._name, start)
         if self._header is None:
             return
         self.contents.mode = "file"
         offset, size = self._header.data
         if offset > MAX_APART:
             reason = f"the data section begins at offset {offset:#x}, too far on for a pipe"
-            raise InputError(self.path, reason, offset=40, hint="read it from a file")
+            raise InputError(self._name, reason, offset=40, hint="read it from a file")
         start += self._take(offset - len(start))
         read_attributes(self._header, memoryview(start), self._walker)
         if len(start) < offset:
@@ -69,7 +69,7 @@ class StreamReader(Reader):
         try:
             part = os.read(self._descriptor, size)
         except OSError as error:
-            raise InputError(self.path, error.strerror or str(error), offset=self._read) from None
+            raise InputError(self._name, error.strerror or str(error), offset=self._read) from None
         self._read += len(part)
         return part
 
@@ -158,6 +158,6 @@ class StreamReader(Reader):
         return data
 
     def close(self) -> None:
-        if self._descriptor > 2:
+        if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
