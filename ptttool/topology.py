@@ -34,14 +34,24 @@ def endpoints_behind(machine: Machine, port: PciAddress) -> list[PciFunction]:
 
 def walk(machine: Machine, port: PciAddress) -> Iterator[PciFunction]:
     """Every function below a port, depth first; each once, however the recording is knotted."""
+    children = children_by_parent(machine)
     seen = {port}
-    left = machine.children(port)[::-1]
+    left = children.get(port, [])[::-1]
     while left:
         function = left.pop()
         if function.address not in seen:
             seen.add(function.address)
             yield function
-            left += machine.children(function.address)[::-1]
+            left += children.get(function.address, [])[::-1]
+
+
+def children_by_parent(machine: Machine) -> dict[PciAddress, list[PciFunction]]:
+    """The functions right below each bridge, in address order: :meth:`Machine.children` for all bridges at once."""
+    children: dict[PciAddress, list[PciFunction]] = {}
+    for _, function in sorted(machine.functions.items()):
+        if function.parent is not None:
+            children.setdefault(function.parent, []).append(function)
+    return children
 
 
 def names_behind(machine: Machine, port: PciAddress, *, most: int = 6) -> str:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from ptttool.cli.talk import clean, note
 from ptttool.machine import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
 from ptttool.pci import PciAddress
-from ptttool.topology import device_groups, format_cpus, link_words, names_behind, notes_by_devices
+from ptttool.topology import children_by_parent, device_groups, format_cpus, link_words, names_behind, notes_by_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rich.table import Table
     from rich.tree import Tree
@@ -130,6 +130,7 @@ def device_tree(machine: Machine) -> list[Tree]:
     from rich.tree import Tree
 
     trees = []
+    children = children_by_parent(machine)
     for group in device_groups(machine):
         tree = Tree("\n".join(_title(device) for device in group) + ("" if group[0].ports_known else f"\n({NOT_TOLD})"))
         for one in group[0].root_ports:
@@ -137,7 +138,7 @@ def device_tree(machine: Machine) -> list[Tree]:
             if function is None:
                 tree.add(str(one.address))
             else:
-                _branch(machine, tree, function, {one.address})
+                _branch(machine, children, tree, function, {one.address})
         if not group[0].root_ports:
             tree.add("no root ports")
         trees.append(tree)
@@ -150,18 +151,20 @@ def _title(device: PttDevice) -> str:
     return f"{clean(device.name)}  {', '.join(f'{name} {_text(value)}' for name, value in facts)}"
 
 
-def _branch(machine: Machine, tree: Tree, function: PciFunction, seen: set[PciAddress]) -> None:
+def _branch(
+    machine: Machine, children: Mapping[PciAddress, list[PciFunction]], tree: Tree, function: PciFunction, seen: set[PciAddress]
+) -> None:
     names = ", ".join(function.kernel_names)
     lines = [f"{function.address}  {names}  {function.name}" if names else f"{function.address}  {function.name}"]
     link = link_words(machine, function)
-    children = [child for child in machine.children(function.address) if child.address not in seen]
-    empty = "nothing behind it" if not children and function.secondary is not None else None
+    below = [child for child in children.get(function.address, []) if child.address not in seen]
+    empty = "nothing behind it" if not below and function.secondary is not None else None
     facts = [fact for fact in (link, empty) if fact]
     if facts:
         lines.append("; ".join(facts))
     branch = tree.add("\n".join(clean(line) for line in lines))
-    for child in children:
-        _branch(machine, branch, child, seen | {child.address})
+    for child in below:
+        _branch(machine, children, branch, child, seen | {child.address})
 
 
 def filter_sections(machine: Machine) -> Iterator[tuple[str, Table | None]]:

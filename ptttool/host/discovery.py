@@ -16,10 +16,7 @@ from ptttool.host.pci_functions import read_functions, readable
 from ptttool.host.source import Source
 from ptttool.machine import REQUESTER, ROOT_PORT, Filter, FormatTerm, Machine, PciFunction, PttDevice, TuneEvent
 from ptttool.pci import PciAddress
-from ptttool.resolve import resolve_requester, resolve_root_port
 from ptttool.topology import is_bridge
-
-__all__ = ["explain_absence", "parse_cpu_list", "read_machine", "resolve_requester", "resolve_root_port"]
 
 PREFIX = "hisi_ptt"
 PTT_ID = (0x19E5, 0xA12E)

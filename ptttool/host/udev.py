@@ -36,7 +36,12 @@ class UdevSource:
 
     def devices(self, subsystem: str) -> list[str]:
         """A subsystem's devices as libudev enumerates them."""
-        found = [str(device.sys_path) for device in self._context.list_devices(subsystem=subsystem)]
+        found: list[str] = []
+        for device in self._context.list_devices(subsystem=subsystem):
+            try:
+                found.append(str(device.sys_path))
+            except UnicodeDecodeError:  # pyudev cannot tell a name that is no UTF-8, such as a renamed network device's
+                continue
         return sorted(found, key=lambda path: (path.rsplit("/", 1)[1], path))
 
     def properties(self, path: str) -> Mapping[str, str]:
@@ -45,7 +50,13 @@ class UdevSource:
             device = self._pyudev.Devices.from_sys_path(self._context, path)
         except self._pyudev.DeviceNotFoundError:
             return {}
-        return {str(name): str(value) for name, value in device.properties.items()}
+        found: dict[str, str] = {}
+        for name in device.properties:
+            try:
+                found[str(name)] = str(device.properties[name])
+            except (KeyError, UnicodeDecodeError):  # gone meanwhile, or no UTF-8
+                continue
+        return found
 
     def read(self, path: str) -> str:
         """A file's text without the final newline; bytes that are no UTF-8 as surrogates."""

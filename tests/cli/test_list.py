@@ -154,7 +154,9 @@ def test_details(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["Requesters"].startswith("0000:04:00.0  Texas Instruments")
 
 
-def test_control_characters_stay_away_from_the_terminal(tmp_path: Path) -> None:
+def test_control_characters_stay_away_from_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In a network device's name, in a PCI name of the udev database and in attributes."""
     tree = copy_of(NEW, tmp_path)
     net = tree / "sys/class/net"
@@ -163,16 +165,15 @@ def test_control_characters_stay_away_from_the_terminal(tmp_path: Path) -> None:
     database = tree / "udev.txt"
     database.write_text(database.read_text().replace("QEMU NVM Express", "QEMU\x1b[31m NVM\u202e Express\x9b1m"))
     (tree / f"{BUS[1:]}/0000:00:09.0/hisi_ptt0_2/format/type").write_text("\x1b[2J\n")
-    seen = ""
+    monkeypatch.setenv("COLUMNS", "200")
+    seen: list[str] = []
     for command in (["list"], ["list", "--tree"], ["list", "0_0"], ["list", "--json"], ["filters"], ["filters", "--json"]):
-        done = run([*command, "--sysfs", str(tree)], COLUMNS="200")
-        assert not CONTROL.search(done.stdout.replace("\n", "") + done.stderr.replace("\n", "")), command
-        seen += done.stdout
-    assert "e\\x1b]0;x\\x07th" in seen
-    assert (
-        document(run(["list", "--json", "--sysfs", str(tree)]))["functions"][9]["name"]
-        == "Red Hat, Inc. QEMU\x1b[31m NVM\u202e Express\x9b1m Controller"
-    )
+        assert main([*command, "--sysfs", str(tree)]) == 0
+        captured = capsys.readouterr()
+        assert not CONTROL.search(captured.out + captured.err), command
+        seen.append(captured.out)
+    assert "e\\x1b]0;x\\x07th" in seen[1]
+    assert json.loads(seen[3])["functions"][9]["name"] == "Red Hat, Inc. QEMU\x1b[31m NVM\u202e Express\x9b1m Controller"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from ptttool.host.discovery import read_machine
 from ptttool.host.source import Source
 from ptttool.host.tree import TreeSource
 from ptttool.host.udev import UdevSource
-from tests.machines import BUS, NEW, OLD, copy_of
+from tests.machines import BUS, MACHINES, NEW, OLD, copy_of
 
 UNDER_UMOCKDEV = os.environ.get("PTTTOOL_TEST_MACHINE")
 KINDS = [("udev", UNDER_UMOCKDEV)] if UNDER_UMOCKDEV else [("tree", NEW), ("tree", OLD), ("sys", NEW), ("sys", OLD), ("demo", NEW)]
@@ -28,16 +27,16 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
     return found
 
 
-@pytest.fixture
-def source(kind: tuple[str, str], tmp_path: Path) -> Iterator[Source]:
-    what, name = kind
+def opened(kind: tuple[str, str], tree: Path) -> Source:
+    what, _ = kind
     if what == "udev":
-        yield UdevSource()
-    elif what == "demo":
-        yield DemoSource()
-    else:
-        tree = copy_of(name, tmp_path)
-        yield TreeSource(tree / "sys" if what == "sys" else tree)
+        return UdevSource()
+    return DemoSource() if what == "demo" else TreeSource(tree / "sys" if what == "sys" else tree)
+
+
+@pytest.fixture
+def source(kind: tuple[str, str]) -> Source:
+    return opened(kind, MACHINES / kind[1])
 
 
 @pytest.fixture
@@ -98,7 +97,8 @@ def test_resolving(source: Source, ptt: str) -> None:
         source.resolve(f"{ptt}/no_such_file")
 
 
-def test_writing(source: Source, ptt: str) -> None:
+def test_writing(kind: tuple[str, str], ptt: str, tmp_path: Path) -> None:
+    source = opened(kind, copy_of(kind[1], tmp_path))
     source.write(f"{ptt}/tune/qos_tx_p", "2")
     assert source.read(f"{ptt}/tune/qos_tx_p") == "2"
     assert source.read(f"{ptt}/tune/qos_tx_np") == "1"

@@ -49,7 +49,6 @@ def test_the_suite_under_umockdev(name: str, tmp_path: Path) -> None:
 
 def test_without_libudev(monkeypatch: pytest.MonkeyPatch) -> None:
     """As pyudev says it where no libudev is installed."""
-    monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
     monkeypatch.setattr("pyudev._ctypeslib.utils.find_library", lambda name: None)
     with pytest.raises(MissingPackageError) as caught:
         UdevSource()
@@ -63,3 +62,31 @@ def test_without_pyudev(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingPackageError) as caught:
         UdevSource()
     assert caught.value.code == "no-pyudev"
+
+
+def test_names_that_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyudev decodes strictly; umockdev takes no such names, so that libudev's answers are made up here."""
+
+    class Properties(dict[str, bytes]):
+        def __getitem__(self, name: str) -> str:  # type: ignore[override]
+            if name == "GONE":
+                raise KeyError(name)
+            return super().__getitem__(name).decode()
+
+    class Device:
+        properties = Properties(ID_MODEL=b"\xff", GONE=b"", ID_VENDOR=b"Huawei")
+
+        def __init__(self, path: bytes) -> None:
+            self.path = path
+
+        @property
+        def sys_path(self) -> str:
+            return self.path.decode()
+
+    source = UdevSource()
+    monkeypatch.setattr(
+        type(source._context), "list_devices", lambda self, subsystem: [Device(b"/sys/b"), Device(b"/sys/\xff"), Device(b"/sys/a")]
+    )
+    assert source.devices("net") == ["/sys/a", "/sys/b"]
+    monkeypatch.setattr(source._pyudev.Devices, "from_sys_path", lambda context, path: Device(b"/sys/a"))
+    assert source.properties("/sys/a") == {"ID_VENDOR": "Huawei"}
