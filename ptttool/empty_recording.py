@@ -1,4 +1,4 @@
-"""Why a finished recording may hold no trace data, as far as the file itself can tell."""
+"""Why a finished recording may hold no trace data, as far as the file itself can tell, and the machine it was made on."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 
 from ptttool.directions import DIRECTIONS, FORMATS, TYPES
-from ptttool.event import PORT_FLAG, fields_of, in_words
+from ptttool.event import PORT_FLAG, TraceRequest, fields_of, in_words
+from ptttool.machine import Machine
 from ptttool.perfdata.model import Attribute, Contents
+from ptttool.topology import endpoints_behind, is_bridge
 
 
 def causes_in(contents: Contents) -> Iterator[str]:
@@ -24,6 +26,16 @@ def causes_in(contents: Contents) -> Iterator[str]:
     yield "another perf was tracing with the same device on another CPU: the second one gets nothing and is not told"
     yield "there was nothing to log: no device in the slot, an idle link, or no TLP of these types in this direction"
     yield "the device did not become idle and was not started: only the kernel's log says so (dmesg, hisi_ptt)"
+
+
+def causes_on(machine: Machine, request: TraceRequest) -> Iterator[str]:
+    """Sentences without full stop: why what was asked for may have nothing to say on that machine."""
+    for port in request.root_ports:
+        if port in machine.functions and not endpoints_behind(machine, port):
+            yield f"nothing is behind root port {port}"
+    requester = machine.functions.get(request.requester) if request.requester is not None else None
+    if requester is not None and is_bridge(requester):
+        yield f"{requester.address} is a switch port, which hardly ever requests by itself: trace what is behind it, or its root port"
 
 
 def ptt_attribute(contents: Contents) -> Attribute | None:

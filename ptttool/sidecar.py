@@ -21,9 +21,10 @@ import hashlib
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ptttool import machine as machines
 from ptttool.atomic import output_file
@@ -154,8 +155,11 @@ def _head(recording: Path) -> str | None:
 def _from_json(body: Mapping[str, Any]) -> tuple[Sidecar, str | None]:
     head = body["recording"]["head_sha256"]
     traced = body["traced"]
+    machine = machines.from_json(body["machine"])
+    if not _conforms(machine, Machine):
+        raise TypeError("a value of another type")
     sidecar = Sidecar(
-        machine=machines.from_json(body["machine"]),
+        machine=machine,
         options=_mapping(body["options"]),
         command=tuple(str(word) for word in body["command"]),
         traced=None if traced is None else _mapping(traced),
@@ -166,6 +170,20 @@ def _from_json(body: Mapping[str, Any]) -> tuple[Sidecar, str | None]:
         replay_of=_text(body.get("replay_of")),
     )
     return sidecar, _text(head)
+
+
+def _conforms(value: Any, hint: Any) -> bool:
+    """Whether a value, all the way down, is of the type that it is declared as: a number where a name should be breaks a reader later."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_conforms(value, one) for one in arguments)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_conforms(one, arguments[0]) for one in value)
+    if origin is Mapping:
+        return all(_conforms(key, arguments[0]) and _conforms(one, arguments[1]) for key, one in value.items())
+    if isinstance(hint, type) and is_dataclass(hint):
+        return isinstance(value, hint) and all(_conforms(getattr(value, name), kind) for name, kind in get_type_hints(hint).items())
+    return isinstance(value, hint)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

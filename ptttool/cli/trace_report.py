@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.talk import clean, console, note, print_json, warn
-from ptttool.empty_trace import possible_causes
+from ptttool.empty_recording import causes_on
 from ptttool.errors import EmptyTraceError
 
 if TYPE_CHECKING:
     from ptttool.cli.tracing import Recorded, TraceJob
     from ptttool.host.recorder import Progress
+    from ptttool.loss import Finding
     from ptttool.trace import Trace
 
 # perf writes in steps of MiB; over this many seconds the rate is steady.
@@ -58,6 +59,7 @@ def mebibytes(size: float) -> str:
 
 def report(job: TraceJob, recorded: Recorded, *, decode: bool) -> None:
     """Say what was recorded. Raises EmptyTraceError where it holds no TLP; the file stays."""
+    from ptttool.loss import signs_of_loss
     from ptttool.trace import open_trace
 
     if not job.json:
@@ -65,11 +67,15 @@ def report(job: TraceJob, recorded: Recorded, *, decode: bool) -> None:
     with open_trace(recorded.path) as trace:
         tally = trace.tally() if decode else None
         records = tally.records if tally is not None else sum(len(payload.words) for payload in trace.payloads())
+        signs = signs_of_loss(trace.contents)
         if not records:
-            raise _empty(job, recorded, trace)
+            raise _empty(job, recorded, trace, signs)
     if job.json:
         summary = None if tally is None else tally.as_dict()
-        print_json({**job.as_json(), **_as_json(recorded), "summary": summary, "findings": []})
+        print_json({**job.as_json(), **_as_json(recorded), "summary": summary, "signs_of_loss": [sign.as_json() for sign in signs]})
+        return
+    for sign in signs:
+        (note if sign.severity == "info" else warn)(clean(sign.text))
 
 
 def _as_json(recorded: Recorded) -> dict[str, Any]:
@@ -97,22 +103,20 @@ def _tell_ending(recorded: Recorded) -> None:
         warn(f"the command ended with exit status {traced['exit']}; the recording is complete")
 
 
-def _empty(job: TraceJob, recorded: Recorded, trace: Trace) -> EmptyTraceError:
+def _empty(job: TraceJob, recorded: Recorded, trace: Trace, signs: Sequence[Finding]) -> EmptyTraceError:
     """The error for a recording without a TLP: perf says nothing of it, so all that may be behind it is told."""
-    causes = possible_causes(
-        job.chosen.request,
-        job.machine,
-        job.device,
-        live=recorded.replay_of is None,
-        knows_ptt=trace.contents.auxtrace_type is not None,
-        zeros=trace.findings.zero_records,
-    )
+    causes = list(causes_on(job.machine, job.chosen.request))
+    if trace.contents.auxtrace_type is None:
+        causes.append("this perf does not know PTT devices and recorded their event without its data: use a newer one (6.1 or later)")
+    if trace.findings.zero_records:
+        causes.append(f"the driver delivered {trace.findings.zero_records} all-zero records, as it does before Linux 6.7 when restarted")
+    causes += [cause for sign in signs if sign.code == "empty-trace" for cause in sign.causes]
     if not job.json:
         for cause in causes:
             note(f"possible: {clean(cause)}")
     return EmptyTraceError(
         f"the trace is empty: perf ended well and recorded no TLP; {recorded.path} is kept",
-        hint=causes[0],
+        hint=causes[0] if len(causes) == 1 else "check the possible causes in this order",
         causes=causes,
         recording=str(recorded.path),
     )
