@@ -18,7 +18,7 @@ from ptttool.machine import as_json
 def list_devices(
     device: Annotated[
         str | None,
-        typer.Argument(metavar="[DEVICE]", help="Only this device, in full: hisi_ptt0_2, 0_2 or its PCI address.", show_default=False),
+        typer.Argument(metavar="DEVICE", help="Only this device, in full: hisi_ptt0_2, 0_2 or its PCI address.", show_default=False),
     ] = None,
     tree: Annotated[
         bool, typer.Option("--tree", help="Show what sits behind each root port, with PCI names and links as lspci words them.")
