@@ -14,8 +14,8 @@ from ptttool.errors import MissingPackageError
 # A zstd block holds at most 128 KiB and needs at least 4 bytes, so that 256 bytes of input can never become more than 8 MiB.
 INPUT_PIECE = 256
 MAX_WINDOW = 1 << 27
-# perf compresses at most one data mmap (-m) into a record; far above what any is set to, far below what fills a memory or an evening.
-MAX_FROM_ONE_RECORD = 256 << 20
+# A record holds at most 64 KiB and comes from one data mmap (-m, half a MiB unless set): far above that, far below an evening's work.
+MAX_FROM_ONE_RECORD = 64 << 20
 
 
 class Inflater:
