@@ -196,6 +196,8 @@ class Trace:
                 self.findings.format_conflicts += choice.conflict and not again
                 number = chunk.number
             layout = choice.layout
+            if chunk.start == 0:
+                self.findings.count_format(layout.title)
             records = words[: len(words) // layout.words * layout.words].reshape(-1, layout.words)
             self.findings.count_tail(len(chunk.data) % layout.record_size)
             for start in range(0, len(records), FRAME_ROWS):

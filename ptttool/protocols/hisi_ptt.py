@@ -63,6 +63,11 @@ class Layout:
         return "v1" if self.pattern == 1 else "legacy"
 
     @property
+    def title(self) -> str:
+        """``8DW``, ``4DW, header pattern v1``."""
+        return self.name.upper() + (f", header pattern {self.pattern_name}" if self.pattern else "")
+
+    @property
     def absent(self) -> frozenset[str]:
         """Columns that no record of this layout has."""
         return ONLY_IN_4DW if self.eight_dw else LOST_IN_4DW
@@ -135,9 +140,10 @@ def layout_in_data(words: U32, *, sample: int = 64) -> bool | None:
             break
     picked = picked[:sample]
     if not len(picked):
-        picked = words[len(words) // 8 * 8 :][:4].reshape(-1, 4)
-        if not picked.any():
+        rest = words[len(words) // 8 * 8 :]
+        if len(rest) < 4 or not rest[:4].any():
             return None
+        picked = rest[:4].reshape(1, 4)
     checked = picked[:, 0] >= CHECK_WORD
     if checked.all() and picked.shape[1] == 8:
         return True

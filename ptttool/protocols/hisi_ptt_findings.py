@@ -17,7 +17,8 @@ class Findings:
     ``records``: TLPs delivered. ``zero_records``: all-zero records, left out. ``tails``, ``tail_bytes``: ends of payloads that are no
     whole record, left out. ``unchecked_records``: 8DW records without their check word, delivered as Unknown. ``unknown_codes``:
     records by Fmt/Type code that names no TLP. ``format_conflicts``: payloads whose data contradict the layout that the recording
-    declares; the data were followed. ``missing_bytes``: of payloads, promised and not in the file. ``notes``: further sentences.
+    declares; the data were followed. ``missing_bytes``: of payloads, promised and not in the file.
+    ``notes``: further sentences. ``formats``: payloads by layout (``4DW``, ``8DW``, with their header pattern).
     """
 
     records: int = 0
@@ -29,6 +30,7 @@ class Findings:
     format_conflicts: int = 0
     missing_bytes: int = 0
     notes: list[str] = field(default_factory=list)
+    formats: dict[str, int] = field(default_factory=dict)
 
     @property
     def unknown_records(self) -> int:
@@ -49,8 +51,14 @@ class Findings:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for code, count in other.unknown_codes.items():
             self.unknown_codes[code] = self.unknown_codes.get(code, 0) + count
+        for name, count in other.formats.items():
+            self.count_format(name, count)
         for sentence in other.notes:
             self.note(sentence)
+
+    def count_format(self, name: str, count: int = 1) -> None:
+        """Payloads of a layout."""
+        self.formats[name] = self.formats.get(name, 0) + count
 
     def count_tail(self, size: int) -> None:
         """A payload ended with ``size`` bytes that are no whole record."""
