@@ -1,0 +1,33 @@
+"""``ptttool info``: what a recording holds."""
+
+from __future__ import annotations
+
+from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument, finish, machine_of
+from ptttool.cli.talk import print_json
+
+
+@app.command("info")
+def info(
+    file: RecordingArgument,
+    input_format: InputOption = None,
+    pattern: PatternOption = None,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Show what a recording holds: TLPs by kind and requester, AUX streams, and every sign of loss.
+
+    FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
+    without a container. Names of devices come from the file that 'ptttool trace' keeps beside a recording, or from --sysfs.
+    """
+    from ptttool.cli.recording_view import print_summary, summarise
+    from ptttool.trace import open_trace
+
+    with open_trace(file, raw_format=input_format, pattern=pattern) as trace:
+        summary = summarise(trace, machine_of(file, sysfs, demo))
+        if json:
+            print_json(summary.as_json())
+        else:
+            print_summary(summary)
+        finish(trace)

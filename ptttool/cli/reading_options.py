@@ -1,0 +1,59 @@
+"""The options that commands which read recordings share, and how they end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptttool.cli.talk import clean, note, warn
+from ptttool.errors import InputError
+
+if TYPE_CHECKING:
+    from ptttool.machine import Machine
+    from ptttool.trace import Trace
+
+RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
+InputOption = Annotated[
+    str | None,
+    typer.Option("--input", metavar="<4dw|8dw>", help="FILE holds AUX data without a container, of this format.", show_default=False),
+]
+PatternOption = Annotated[
+    str | None,
+    typer.Option(
+        "--pattern",
+        metavar="<legacy|v1>",
+        help="Read spare header bits as this layout, whatever the recording says: v1 is that of PCIe 6 parts.",
+        show_default=False,
+    ),
+]
+
+
+def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None:
+    """The machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither.
+
+    A sidecar that cannot be used is said on standard error and left aside.
+    """
+    if sysfs is not None or demo:
+        from ptttool.cli.machine_options import load_machine, open_source
+
+        return load_machine(open_source(sysfs, demo), tune=False)
+    from ptttool.sidecar import find
+
+    sidecar, reason = find(recording)
+    if reason is not None:
+        note(clean(f"{reason}: no names of devices"))
+    return None if sidecar is None else sidecar.machine
+
+
+def finish(trace: Trace) -> None:
+    """After a walk: a damaged recording is an error, although all that could be read was given."""
+    problems = trace.contents.problems
+    for problem in problems[1:]:
+        warn(clean(str(InputError(trace.path, problem.reason, offset=problem.offset))))
+    if problems:
+        first = problems[0]
+        raise InputError(
+            trace.path, first.reason, offset=first.offset, code=first.code, hint="what could be read before that place was given"
+        )

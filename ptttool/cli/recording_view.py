@@ -1,0 +1,240 @@
+"""What a recording holds, as text for people and as JSON: shared by ``info`` and ``trace``. Strings of files pass through ``clean``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ptttool.cli.talk import clean, console
+from ptttool.machine import ROOT_PORT, Machine
+from ptttool.pci import PciAddress, format_id
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ptttool.explain import Explanation
+    from ptttool.loss import Finding
+    from ptttool.perfdata.model import Contents
+    from ptttool.protocols.hisi_ptt_tally import Tally
+    from ptttool.trace import Trace
+
+# Requesters in the table for people; --json has all.
+SHOWN_REQUESTERS = 20
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A walked recording, put into words and numbers. ``machine``: for names, None where it is not known."""
+
+    trace: Trace
+    tally: Tally
+    loss: list[Finding]
+    machine: Machine | None = None
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """The event in words; None where the recording does not tell it."""
+        from ptttool.explain import explain
+        from ptttool.trace import pmu_names
+
+        attribute = self.trace.attribute
+        if attribute is None:
+            return None
+        pmu = pmu_names(self.trace.contents).get(attribute.type)
+        return explain(attribute.config, pmu=pmu, machine=self.machine)
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable schema of ``info --json`` and of ``trace --json``'s ``summary``."""
+        from ptttool.explain import as_json as explanation_json
+
+        contents, attribute, explanation = self.trace.contents, self.trace.attribute, self.explanation
+        return {
+            "path": self.trace.path,
+            "mode": contents.mode,
+            "host": {
+                name: _plain(contents.features.get(key))
+                for name, key in (("hostname", "hostname"), ("kernel", "osrelease"), ("arch", "arch"), ("perf", "version"))
+            },
+            "command": _plain(contents.features.get("cmdline")),
+            "event": None if attribute is None else attribute.name,
+            "config": None if attribute is None else attribute.config,
+            "explanation": None if explanation is None else explanation_json(explanation),
+            "formats": dict(self.trace.findings.formats),
+            "streams": [
+                {"cpu": cpu, "payloads": payloads, "bytes": size, "aux_events": events} for cpu, payloads, size, events in streams(contents)
+            ],
+            "container_records": dict(contents.records),
+            "container_unknown": {str(number): count for number, count in contents.unknown.items()},
+            **self.tally.as_dict(),
+            "findings": {**self.trace.findings.as_dict(), "sentences": self.trace.findings.sentences()},
+            "loss": [finding.as_json() for finding in self.loss],
+            "problems": [{"offset": problem.offset, "code": problem.code, "reason": problem.reason} for problem in contents.problems],
+        }
+
+
+def summarise(trace: Trace, machine: Machine | None) -> Summary:
+    """Walk the recording."""
+    from ptttool.cli.walking import shown_progress
+    from ptttool.loss import signs_of_loss
+
+    with shown_progress(trace):
+        tally = trace.tally()
+    return Summary(trace, tally, signs_of_loss(trace.contents), machine)
+
+
+def streams(contents: Contents) -> list[tuple[int | None, int, int, int]]:
+    """CPU, payloads, bytes held and AUX events of every AUX stream, by CPU."""
+    sums: dict[int | None, list[int]] = {}
+    for payload in contents.aux_payloads:
+        row = sums.setdefault(None if payload.cpu < 0 else payload.cpu, [0, 0, 0])
+        row[0] += 1
+        row[1] += payload.held
+    for event in contents.aux_events:
+        if event.cpu in sums:
+            sums[event.cpu][2] += 1
+    return [(cpu, *sums[cpu]) for cpu in sorted(sums, key=lambda cpu: -1 if cpu is None else cpu)]  # type: ignore[misc]
+
+
+def _plain(value: object) -> object:
+    """A feature as JSON can hold it."""
+    if isinstance(value, (list, tuple)):
+        return [str(item) for item in value]
+    return value if value is None or isinstance(value, (int, str)) else str(value)
+
+
+def print_summary(summary: Summary, *, facts: bool = True) -> None:
+    """The whole summary on standard output. ``facts``: what was recorded, how and where, too."""
+    out = console()
+    if facts:
+        for label, text in _facts(summary):
+            out.print(f"{label:<10} {clean(text)}", soft_wrap=not sys.stdout.isatty())
+        out.print()
+    tally = summary.tally
+    out.print(f"{tally.records:,} TLPs, {tally.payload_bytes:,} bytes of data")
+    if tally.records:
+        out.print(
+            f"Time, raw: first {tally.time_first}, last {tally.time_last}, smallest {tally.time_smallest}, largest {tally.time_largest}"
+        )
+        out.print()
+        out.print(kind_table(tally))
+        out.print()
+        out.print(requester_table(tally, summary.machine))
+    remarks = list(_remarks(summary))
+    if remarks:
+        out.print()
+    for text in remarks:
+        out.print(clean(text), soft_wrap=not sys.stdout.isatty())
+
+
+def _remarks(summary: Summary) -> Iterator[str]:
+    """Everything that is not as it should be."""
+    contents = summary.trace.contents
+    for finding in summary.loss:
+        yield f"{finding.severity}: {finding.text}"
+        yield from (f"  possible: {cause}" for cause in finding.causes)
+    for sentence in summary.trace.findings.sentences():
+        yield f"note: {sentence}"
+    if contents.unknown:
+        listed = ", ".join(f"{count} of type {number}" for number, count in sorted(contents.unknown.items()))
+        yield f"note: records of perf.data that are not understood: {listed}"
+
+
+def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
+    contents, features = summary.trace.contents, summary.trace.contents.features
+    where = [f"perf {features['version']}"] if features.get("version") else []
+    where += [f"on {features['hostname']}"] if features.get("hostname") else []
+    system = " ".join(str(features[key]) for key in ("osrelease", "arch") if features.get(key))
+    if where or system:
+        yield "recorded", " ".join(where) + (f" (Linux {system})" if system else "")
+    command = features.get("cmdline")
+    if command:
+        yield "command", " ".join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)
+    attribute, explanation = summary.trace.attribute, summary.explanation
+    if attribute is not None:
+        yield "event", f"{attribute.name or 'not named'} (config {attribute.config:#x})"
+    if explanation is not None:
+        yield "traces", traced_text(explanation)
+    formats = summary.trace.findings.formats
+    if formats:
+        origin = "as told" if summary.trace.is_raw else "from the event's config" if attribute is not None else "told from the data"
+        yield "format", f"{' and '.join(formats)} ({origin}; the data {'contradict it' if _conflicts(summary) else 'agree'})"
+    for cpu, payloads, size, events in streams(contents):
+        name = "AUX stream" if cpu is None else f"CPU {cpu}"
+        if contents.mode == "raw":
+            yield "stream", f"{size:,} bytes"
+        else:
+            yield "stream", f"{name}: {size:,} bytes in {_count(payloads, 'payload')}, {_count(events, 'AUX event')}"
+    if contents.mode not in ("file", "raw"):
+        yield "container", {"pipe": "perf.data in pipe mode", "directory": "perf.data directory"}[contents.mode]
+
+
+def _conflicts(summary: Summary) -> bool:
+    return summary.trace.findings.format_conflicts > 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def traced_text(explanation: Explanation) -> str:
+    """``inbound P and NP of root port 0000:00:10.0 (nvme0)``."""
+    from ptttool.event import in_words
+
+    ways = [
+        f"{way} {in_words(groups)}"
+        for way, groups in (("inbound", explanation.flow.inbound), ("outbound", explanation.flow.outbound))
+        if groups
+    ]
+    what = "; ".join(ways) or "nothing"
+    noun = "root port" if explanation.kind == ROOT_PORT else "requester"
+    names = []
+    for named in explanation.named:
+        if named.address is None:  # "bit 0: a root port with PCI device number 00, 08, 10 or 18"
+            names.append(named.name.replace("a root port with ", ""))
+        else:
+            names.append(f"{named.address} ({named.name})" if named.name else str(named.address))
+    return what + (f" of {noun}{'s' if len(names) > 1 else ''} {in_words(names)}" if names else "")
+
+
+def _table(*columns: tuple[str, bool]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name, is_number in columns:
+        table.add_column(name, justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
+    return table
+
+
+def kind_table(tally: Tally) -> Table:
+    """TLPs by kind, then by class."""
+    table = _table(("Kind", False), ("TLPs", True), ("Share", True), ("Bytes of data", True))
+    rows = [*tally.by_kind().items(), *((f"all {name}", value) for name, value in tally.by_class().items() if value[0])]
+    for name, (records, payload) in rows:
+        table.add_row(name, f"{records:,}", f"{100 * records / tally.records:.1f}%", f"{payload:,}")
+    return table
+
+
+def requester_table(tally: Tally, machine: Machine | None) -> Table:
+    """TLPs by requester, most first, with names where the machine is known."""
+    table = _table(("Requester", False), ("TLPs", True), ("P", True), ("NP", True), ("CPL", True), ("Bytes of data", True), ("Name", False))
+    rows = list(tally.by_requester_and_class())
+    for requester, classes in rows[:SHOWN_REQUESTERS]:
+        records, payload = (sum(value[i] for value in classes.values()) for i in (0, 1))
+        counts = [f"{classes[name][0]:,}" for name in ("P", "NP", "CPL")]
+        table.add_row(format_id(requester), f"{records:,}", *counts, f"{payload:,}", clean(name_of(machine, requester)))
+    if len(rows) > SHOWN_REQUESTERS:
+        table.add_row(f"and {len(rows) - SHOWN_REQUESTERS} more (--json has all)")
+    return table
+
+
+def name_of(machine: Machine | None, routing_id: int) -> str:
+    """A function's names and PCI name; empty where the machine is not known or has none of that ID."""
+    if machine is None:
+        return ""
+    domains = sorted({address.domain for address in machine.functions}) or [0]
+    function = next((f for domain in domains if (f := machine.functions.get(PciAddress.from_id(routing_id, domain)))), None)
+    if function is None:
+        return ""
+    return "  ".join(part for part in (", ".join(function.kernel_names), function.name) if part)
