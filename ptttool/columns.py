@@ -32,7 +32,12 @@ class Column:
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column("index", "u64", "number of the record in the recording, from 0", default=True),
+    Column(
+        "index",
+        "u64",
+        "number of the TLP in the recording, from 0; what is left out (all-zero records, tails) is not counted",
+        default=True,
+    ),
     Column("offset", "u64", "byte offset of the record in its AUX stream", text="hex"),
     Column("cpu", "i32", "CPU whose AUX stream holds the record"),
     Column("time", "u32", "the record's Time field, raw: its unit and origin are not documented (11 bits in 4DW)", default=True),

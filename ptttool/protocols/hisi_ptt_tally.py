@@ -85,7 +85,7 @@ class Tally:
             row = self._rows[requester] = len(self._rows) + 1
             self._row_of[requester] = row
             if row >= len(self._records):
-                more = np.zeros((row, _ROW), dtype=np.int64)
+                more = np.zeros((row, _ROW), dtype=np.int64)  # doubles them
                 self._records = np.concatenate((self._records, more))
                 self._payload = np.concatenate((self._payload, more))
         return row

@@ -246,6 +246,14 @@ def test_layouts_are_told_apart_by_the_data() -> None:
     assert layout_in_data(words((0x0C000000,) * 8)) is None  # neither a check word nor a known code
 
 
+@pytest.mark.parametrize("size", range(18))
+def test_less_than_a_record_decides_nothing(size: int) -> None:
+    some = np.frombuffer(packed([READ_8, READ_8, READ_8]), dtype="<u4")[:size]
+    assert layout_in_data(some) is (True if size >= 8 else None)
+    other = np.frombuffer(packed([READ_4, READ_4, READ_4, READ_4, READ_4]), dtype="<u4")[:size]
+    assert layout_in_data(other) is (False if size >= 4 else None)
+
+
 @given(records=st.lists(records_4dw(), min_size=1, max_size=20))
 def test_4dw_is_never_taken_for_8dw(records: list[Words]) -> None:
     """Unless every other record is of the reserved code 0x7f."""
