@@ -12,14 +12,19 @@ from ptttool.perfdata.model import Attribute, Contents
 from ptttool.topology import endpoints_behind, is_bridge
 
 
-def causes_in(contents: Contents) -> Iterator[str]:
-    """Sentences without full stop: what the event itself rules out first, then what is possible and leaves no mark in the file."""
+def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]:
+    """Sentences without full stop: what the event itself rules out first, then what is possible and leaves no mark in the file.
+
+    ``cpu_checked``: the CPU that recorded is known to be the device's.
+    """
     attribute = ptt_attribute(contents)
     if attribute is not None:
         yield from _contradictions(attribute.config)
     command = _perf_arguments(contents)
     cpus = None if command is None else _cpu_option(command)
-    if cpus is not None:
+    if cpu_checked:
+        pass
+    elif cpus is not None:
         yield f"perf recorded on CPU {cpus}: outside the device's cpumask (the CPUs of its NUMA node) nothing is traced"
     elif command is None:
         yield "the CPU that perf recorded on is not in the device's cpumask (the CPUs of its NUMA node)"

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.talk import clean, console, note, print_json, warn
-from ptttool.empty_recording import causes_on
+from ptttool.empty_recording import causes_in, causes_on
 from ptttool.errors import EmptyTraceError
 
 if TYPE_CHECKING:
     from ptttool.cli.tracing import Recorded, TraceJob
     from ptttool.host.recorder import Progress
-    from ptttool.loss import Finding
     from ptttool.trace import Trace
 
 # perf writes in steps of MiB; over this many seconds the rate is steady.
@@ -69,13 +68,25 @@ def report(job: TraceJob, recorded: Recorded, *, decode: bool) -> None:
         records = tally.records if tally is not None else sum(len(payload.words) for payload in trace.payloads())
         signs = signs_of_loss(trace.contents)
         if not records:
-            raise _empty(job, recorded, trace, signs)
+            raise _empty(job, recorded, trace)
+        oddities = trace.findings
     if job.json:
-        summary = None if tally is None else tally.as_dict()
-        print_json({**job.as_json(), **_as_json(recorded), "summary": summary, "signs_of_loss": [sign.as_json() for sign in signs]})
+        result = {
+            "summary": None if tally is None else tally.as_dict(),
+            "findings": oddities.as_dict(),
+            "signs_of_loss": [sign.as_json() for sign in signs],
+        }
+        print_json({**job.as_json(), **_as_json(recorded), **result})
         return
+    if tally is not None:
+        from ptttool.cli.summary import print_summary
+
+        ports = job.device.root_ports
+        print_summary(tally, job.machine, domain=ports[0].address.domain if ports else 0)
     for sign in signs:
         (note if sign.severity == "info" else warn)(clean(sign.text))
+    for sentence in oddities.sentences():
+        warn(clean(sentence))
 
 
 def _as_json(recorded: Recorded) -> dict[str, Any]:
@@ -103,14 +114,14 @@ def _tell_ending(recorded: Recorded) -> None:
         warn(f"the command ended with exit status {traced['exit']}; the recording is complete")
 
 
-def _empty(job: TraceJob, recorded: Recorded, trace: Trace, signs: Sequence[Finding]) -> EmptyTraceError:
+def _empty(job: TraceJob, recorded: Recorded, trace: Trace) -> EmptyTraceError:
     """The error for a recording without a TLP: perf says nothing of it, so all that may be behind it is told."""
     causes = list(causes_on(job.machine, job.chosen.request))
     if trace.contents.auxtrace_type is None:
         causes.append("this perf does not know PTT devices and recorded their event without its data: use a newer one (6.1 or later)")
     if trace.findings.zero_records:
         causes.append(f"the driver delivered {trace.findings.zero_records} all-zero records, as it does before Linux 6.7 when restarted")
-    causes += [cause for sign in signs if sign.code == "empty-trace" for cause in sign.causes]
+    causes += causes_in(trace.contents, cpu_checked=recorded.replay_of is None)
     if not job.json:
         for cause in causes:
             note(f"possible: {clean(cause)}")

@@ -259,8 +259,10 @@ def _without_words(attempt: Attempt) -> PtttoolError:
 
 
 def _unknown(attempt: Attempt) -> PtttoolError:
-    lines = [line.strip() for line in attempt.stderr.splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith(("[ perf record:", "Usage:", "or:", "-", "/bin/dmesg", "Run 'perf"))]
+    # perf's list of all its options tells nothing.
+    text = re.split(r"^ *Usage: perf", attempt.stderr, maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("[ perf record:", "/bin/dmesg", "Run 'perf"))]
     said = (telling or lines or [f"exit status {attempt.exit_status}"])[-1]
     return PerfError(f"perf failed: {said}", hint="--verbose shows all that perf said", code="perf-failed")
 
