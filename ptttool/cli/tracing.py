@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -219,6 +220,10 @@ class TraceJob:
         destination.discard()
         try:
             replay.unpack(recording, destination.unfinished)
+        except OSError as error:
+            destination.discard()
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            raise OutputError(f"{self.output}: {error.strerror}", code="disk-full" if full else "cannot-write") from None
         except BaseException:
             destination.discard()
             raise

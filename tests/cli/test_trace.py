@@ -512,6 +512,18 @@ def test_demo_replays_the_matching_recording(options: list[str], name: str, tmp_
     assert kept.replay_of == body["replay_of"]
 
 
+def test_replay_that_does_not_fit(tmp_path: Path) -> None:
+    """No file may grow beyond 8 blocks of 512 bytes here."""
+    output = tmp_path / "x"
+    output.write_bytes(b"the last one")
+    small = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"]
+    done = machines.run(["trace", "--demo", *PORT, "-o", str(output), "--json"], prefix=small, check=6)
+    assert error_of(done)["code"] == "cannot-write"
+    assert str(output) in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert output.read_bytes() == b"the last one"
+
+
 def test_summary_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--rootport", "nvme0", "--type", "np,cpl", "--direction", "both"]
     status, out, err = replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"))
