@@ -67,7 +67,7 @@ def _from_os_error(error: OSError) -> PtttoolError:
 
 def _report(error: PtttoolError, arguments: Sequence[str]) -> int:
     """One line (and a hint) on standard error; with ``--json`` the error as a document on standard output too."""
-    if _wants_json(arguments):
+    if _wants_json(arguments) and not error.in_document:
         _write_json_error(error)
     lines = [f"ptttool: error: {clean(error.message)}"]
     if error.hint:

@@ -47,13 +47,15 @@ def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None
     return None if sidecar is None else sidecar.machine
 
 
-def finish(trace: Trace) -> None:
-    """After a walk: a damaged recording is an error, although all that could be read was given."""
+def failure_of(trace: Trace) -> InputError | None:
+    """After a walk: a damaged recording is an error, although all that could be read was given. None for a good one.
+
+    Further problems are said on standard error.
+    """
     problems = trace.contents.problems
     for problem in problems[1:]:
         warn(clean(str(InputError(trace.path, problem.reason, offset=problem.offset))))
-    if problems:
-        first = problems[0]
-        raise InputError(
-            trace.path, first.reason, offset=first.offset, code=first.code, hint="what could be read before that place was given"
-        )
+    if not problems:
+        return None
+    first = problems[0]
+    return InputError(trace.path, first.reason, offset=first.offset, code=first.code, hint="what could be read before that place was given")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument, finish, machine_of
+from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument, failure_of, machine_of
 from ptttool.cli.talk import print_json
 
 
@@ -26,8 +26,14 @@ def info(
 
     with open_trace(file, raw_format=input_format, pattern=pattern) as trace:
         summary = summarise(trace, machine_of(file, sysfs, demo))
+        failure = failure_of(trace)
         if json:
-            print_json(summary.as_json())
+            document = summary.as_json()
+            if failure is not None:
+                failure.in_document = True
+                document["error"] = failure.as_json()
+            print_json(document)
         else:
             print_summary(summary)
-        finish(trace)
+        if failure is not None:
+            raise failure

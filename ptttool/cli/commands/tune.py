@@ -283,10 +283,8 @@ def _fail(error: PtttoolError | None, *, said: bool) -> None:
     """End with an error whose document, where one was asked for, is already on standard output (``said``)."""
     if error is None:
         return
-    if not said:
-        raise error
-    warn(clean(error.message if error.hint is None else f"{error.message}; {error.hint}"))
-    raise typer.Exit(error.exit_code)
+    error.in_document = said
+    raise error
 
 
 def _say_clamped(knob: str, asked: str) -> None:
