@@ -103,3 +103,20 @@ def test_interleaved_samples_give_the_session_its_span(tmp_path: Path) -> None:
     sampled = contents.features["sample_time"]
     assert isinstance(sampled, dict)
     assert contents.first_time <= sampled["first"] <= sampled["last"] <= contents.last_time
+
+
+def test_a_real_directory() -> None:
+    """perf record -z --threads: the numbers are those of ``perf report -D``. It holds no AUX data: perf refuses that."""
+    with open_perfdata(captures.FOLDER / "x86" / "threads-z") as reader:
+        assert list(reader.chunks()) == []
+        contents = reader.contents
+        assert reader.position == reader.size
+    assert contents.mode == "directory"
+    assert contents.problems == []
+    assert contents.records == {
+        "MMAP": 1, "COMM": 6, "ID_INDEX": 1, "THREAD_MAP": 1, "CPU_MAP": 1, "EVENT_UPDATE": 2, "FINISHED_INIT": 1, "EXIT": 3, "FORK": 2,
+        "SAMPLE": 25, "MMAP2": 20, "COMPRESSED": 3,
+    }  # fmt: skip
+    assert (contents.first_time, contents.last_time) == (4754875731620, 4754891029371)
+    assert contents.features["dir_format"] == 1
+    assert contents.auxtrace_type is None
