@@ -47,7 +47,7 @@ class Header:
 
 
 def _text(name: str, value: Value) -> str:
-    style = BY_NAME[name].text if name in BY_NAME else "int"
+    style = BY_NAME[name].style if name in BY_NAME else "int"
     if isinstance(value, str):
         return value
     if style == "id":

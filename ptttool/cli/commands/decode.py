@@ -1,0 +1,95 @@
+"""``ptttool decode``: a recording's TLPs, to a table or a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
+from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument
+from ptttool.errors import UsageError
+
+
+@app.command("decode")
+def decode(
+    file: RecordingArgument,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="<table|csv|jsonl|parquet|arrow|perf>",
+            help="How to write the TLPs. By default the suffix of the output file says it, else it is a table. perf: the text that a "
+            "corrected perf report -D prints of the AUX data, whole payloads with all-zero records.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to: whole or not at all; - is standard output.", show_default=False),
+    ] = None,
+    force: ForceOption = False,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="CONDITION",
+            help="Only TLPs for which this SQL condition on columns is true, such as: "
+            "kind = 'MRd' AND requester = '01:00.0' AND address >= 0x4000",
+            show_default=False,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="A,B,C",
+            help="These columns, in this order. By default csv holds a subset, a table one line a TLP, everything else all columns.",
+            show_default=False,
+        ),
+    ] = None,
+    words: Annotated[bool, typer.Option("--words", help="The header words dw0 to dw3, too.")] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", metavar="N", min=0, help="At most so many TLPs. A table on a terminal shows a page by default.", show_default=False
+        ),
+    ] = None,
+    offset: Annotated[
+        int, typer.Option("--offset", metavar="N", min=0, help="Pass over so many TLPs first (of those that --where takes).")
+    ] = 0,
+    input_format: InputOption = None,
+    pattern: PatternOption = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as --to jsonl: one JSON object a line.")] = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Decode the TLPs of a recording, to a table, CSV, JSON lines, Parquet, Arrow or perf's own text.
+
+    FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
+    without a container. A damaged FILE gives what could be read, and then the exit code 6.
+
+    The columns, their types and their meaning are listed in the README; a field that a TLP does not have is empty (null). The Time
+    field is raw: its unit is not documented.
+    """
+    from ptttool.cli.decoding import DecodeJob
+
+    if json and to not in (None, "jsonl"):
+        raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to jsonl")
+    job = DecodeJob(
+        path=file,
+        to="jsonl" if json else to,
+        output=None if output in (None, "-") else Path(str(output)),
+        force=force,
+        where=where,
+        columns=columns,
+        words=words,
+        limit=limit,
+        offset=offset,
+        raw_format=input_format,
+        pattern=pattern,
+        sysfs=sysfs,
+        demo=demo,
+    )
+    job.run()

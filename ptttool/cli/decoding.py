@@ -1,0 +1,196 @@
+"""One ``ptttool decode``: options checked, rows selected, written where they shall go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from ptttool.cli.reading_options import failure_of, machine_of
+from ptttool.cli.talk import clean, note, warn
+from ptttool.columns import WORD_COLUMNS
+from ptttool.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ptttool.machine import Machine
+    from ptttool.selection import Selection
+    from ptttool.trace import Trace
+
+# Formats that are no frames of columns, with the suffixes of files that mean them.
+OTHER_FORMATS: dict[str, tuple[str, ...]] = {"table": (".txt",), "perf": (".perf",)}
+# Lines of a terminal that are not rows of the table: the headline, the note, the prompt.
+_NOT_ROWS = 4
+
+
+@dataclass
+class DecodeJob:
+    """What was asked for; fields are the options of the command."""
+
+    path: str
+    to: str | None = None
+    output: Path | None = None
+    force: bool = False
+    where: str | None = None
+    columns: str | None = None
+    words: bool = False
+    limit: int | None = None
+    offset: int = 0
+    raw_format: str | None = None
+    pattern: str | None = None
+    sysfs: Path | None = None
+    demo: bool = False
+
+    def run(self) -> None:
+        """Decode. Raises InputError at the end where the recording is damaged: what could be read is written by then."""
+        from ptttool.cli.walking import shown_progress
+        from ptttool.export import format_of
+        from ptttool.trace import open_trace
+
+        name = format_of(self.to, self.output, OTHER_FORMATS) or "table"
+        self._check(name)
+        selection = self._selection(name)
+        with open_trace(self.path, raw_format=self.raw_format, pattern=self.pattern) as trace:
+            page = self._page(name)
+            with self._destination(name) as file, nullcontext() if page is not None else shown_progress(trace):
+                if name == "perf":
+                    rows = self._write_perf(trace, file)
+                elif name == "table":
+                    rows = self._write_table(trace, selection, file)
+                else:
+                    rows = self._write_frames(trace, selection, name, file)
+            self._tell(trace, name, rows, page)
+            failure = failure_of(trace)
+        if failure is not None:
+            raise failure
+
+    def _check(self, name: str) -> None:
+        if name == "perf":
+            given = {
+                "--where": self.where,
+                "--columns": self.columns,
+                "--limit": self.limit,
+                "--offset": self.offset,
+                "--words": self.words,
+            }
+            for option, value in given.items():
+                if value:
+                    raise UsageError(f"{option} has no place with --to perf: it prints the AUX data as they are", code="perf-whole")
+
+    def _selection(self, name: str) -> Selection:
+        from ptttool.export import FORMATS
+        from ptttool.render import LINE_COLUMNS
+        from ptttool.selection import Selection, all_of, parse_columns
+        from ptttool.where import compile_where
+
+        if self.columns is not None:
+            columns = parse_columns(self.columns)
+        elif name == "table":
+            columns = LINE_COLUMNS
+        else:
+            columns = FORMATS.get(name).columns if name != "perf" else ()
+        if self.words:
+            columns = all_of(columns, WORD_COLUMNS)
+        where = None if self.where is None else compile_where(self.where)
+        limit = self.limit if self.limit is not None else self._page(name)
+        return Selection(columns, where, self.offset, limit)
+
+    def _page(self, name: str) -> int | None:
+        """Rows of a table on a terminal where nobody named a number; None for no such page."""
+        if name != "table" or self.limit is not None or self.output is not None or not sys.stdout.isatty():
+            return None
+        return max(shutil.get_terminal_size().lines - _NOT_ROWS, 5)
+
+    @contextmanager
+    def _destination(self, name: str) -> Iterator[IO[bytes]]:
+        from ptttool.atomic import output_file
+        from ptttool.export import FORMATS
+
+        if self.output is not None:
+            with output_file(self.output, force=self.force) as file:
+                yield file
+            return
+        if name not in OTHER_FORMATS and FORMATS.get(name).binary and sys.stdout.isatty():
+            raise OutputError(
+                f"{name} is binary: not for a terminal", hint=f"write it to a file: -o trace.{name}", code="binary-to-terminal"
+            )
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+
+    def _write_perf(self, trace: Trace, file: IO[bytes]) -> int:
+        from ptttool.perftext import text
+
+        for piece in text(trace.payloads()):
+            file.write(piece)
+        return -1
+
+    def _write_frames(self, trace: Trace, selection: Selection, name: str, file: IO[bytes]) -> int:
+        from ptttool.export import FORMATS
+        from ptttool.protocols.hisi_ptt import schema_of
+
+        counted = _Counted(selection.frames(trace))
+        attribute = trace.attribute
+        facts = {"ptttool.recording": os.path.basename(self.path)}  # noqa: PTH119 - "-" is no path
+        if attribute is not None:
+            facts |= {"ptttool.event": clean(attribute.name or ""), "ptttool.config": f"{attribute.config:#x}"}
+        FORMATS.get(name).write(iter(counted), schema_of(selection.columns), file, facts)
+        return counted.rows
+
+    def _write_table(self, trace: Trace, selection: Selection, file: IO[bytes]) -> int:
+        from ptttool.render import column_lines, tlp_lines
+
+        on_terminal = self.output is None and sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if on_terminal else None
+        lines_of_tlps = self.columns is None and not self.words
+        machine = self._machine() if lines_of_tlps else None
+        rows = 0
+        headline = True
+        for frame in selection.frames(trace):
+            head, lines = tlp_lines(frame, machine, width) if lines_of_tlps else column_lines(frame, width)
+            if headline:
+                file.write((head + "\n").encode())
+                headline = False
+            _write_lines(lines, file)
+            rows += frame.height
+        return rows
+
+    def _machine(self) -> Machine | None:
+        return machine_of(self.path, self.sysfs, self.demo)
+
+    def _tell(self, trace: Trace, name: str, rows: int, page: int | None) -> None:
+        """On standard error: what the rows do not say."""
+        whole = self.limit is None and page is None
+        if rows == 0 and self.where is None and self.offset == 0 and self.limit != 0 and not trace.contents.problems:
+            warn("the recording holds no TLP; 'ptttool info' says what may be behind it")
+        if page is not None and rows >= page:
+            note(f"the first {rows} TLPs; --limit N shows more, --to and -o write all, --where selects")
+        for sentence in trace.findings.sentences() if whole and name != "perf" else ():
+            note(clean(sentence))
+        if self.output is not None and rows >= 0:
+            note(f"{rows} TLPs written to {clean(str(self.output))}")
+
+
+class _Counted:
+    """Frames, with a count of the rows that went through."""
+
+    def __init__(self, frames: Iterator[pl.DataFrame]) -> None:
+        self._frames = frames
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        for frame in self._frames:
+            self.rows += frame.height
+            yield frame
+
+
+def _write_lines(lines: pl.Series, file: IO[bytes]) -> None:
+    """Ready lines, as they are."""
+    if len(lines):
+        lines.to_frame().write_csv(file, include_header=False, quote_style="never")

@@ -1,0 +1,114 @@
+"""Frames of TLPs to files: CSV, JSON lines, Parquet, Arrow. Each writer takes frames one by one, so memory stays bounded."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from ptttool.columns import ALL_COLUMNS, DEFAULT_COLUMNS
+from ptttool.errors import UsageError
+from ptttool.registry import Registry
+from ptttool.textual import as_text
+
+Frames = Iterator[pl.DataFrame]
+Schema = Mapping[str, pl.DataType]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write frames.
+
+    ``suffixes``: of file names that mean it. ``columns``: what it holds by default. ``binary``: not for a terminal. ``write``: takes
+    the frames, their schema, the file and facts about the recording (kept where the format has a place for them).
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    columns: tuple[str, ...]
+    binary: bool
+    write: Callable[[Frames, Schema, IO[bytes], Mapping[str, str]], None]
+
+
+FORMATS: Registry[Format] = Registry("output format")
+
+
+def format_of(name: str | None, output: Path | None, others: Mapping[str, tuple[str, ...]]) -> str | None:
+    """The format's name: as given with --to, else by the output's suffix; None where neither says one.
+
+    ``others``: formats that are not written here, with their suffixes.
+    """
+    suffixes = {suffix: known.name for known in FORMATS for suffix in known.suffixes} | {s: n for n, of in others.items() for s in of}
+    known_names = sorted({*suffixes.values(), *others})
+    if name is not None:
+        if name not in known_names:
+            raise UsageError(f"no output format is called {name!r}", hint="known: " + ", ".join(known_names), code="unknown-format")
+        return name
+    if output is None or not output.suffix:
+        return None
+    found = suffixes.get(output.suffix.lower())
+    if found is None:
+        raise UsageError(
+            f"{output}: the suffix {output.suffix} is no format's",
+            hint=f"name one with --to: {', '.join(known_names)}",
+            code="unknown-suffix",
+        )
+    return found
+
+
+def _write_csv(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
+    first = True
+    for frame in frames:
+        if first or frame.height:
+            as_text(frame).write_csv(file, include_header=first)
+        first = False
+
+
+def _write_jsonl(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
+    for frame in frames:
+        if frame.height:
+            as_text(frame).write_ndjson(file)
+
+
+def _write_parquet(frames: Frames, schema: Schema, file: IO[bytes], facts: Mapping[str, str]) -> None:
+    with _system_errors():
+        _lazy(frames, schema).sink_parquet(file, compression="zstd", compression_level=1, statistics=True, metadata=dict(facts))
+
+
+def _write_arrow(frames: Frames, schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
+    with _system_errors():
+        _lazy(frames, schema).sink_ipc(file)
+
+
+def _lazy(frames: Frames, schema: Schema) -> pl.LazyFrame:
+    """Frames as polars' streaming writers take them; each is written before the next one is asked for."""
+
+    def source(_columns: object, _predicate: object, _rows: object, _batch: object) -> Frames:
+        return frames
+
+    return register_io_source(source, schema=dict(schema))
+
+
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    """polars tells a failed write as an error of its own with the system's number in its text: make it an OSError again."""
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+
+
+FORMATS.add("csv", Format("csv", (".csv",), DEFAULT_COLUMNS, False, _write_csv))
+FORMATS.add("jsonl", Format("jsonl", (".jsonl", ".ndjson"), ALL_COLUMNS, False, _write_jsonl))
+FORMATS.add("parquet", Format("parquet", (".parquet", ".pq"), ALL_COLUMNS, True, _write_parquet))
+FORMATS.add("arrow", Format("arrow", (".arrow", ".ipc", ".feather"), ALL_COLUMNS, True, _write_arrow))
