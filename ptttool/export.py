@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
@@ -63,18 +64,23 @@ def format_of(name: str | None, output: Path | None, others: Mapping[str, tuple[
     return found
 
 
+# Text goes through a buffer, so that Python writes it: polars writes to a file's descriptor and words errors its own way.
 def _write_csv(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
     first = True
     for frame in frames:
         if first or frame.height:
-            as_text(frame).write_csv(file, include_header=first)
+            buffer = BytesIO()
+            as_text(frame).write_csv(buffer, include_header=first)
+            file.write(buffer.getbuffer())
         first = False
 
 
 def _write_jsonl(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
     for frame in frames:
         if frame.height:
-            as_text(frame).write_ndjson(file)
+            buffer = BytesIO()
+            as_text(frame).write_ndjson(buffer)
+            file.write(buffer.getbuffer())
 
 
 def _write_parquet(frames: Frames, schema: Schema, file: IO[bytes], facts: Mapping[str, str]) -> None:
@@ -98,10 +104,10 @@ def _lazy(frames: Frames, schema: Schema) -> pl.LazyFrame:
 
 @contextmanager
 def _system_errors() -> Iterator[None]:
-    """polars tells a failed write as an error of its own with the system's number in its text: make it an OSError again."""
+    """polars tells a failed write with the system's number in its text alone: make it a plain OSError again."""
     try:
         yield
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, OSError) as error:
         number = re.search(r"\(os error (\d+)\)", str(error))
         if number is None:
             raise

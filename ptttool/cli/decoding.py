@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -193,4 +194,6 @@ class _Counted:
 def _write_lines(lines: pl.Series, file: IO[bytes]) -> None:
     """Ready lines, as they are."""
     if len(lines):
-        lines.to_frame().write_csv(file, include_header=False, quote_style="never")
+        buffer = BytesIO()
+        lines.to_frame().write_csv(buffer, include_header=False, quote_style="never")
+        file.write(buffer.getbuffer())
