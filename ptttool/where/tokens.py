@@ -1,0 +1,82 @@
+"""The words of a condition."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ptttool.errors import UsageError
+
+# Longer than any condition that a person writes; a list of several hundred IDs fits.
+LONGEST = 1 << 15
+
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
+    | (?P<number>(?:0[xX][0-9a-fA-F]+ | (?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?) (?![0-9a-zA-Z_.]|:[^:]))
+    | (?P<string>'(?:[^']|'')*')
+    | (?P<quoted>"(?:[^"]|"")*")
+    | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<symbol><=>|<>|<=|>=|!=|==|<<|>>|::|//|\|\||!~\*|~\*|!~|/(?!\*)|[-+*%=<>(),&|~])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """``kind``: number, string, quoted, word, symbol, or end. ``text``: as written. ``position``: in the condition, from 0."""
+
+    kind: str
+    text: str
+    position: int
+
+    @property
+    def word(self) -> str:
+        """A symbol, or a word in capitals; empty for anything that is no keyword."""
+        return self.text.upper() if self.kind in ("word", "symbol") else ""
+
+    @property
+    def value(self) -> str:
+        """What stands between the quotes."""
+        quote = self.text[0]
+        return self.text[1:-1].replace(quote * 2, quote)
+
+
+def wrong(position: int, what: str, *, hint: str | None = None, code: str = "bad-where") -> UsageError:
+    """The error of a condition; characters are counted from 1."""
+    return UsageError(f"--where: {what} (character {position + 1})", hint=hint, code=code, position=position + 1)
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The words of a condition and an end behind them. Raises UsageError for what can be no word."""
+    if len(text) > LONGEST:
+        raise UsageError(f"--where: the condition has more than {LONGEST} characters", code="bad-where")
+    tokens = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _not_a_token(text, position)
+        if match.lastgroup != "blank":
+            assert match.lastgroup is not None
+            tokens.append(Token(match.lastgroup, match[0], position))
+        position = match.end()
+    tokens.append(Token("end", "", len(text)))
+    return tokens
+
+
+def _not_a_token(text: str, position: int) -> UsageError:
+    character = text[position]
+    if character in "'\"":
+        return wrong(position, f"the quote {character} is not closed")
+    if text.startswith("/*", position):
+        return wrong(position, "the comment is not closed")
+    if character == ";":
+        return wrong(position, "';': only one condition is taken, no statements")
+    if character.isdigit():
+        written = re.match(r"[0-9a-zA-Z_.:]+", text[position:])
+        assert written is not None
+        hint = "IDs are written in quotes: '01:00.0'" if ":" in written[0] else None
+        return wrong(position, f"{written[0]} is no number", hint=hint)
+    return wrong(position, f"{character!r} means nothing here")
