@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from ptttool.cli.reading_options import failure_of, machine_of
+from ptttool.cli.reading_options import failure_of, machine_of, traced_part
 from ptttool.cli.talk import clean, note, warn
 from ptttool.columns import WORD_COLUMNS
 from ptttool.errors import OutputError, UsageError
@@ -150,10 +150,12 @@ class DecodeJob:
         on_terminal = self.output is None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if on_terminal else None
         lines_of_tlps = self.columns is None and not self.words
-        machine = self._machine() if lines_of_tlps else None
+        known = machine_of(self.path, self.sysfs, self.demo) if lines_of_tlps else None
+        machine: Machine | None = None
         rows = 0
         headline = True
         for frame in selection.frames(trace):
+            machine = traced_part(known, trace) if headline else machine
             head, lines = tlp_lines(frame, machine, width) if lines_of_tlps else column_lines(frame, width)
             if headline:
                 file.write((head + "\n").encode())
@@ -161,9 +163,6 @@ class DecodeJob:
             _write_lines(lines, file)
             rows += frame.height
         return rows
-
-    def _machine(self) -> Machine | None:
-        return machine_of(self.path, self.sysfs, self.demo)
 
     def _tell(self, trace: Trace, name: str, rows: int, page: int | None) -> None:
         """On standard error: what the rows do not say."""

@@ -47,6 +47,23 @@ def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None
     return None if sidecar is None else sidecar.machine
 
 
+def traced_part(machine: Machine | None, trace: Trace) -> Machine | None:
+    """Of a machine, what the recording's own device can trace: elsewhere the same IDs may belong to other functions.
+
+    The whole machine where the recording does not name its device (pipes name it on the way: ask after the first frame).
+    """
+    from ptttool.event_string import pmu_of
+    from ptttool.sidecar import part_of
+    from ptttool.trace import pmu_names
+
+    attribute = trace.attribute
+    if machine is None or attribute is None:
+        return machine
+    name = pmu_names(trace.contents).get(attribute.type) or pmu_of(attribute.name or "")
+    device = next((device for device in machine.devices if device.name == name), None)
+    return machine if device is None else part_of(machine, device)
+
+
 def failure_of(trace: Trace) -> InputError | None:
     """After a walk: a damaged recording is an error, although all that could be read was given. None for a good one.
 

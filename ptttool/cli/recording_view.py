@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ptttool.cli.reading_options import traced_part
 from ptttool.cli.talk import clean, console
 from ptttool.machine import ROOT_PORT, Machine
-from ptttool.pci import PciAddress, format_id
+from ptttool.pci import format_id
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,7 +70,7 @@ class Summary:
             "container_unknown": {str(number): count for number, count in contents.unknown.items()},
             **self.tally.as_dict(),
             "findings": {**self.trace.findings.as_dict(), "sentences": self.trace.findings.sentences()},
-            "loss": [finding.as_json() for finding in self.loss],
+            "signs_of_loss": [finding.as_json() for finding in self.loss],
             "problems": [{"offset": problem.offset, "code": problem.code, "reason": problem.reason} for problem in contents.problems],
         }
 
@@ -104,10 +105,10 @@ def _plain(value: object) -> object:
     return value if value is None or isinstance(value, (int, str)) else str(value)
 
 
-def print_summary(summary: Summary, *, facts: bool = True) -> None:
-    """The whole summary on standard output. ``facts``: what was recorded, how and where, too."""
+def print_summary(summary: Summary, *, counts_alone: bool = False) -> None:
+    """The summary on standard output. ``counts_alone``: not what was recorded and how, nor what is not as it should be."""
     out = console()
-    if facts:
+    if not counts_alone:
         for label, text in _facts(summary):
             out.print(f"{label:<10} {clean(text)}", soft_wrap=not sys.stdout.isatty())
         out.print()
@@ -120,8 +121,8 @@ def print_summary(summary: Summary, *, facts: bool = True) -> None:
         out.print()
         out.print(kind_table(tally))
         out.print()
-        out.print(requester_table(tally, summary.machine))
-    remarks = list(_remarks(summary))
+        out.print(requester_table(tally, traced_part(summary.machine, summary.trace)))
+    remarks = [] if counts_alone else list(_remarks(summary))
     if remarks:
         out.print()
     for text in remarks:
@@ -233,8 +234,8 @@ def name_of(machine: Machine | None, routing_id: int) -> str:
     """A function's names and PCI name; empty where the machine is not known or has none of that ID."""
     if machine is None:
         return ""
-    domains = sorted({address.domain for address in machine.functions}) or [0]
-    function = next((f for domain in domains if (f := machine.functions.get(PciAddress.from_id(routing_id, domain)))), None)
+    domains = sorted({address.domain for address in machine.functions})
+    function = next((found for domain in domains if (found := machine.by_id(routing_id, domain))), None)
     if function is None:
         return ""
     return "  ".join(part for part in (", ".join(function.kernel_names), function.name) if part)

@@ -58,35 +58,28 @@ def mebibytes(size: float) -> str:
 
 def report(job: TraceJob, recorded: Recorded, *, decode: bool) -> None:
     """Say what was recorded. Raises EmptyTraceError where it holds no TLP; the file stays."""
+    from ptttool.cli.recording_view import print_summary, summarise
     from ptttool.loss import signs_of_loss
     from ptttool.trace import open_trace
 
     if not job.json:
         _tell_ending(recorded)
     with open_trace(recorded.path) as trace:
-        tally = trace.tally() if decode else None
-        records = tally.records if tally is not None else sum(len(payload.words) for payload in trace.payloads())
+        summary = summarise(trace, job.machine) if decode else None
+        records = summary.tally.records if summary is not None else sum(len(payload.words) for payload in trace.payloads())
         signs = signs_of_loss(trace.contents)
         if not records:
             raise _empty(job, recorded, trace)
-        oddities = trace.findings
-    if job.json:
-        result = {
-            "summary": None if tally is None else tally.as_dict(),
-            "findings": oddities.as_dict(),
-            "signs_of_loss": [sign.as_json() for sign in signs],
-        }
-        print_json({**job.as_json(), **_as_json(recorded), **result})
-        return
-    if tally is not None:
-        from ptttool.cli.summary import print_summary
-
-        ports = job.device.root_ports
-        print_summary(tally, job.machine, domain=ports[0].address.domain if ports else 0)
-    for sign in signs:
-        (note if sign.severity == "info" else warn)(clean(sign.text))
-    for sentence in oddities.sentences():
-        warn(clean(sentence))
+        if job.json:
+            result = {"summary": None if summary is None else summary.as_json(), "signs_of_loss": [sign.as_json() for sign in signs]}
+            print_json({**job.as_json(), **_as_json(recorded), **result})
+            return
+        if summary is not None:
+            print_summary(summary, counts_alone=True)
+        for sign in signs:
+            (note if sign.severity == "info" else warn)(clean(sign.text))
+        for sentence in trace.findings.sentences():
+            warn(clean(sentence))
 
 
 def _as_json(recorded: Recorded) -> dict[str, Any]:

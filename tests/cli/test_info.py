@@ -36,7 +36,10 @@ def test_a_real_recording(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert document["findings"]["sentences"] == []
 
 
-def test_names_come_from_the_machine_that_is_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_names_come_from_the_machine_that_is_given(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     path = captures.path_of("6.12/m-8dw-port10-type7-dir2", tmp_path)
     assert main(["info", str(path)]) == 0
     without = capsys.readouterr().out
@@ -52,8 +55,8 @@ def test_an_empty_recording_is_no_error_but_a_failure_of_the_trace(capsys: pytes
     document = info_json(captures.path_of("6.12/x-idle", tmp_path), capsys)
     assert document["records"] == 0
     assert document["time"] == {"first": None, "last": None, "smallest": None, "largest": None}
-    assert [finding["code"] for finding in document["loss"]] == ["empty-trace"]
-    assert document["loss"][0]["causes"]
+    assert [finding["code"] for finding in document["signs_of_loss"]] == ["empty-trace"]
+    assert document["signs_of_loss"][0]["causes"]
 
 
 def test_a_spoilt_recording_of_an_older_driver(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -61,7 +64,7 @@ def test_a_spoilt_recording_of_an_older_driver(capsys: pytest.CaptureFixture[str
     document = info_json(captures.path_of("6.1/x-control", tmp_path), capsys)
     assert document["findings"]["zero_records"] == 88128
     assert document["records"] == 3264
-    assert "spoilt-restarts" in [finding["code"] for finding in document["loss"]]
+    assert "spoilt-restarts" in [finding["code"] for finding in document["signs_of_loss"]]
 
 
 def test_raw_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -528,10 +528,10 @@ def test_summary_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     options = ["--rootport", "nvme0", "--type", "np,cpl", "--direction", "both"]
     status, out, err = replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"))
     assert status == 0
-    assert out.splitlines()[0] == "141928 TLPs with 1483856 bytes of data"
-    assert "nvme0: " in out
-    assert "Time (raw): first 1584, last 1803, smallest 0, largest 2047" in out
-    assert "ns" not in out.replace("ens2", "").split("Time (raw)")[1]
+    assert out.splitlines()[0] == "141,928 TLPs, 1,483,856 bytes of data"
+    assert "nvme0, nvme0n1" in out
+    assert "Time, raw: first 1584, last 1803, smallest 0, largest 2047" in out
+    assert "ns" not in out.replace("ens2", "").split("Time, raw")[1]
     assert "one type outbound" in err
 
 
@@ -540,7 +540,7 @@ def test_signs_of_loss_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "CPU 1's AUX stream (9712 bytes)" in replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"))[2]
     body = json.loads(replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"), "--json")[1])
     assert [sign["code"] for sign in body["signs_of_loss"]] == ["end-stream"]
-    assert body["findings"]["zero_records"] == 0
+    assert body["summary"]["findings"]["zero_records"] == 0
 
 
 def test_demo_keeps_the_last_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
