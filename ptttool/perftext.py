@@ -37,7 +37,7 @@ Fours = npt.NDArray[np.uint32]
 # Bytes of trace on a page: the lower four digits of its offsets are the same on every page.
 PAGE_SIZE = 1 << 16
 # Records filled in at a time: their text stays in a processor's second-level cache. A divisor of the records of a page.
-STEP = 1 << 10
+STEP = 1 << 11
 
 # Places in a line, in bytes. After a word's digits there are spaces up to the label.
 OFFSET_AT, WORD_AT, LABEL_AT = 3, 13, 57
@@ -48,7 +48,7 @@ LABELS_4DW = {0: FIELDS_4DW, 1: b"Header DW1", 2: b"Header DW2", 3: b"Header DW3
 
 
 def text(payloads: Iterable[Payload]) -> Iterator[bytes]:
-    """The text of payloads (:meth:`ptttool.trace.Trace.payloads`) in pieces of whole lines, each below half a MiB."""
+    """The text of payloads (:meth:`ptttool.trace.Trace.payloads`) in pieces of whole lines, each below 1 MiB."""
     pages: dict[bool, _Page] = {}
     for payload in payloads:
         layout = payload.layout
@@ -62,8 +62,8 @@ def text(payloads: Iterable[Payload]) -> Iterator[bytes]:
 def _digits(numbers: Numbers, count: int) -> Bytes:
     """The lower ``count`` hexadecimal digits of numbers: shape (n, count), ASCII."""
     shifts = np.arange(4 * count - 4, -1, -4)
-    digits: Bytes = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-    return digits[numbers[:, np.newaxis] >> shifts & 0xF]
+    digits: Bytes = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)[numbers[:, np.newaxis] >> shifts & 0xF]
+    return digits
 
 
 def _short_digits(count: int, width: int) -> tuple[Bytes, Numbers]:
@@ -146,20 +146,21 @@ class _Page4DW(_Page):
         self._parts = list(zip([0, *stops], stops, strict=False))
         self._drawn: Bytes = np.empty(STEP * size, dtype=np.uint8)
 
-        types, self._unused_type = _short_digits(1 << 5, 2)
         upper = np.arange(1 << 11)
+        types, unused_type = _short_digits(1 << 5, 2)
+        self._unused_type = unused_type[upper >> 4 & 0x1F]
         heads = np.tile(np.frombuffer(FIELDS_4DW[:48], dtype=np.uint8), (len(upper), 1))
         heads[:, 7] = _digits(upper >> 9, 1)[:, 0]
         heads[:, 14:16] = types[upper >> 4 & 0x1F]
         for shift, name in ((3, b"T9 "), (2, b"T8 "), (1, b"TH "), (0, b"SO ")):
             heads[:, FIELDS_4DW.index(name) + 3] = _digits(upper >> shift & 1, 1)[:, 0]
         # By bits 31:21: all up to Length. By Length: it and the next label. By Time: a space and it.
-        self._heads: Eights = heads.view(np.uint64)
+        self._heads = heads.view("V48")[:, 0]
         lengths, self._unused_length = _short_digits(1 << 10, 3)
         self._lengths: Eights = np.hstack((lengths, np.tile(np.frombuffer(b" Time", dtype=np.uint8), (1 << 10, 1)))).view(np.uint64)[:, 0]
         times, self._unused_time = _short_digits(1 << 11, 3)
         self._times: Fours = np.insert(times, 0, ord(" "), axis=1).view(np.uint32)[:, 0]
-        self._head_places: Eights = np.ndarray((len(self.rows), 6), np.uint64, self.rows, LABEL_AT, (size, 8))
+        self._head_places = np.ndarray(len(self.rows), "V48", self.rows, LABEL_AT, size)
         self._length_places = self._eights(LABEL_AT + 44)
         self._time_places = self._fours(LABEL_AT + 52)
 
@@ -170,7 +171,7 @@ class _Page4DW(_Page):
         self._head_places[rows] = self._heads[upper]
         self._length_places[rows] = self._lengths[lengths]
         self._time_places[rows] = self._times[times]
-        return self._put_together(rows, (self._unused_type[upper >> 4 & 0x1F], self._unused_length[lengths], self._unused_time[times]))
+        return self._put_together(rows, (self._unused_type[upper], self._unused_length[lengths], self._unused_time[times]))
 
     def _put_together(self, rows: slice, unused: tuple[Numbers, Numbers, Numbers]) -> bytes:
         """The rows without the unused places at the ends of their first three parts."""
