@@ -18,7 +18,7 @@ LINE_COLUMNS = (
     "destination", "register", "status", "byte_count", "lower_address", "message", "th", "ep", "ph", "st", "prefix", *WORD_COLUMNS,
 )  # fmt: skip
 # Widths of terminals from which on a line has its number, its tag, the names of devices.
-WITH_INDEX, WITH_TAG, WITH_NAMES = 72, 80, 110
+WITH_INDEX, WITH_TAG, WITH_NAMES = 70, 60, 76
 _DIGITS = {"u8": 3, "u16": 5, "u32": 10, "u64": 12, "i32": 5}
 _HEX_DIGITS = {"u8": 4, "u16": 6, "u32": 10, "u64": 18}
 
@@ -46,16 +46,15 @@ def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None) -
             _messages().gather(frame.get_column("message").cast(pl.UInt32)).alias("message"),
         ]
     )
-    widest: int = prepared.select(pl.col("requester").str.len_chars().max().fill_null(0)).item()
     cells = [
         _Cell("index", pl.col("index"), 8, right=True),
         _Cell("time", pl.col("time"), 10, right=True),
         _Cell("kind", pl.col("kind").cast(pl.String), 8),
-        _Cell("requester", pl.col("requester"), max(9, widest)),
+        _Cell("requester", pl.col("requester"), 9 if machine is None else _longest_name(machine)),
         _Cell("tag", pl.col("tag"), 5, right=True),
         _Cell("bytes", _bytes(), 5, right=True),
         _Cell("target", _target(), 18),
-        _Cell("", _details(), 0),
+        _Cell("details", _details(), 0),
     ]
     if width is not None:
         gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG)) if width < least}
@@ -84,10 +83,13 @@ def _width(name: str) -> int:
 
 
 def _lines(frame: pl.DataFrame, cells: Sequence[_Cell], width: int | None) -> tuple[str, pl.Series]:
+    """``width``: of a terminal, which shows a page: columns are as wide as it needs. In a pipe all frames have the same widths."""
+    shown = frame.select(cell.text.cast(pl.String).fill_null("").alias(f"{number}") for number, cell in enumerate(cells))
     texts, titles = [], []
-    for cell in cells:
-        wide = max(cell.width, len(cell.title))
-        text = cell.text.cast(pl.String).fill_null("")
+    for number, cell in enumerate(cells):
+        wide = cell.width if width is None else shown.select(pl.col(f"{number}").str.len_chars().max().fill_null(0)).item()
+        wide = max(wide, len(cell.title))
+        text = pl.col(f"{number}")
         texts.append(text.str.pad_start(wide) if cell.right else text.str.pad_end(wide))
         titles.append(cell.title.rjust(wide) if cell.right else cell.title.ljust(wide))
     line = pl.concat_str(texts, separator="  ").str.strip_chars_end()
@@ -95,7 +97,7 @@ def _lines(frame: pl.DataFrame, cells: Sequence[_Cell], width: int | None) -> tu
     if width is not None:
         line = pl.when(line.str.len_chars() > width).then(line.str.slice(0, width - 1) + "…").otherwise(line)
         head = head[:width]
-    return head, frame.select(line.alias("line")).to_series()
+    return head, shown.select(line.alias("line")).to_series()
 
 
 def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
@@ -109,6 +111,10 @@ def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
         if function.kernel_names
     }
     return text.replace(list(named), list(named.values())) if named else text
+
+
+def _longest_name(machine: Machine) -> int:
+    return max([9, *(8 + len(function.kernel_names[0]) for function in machine.functions.values() if function.kernel_names)])
 
 
 def _messages() -> pl.Series:

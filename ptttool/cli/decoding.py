@@ -50,6 +50,7 @@ class DecodeJob:
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where the recording is damaged: what could be read is written by then."""
+        from ptttool.cli.interrupts import tidy_end
         from ptttool.cli.walking import shown_progress
         from ptttool.export import format_of
         from ptttool.trace import open_trace
@@ -59,7 +60,7 @@ class DecodeJob:
         selection = self._selection(name)
         with open_trace(self.path, raw_format=self.raw_format, pattern=self.pattern) as trace:
             page = self._page(name)
-            with self._destination(name) as file, nullcontext() if page is not None else shown_progress(trace):
+            with tidy_end(), self._destination(name) as file, nullcontext() if page is not None else shown_progress(trace):
                 if name == "perf":
                     rows = self._write_perf(trace, file)
                 elif name == "table":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.reading_options import traced_part
-from ptttool.cli.talk import clean, console
+from ptttool.cli.talk import clean, console, print_labelled
 from ptttool.machine import ROOT_PORT, Machine
 from ptttool.pci import format_id
+from ptttool.topology import names_behind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Requesters in the table for people; --json has all.
 SHOWN_REQUESTERS = 20
+# Room that a requester's ID and counts take, for traces of up to some ten million TLPs.
+_OTHER_CELLS = 66
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def print_summary(summary: Summary, *, counts_alone: bool = False) -> None:
     out = console()
     if not counts_alone:
         for label, text in _facts(summary):
-            out.print(f"{label:<10} {clean(text)}", soft_wrap=not sys.stdout.isatty())
+            print_labelled(label, text)
         out.print()
     tally = summary.tally
     out.print(f"{tally.records:,} TLPs, {tally.payload_bytes:,} bytes of data")
@@ -121,25 +123,25 @@ def print_summary(summary: Summary, *, counts_alone: bool = False) -> None:
         out.print()
         out.print(kind_table(tally))
         out.print()
-        out.print(requester_table(tally, traced_part(summary.machine, summary.trace)))
+        out.print(requester_table(tally, traced_part(summary.machine, summary.trace), out.width))
     remarks = [] if counts_alone else list(_remarks(summary))
     if remarks:
         out.print()
-    for text in remarks:
-        out.print(clean(text), soft_wrap=not sys.stdout.isatty())
+    for label, text in remarks:
+        print_labelled(label, text)
 
 
-def _remarks(summary: Summary) -> Iterator[str]:
-    """Everything that is not as it should be."""
+def _remarks(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Everything that is not as it should be: a label, and what is to be said."""
     contents = summary.trace.contents
     for finding in summary.loss:
-        yield f"{finding.severity}: {finding.text}"
-        yield from (f"  possible: {cause}" for cause in finding.causes)
+        yield finding.severity, finding.text
+        yield from (("", f"possible: {cause}") for cause in finding.causes)
     for sentence in summary.trace.findings.sentences():
-        yield f"note: {sentence}"
+        yield "note", sentence
     if contents.unknown:
         listed = ", ".join(f"{count} of type {number}" for number, count in sorted(contents.unknown.items()))
-        yield f"note: records of perf.data that are not understood: {listed}"
+        yield "note", f"records of perf.data that are not understood: {listed}"
 
 
 def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -156,7 +158,7 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     if attribute is not None:
         yield "event", f"{attribute.name or 'not named'} (config {attribute.config:#x})"
     if explanation is not None:
-        yield "traces", traced_text(explanation)
+        yield "traces", traced_text(explanation, summary.machine)
     formats = summary.trace.findings.formats
     if formats:
         origin = "as told" if summary.trace.is_raw else "from the event's config" if attribute is not None else "told from the data"
@@ -179,7 +181,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def traced_text(explanation: Explanation) -> str:
+def traced_text(explanation: Explanation, machine: Machine | None) -> str:
     """``inbound P and NP of root port 0000:00:10.0 (nvme0)``."""
     from ptttool.event import in_words
 
@@ -195,7 +197,8 @@ def traced_text(explanation: Explanation) -> str:
         if named.address is None:  # "bit 0: a root port with PCI device number 00, 08, 10 or 18"
             names.append(named.name.replace("a root port with ", ""))
         else:
-            names.append(f"{named.address} ({named.name})" if named.name else str(named.address))
+            behind = named.name if machine is None or explanation.kind != ROOT_PORT else names_behind(machine, named.address)
+            names.append(f"{named.address} ({behind})" if behind else str(named.address))
     return what + (f" of {noun}{'s' if len(names) > 1 else ''} {in_words(names)}" if names else "")
 
 
@@ -204,7 +207,7 @@ def _table(*columns: tuple[str, bool]) -> Table:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name, is_number in columns:
-        table.add_column(name, justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
     return table
 
 
@@ -217,14 +220,17 @@ def kind_table(tally: Tally) -> Table:
     return table
 
 
-def requester_table(tally: Tally, machine: Machine | None) -> Table:
-    """TLPs by requester, most first, with names where the machine is known."""
+def requester_table(tally: Tally, machine: Machine | None, width: int) -> Table:
+    """TLPs by requester, most first, with names where the machine is known, cut to what a terminal of ``width`` has room for."""
     table = _table(("Requester", False), ("TLPs", True), ("P", True), ("NP", True), ("CPL", True), ("Bytes of data", True), ("Name", False))
     rows = list(tally.by_requester_and_class())
     for requester, classes in rows[:SHOWN_REQUESTERS]:
         records, payload = (sum(value[i] for value in classes.values()) for i in (0, 1))
         counts = [f"{classes[name][0]:,}" for name in ("P", "NP", "CPL")]
-        table.add_row(format_id(requester), f"{records:,}", *counts, f"{payload:,}", clean(name_of(machine, requester)))
+        cells = [format_id(requester), f"{records:,}", *counts, f"{payload:,}"]
+        name = clean(name_of(machine, requester))
+        room = max(width - _OTHER_CELLS, 8)
+        table.add_row(*cells, name if len(name) <= room else name[: room - 1] + "…")
     if len(rows) > SHOWN_REQUESTERS:
         table.add_row(f"and {len(rows) - SHOWN_REQUESTERS} more (--json has all)")
     return table

@@ -17,6 +17,9 @@ _CONTROL = re.compile(f"[\\x00-\\x1f{_OBEYED}]")
 # JSON escapes the first 32 itself.
 _CONTROL_IN_JSON = re.compile(f"[{_OBEYED}]")
 
+# Where texts begin beside their labels.
+_TEXT_AT = 11
+
 
 def clean(text: str) -> str:
     """A string from a file or a device on one line, without anything that a terminal would obey."""
@@ -57,6 +60,19 @@ def print_json(value: Any) -> None:
 def print_line(text: str) -> None:
     """One line of data on standard output."""
     sys.stdout.write(text + "\n")
+
+
+def print_labelled(label: str, text: str) -> None:
+    """A label and its text on standard output, cleaned; on a terminal folded between words, in a pipe on one line."""
+    line = clean(text)
+    if sys.stdout.isatty():
+        import shutil
+        import textwrap
+
+        width = max(shutil.get_terminal_size().columns, 40) - _TEXT_AT
+        lines = textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        line = f"\n{' ' * _TEXT_AT}".join(lines)
+    print_line(f"{label:<{_TEXT_AT}}{line}".rstrip())
 
 
 def console(*, stderr: bool = False) -> Console:

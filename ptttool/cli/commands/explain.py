@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import sys
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.talk import clean, note, print_json, print_line
+from ptttool.cli.talk import note, print_json, print_labelled
 from ptttool.directions import DIRECTIONS, TYPE_WORDS, Flow
 from ptttool.errors import AccessError, DeviceError, InputError, MissingPackageError, UsageError
 from ptttool.event import in_words
@@ -26,9 +23,6 @@ if TYPE_CHECKING:
     from ptttool.perfdata.model import Attribute
 
 COMPLETIONS = "CPL A: completions of CHI, DMA and native requests, but for CPL B; CPL B: of DMA remote-to-local and peer-to-peer requests"
-
-# The column where the text begins, right of the labels.
-_TEXT_AT = 11
 
 
 @dataclass(frozen=True)
@@ -152,49 +146,41 @@ def _pmu(attribute: Attribute, names: dict[int, str]) -> str | None:
 
 def _print(subject: Subject, one: Explanation) -> None:
     if subject.event is not None:
-        _row("event", subject.event)
+        print_labelled("event", subject.event)
     if one.device is not None:
-        _row("device", one.device)
+        print_labelled("device", one.device)
     elif one.fits:
-        _row("device", f"not named; by its filter it may be {in_words(one.fits, 'or')}")
-    _row("config", f"{one.config:#x}")
+        print_labelled("device", f"not named; by its filter it may be {in_words(one.fits, 'or')}")
+    print_labelled("config", f"{one.config:#x}")
     value = one.fields.get("filter", 0)
-    _row("filter", f"{value:#07x}: {'root ports' if one.kind == ROOT_PORT else 'one requester'}" + ("" if one.named else ", none"))
+    print_labelled(
+        "filter", f"{value:#07x}: {'root ports' if one.kind == ROOT_PORT else 'one requester'}" + ("" if one.named else ", none")
+    )
     for named in one.named:
         if named.address is None:
-            _row("", named.name)
+            print_labelled("", named.name)
         elif one.kind == ROOT_PORT:
-            _row("", f"{named.address}" + (f", behind it {named.name}" if named.name else ""))
+            print_labelled("", f"{named.address}" + (f", behind it {named.name}" if named.name else ""))
         else:
-            _row("", f"{named.address} {named.name}".rstrip())
-    _row("type", f"{one.fields.get('type', 0)}: {in_words([TYPE_WORDS[name] for name in one.types]) or 'none'}")
+            print_labelled("", f"{named.address} {named.name}".rstrip())
+    print_labelled("type", f"{one.fields.get('type', 0)}: {in_words([TYPE_WORDS[name] for name in one.types]) or 'none'}")
     layout = {"4dw": "4DW, 16 bytes a TLP", "8dw": "8DW, 32 bytes a TLP", None: "unknown"}[one.format]
-    _row("format", f"{one.fields.get('format', 0)}: {layout}")
+    print_labelled("format", f"{one.fields.get('format', 0)}: {layout}")
     direction = one.fields.get("direction", 0)
     whole = DIRECTIONS[one.format].get(direction) if one.format is not None else None
-    _row("direction", f"{direction}: {'unknown' if whole is None else _ways(whole) or 'reserved'}")
+    print_labelled("direction", f"{direction}: {'unknown' if whole is None else _ways(whole) or 'reserved'}")
     if one.fields.get("pattern") or ("pattern" in one.fields and subject.machine is not None):
-        _row("pattern", f"{one.fields['pattern']}: {one.pattern or 'unknown'}")
-    _row("traces", "nothing: the event is refused" if one.refused else _ways(one.flow) or "nothing")
+        print_labelled("pattern", f"{one.fields['pattern']}: {one.pattern or 'unknown'}")
+    print_labelled("traces", "nothing: the event is refused" if one.refused else _ways(one.flow) or "nothing")
     if not one.refused and len({"CPL A", "CPL B"} & set(one.flow.inbound)) == 1:
-        _row("", COMPLETIONS)
+        print_labelled("", COMPLETIONS)
     for number, oddity in enumerate(one.oddities):
-        _row("problems" if number == 0 else "", f"{oddity.severity}: {oddity.text}")
+        print_labelled("problems" if number == 0 else "", f"{oddity.severity}: {oddity.text}")
     if not one.oddities:
-        _row("problems", "none")
+        print_labelled("problems", "none")
 
 
 def _ways(flow: Flow) -> str:
     """``inbound P and NP; outbound P``."""
     ways = (("inbound", flow.inbound), ("outbound", flow.outbound))
     return "; ".join(f"{way} {in_words(groups)}" for way, groups in ways if groups)
-
-
-def _row(label: str, text: str) -> None:
-    """A label and its text; on a terminal as wide as it is, in a pipe on one line."""
-    line = clean(text)
-    if sys.stdout.isatty():
-        width = max(shutil.get_terminal_size().columns, 40) - _TEXT_AT
-        lines = textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        line = f"\n{' ' * _TEXT_AT}".join(lines)
-    print_line(f"{label:<{_TEXT_AT}}{line}")
