@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -12,12 +14,16 @@ from pathlib import Path
 from typing import IO
 
 import polars as pl
+import polars.selectors as cs
 from polars.io.plugins import register_io_source
 
 from ptttool.columns import ALL_COLUMNS, DEFAULT_COLUMNS
 from ptttool.errors import UsageError
 from ptttool.registry import Registry
 from ptttool.textual import as_text
+
+# Rows of a piece of JSON lines: some 30 MiB of text.
+JSON_ROWS = 1 << 16
 
 Frames = Iterator[pl.DataFrame]
 Schema = Mapping[str, pl.DataType]
@@ -64,42 +70,80 @@ def format_of(name: str | None, output: Path | None, others: Mapping[str, tuple[
     return found
 
 
+# Rows of text made at a time: some ten MB.
+_TEXT_ROWS = 1 << 15
+
+
 # Text goes through a buffer, so that Python writes it: polars writes to a file's descriptor and words errors its own way.
 def _write_csv(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
-    first = True
+    headline = True
     for frame in frames:
-        if first or frame.height:
+        for part in frame.iter_slices(_TEXT_ROWS) if frame.height else [frame] if headline else []:
             buffer = BytesIO()
-            as_text(frame).write_csv(buffer, include_header=first)
+            as_text(part).write_csv(buffer, include_header=headline)
             file.write(buffer.getbuffer())
-        first = False
+            headline = False
 
 
 def _write_jsonl(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
     for frame in frames:
-        if frame.height:
+        for part in frame.iter_slices(_TEXT_ROWS) if frame.height else []:
             buffer = BytesIO()
-            as_text(frame).write_ndjson(buffer)
+            as_text(part).write_ndjson(buffer)
             file.write(buffer.getbuffer())
 
 
 def _write_parquet(frames: Frames, schema: Schema, file: IO[bytes], facts: Mapping[str, str]) -> None:
-    with _system_errors():
-        _lazy(frames, schema).sink_parquet(file, compression="zstd", compression_level=1, statistics=True, metadata=dict(facts))
+    def sink(lazy: pl.LazyFrame) -> None:
+        lazy.sink_parquet(file, compression="zstd", compression_level=1, statistics=True, metadata=dict(facts))
+
+    _stream(frames, schema, sink)
 
 
 def _write_arrow(frames: Frames, schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
-    with _system_errors():
-        _lazy(frames, schema).sink_ipc(file)
+    _stream(frames, schema, lambda lazy: lazy.sink_ipc(file))
 
 
-def _lazy(frames: Frames, schema: Schema) -> pl.LazyFrame:
-    """Frames as polars' streaming writers take them; each is written before the next one is asked for."""
+def _stream(frames: Frames, schema: Schema, sink: Callable[[pl.LazyFrame], None]) -> None:
+    """Give frames to one of polars' streaming writers; each is written before the next one is asked for.
+
+    The writer has a thread of its own: Python hears Ctrl-C in the main thread only, which must not be inside polars then. Whatever goes
+    wrong in ``frames`` ends them, for polars, as if there were no more: after an error its threads live on into Python's end, and abort it.
+    """
+    stop, ended = threading.Event(), threading.Event()
+    failures: list[BaseException] = []
 
     def source(_columns: object, _predicate: object, _rows: object, _batch: object) -> Frames:
-        return frames
+        try:
+            for frame in frames:
+                if stop.is_set():
+                    return
+                yield frame
+        except Exception as error:
+            failures.append(error)
 
-    return register_io_source(source, schema=dict(schema))
+    def run() -> None:
+        try:
+            with _system_errors():
+                sink(register_io_source(source, schema=dict(schema)))
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            ended.set()
+
+    writer = threading.Thread(target=run, name="writer")
+    writer.start()
+    try:
+        # Not join(): Python 3.11 takes a thread for ended when its join is interrupted.
+        ended.wait()
+    except BaseException:
+        stop.set()
+        ended.wait()
+        raise
+    finally:
+        writer.join()
+    if failures:
+        raise failures[0]
 
 
 @contextmanager
