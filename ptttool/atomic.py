@@ -19,8 +19,8 @@ def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]
     """A binary file to write; it takes the place of ``path`` when the block ends well and leaves no trace otherwise.
 
     An existing file is refused without ``force`` (OutputError ``exists``) and keeps its mode with it; a link is followed. What is no
-    regular file (``/dev/null``, a FIFO) is written in place. Raises OutputError where the folder cannot be written, OSError with the
-    file's name from writing (a full disk).
+    regular file (``/dev/null``, a FIFO), and standard output by any name, is written in place. Raises OutputError where the folder
+    cannot be written, OSError with the file's name from writing (a full disk).
     """
     try:
         with _open(path, force) as file:
@@ -35,17 +35,20 @@ def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]
 def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     try:
-        mode = target.stat().st_mode
+        # Not the target's: what /dev/stdout leads to need not have a path.
+        about = Path(path).stat()
     except FileNotFoundError:
         mode = None
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror}") from None
-    if mode is not None and stat.S_ISDIR(mode):
-        raise OutputError(f"{path}: a folder", code="is-a-folder")
-    if mode is not None and not stat.S_ISREG(mode):
-        with target.open("wb") as file:
-            yield file
-        return
+    else:
+        mode = about.st_mode
+        if stat.S_ISDIR(mode):
+            raise OutputError(f"{path}: a folder", code="is-a-folder")
+        if not stat.S_ISREG(mode) or _is_standard_output(about):
+            with _in_place(path, about) as file:
+                yield file
+            return
     if mode is not None and not force:
         raise OutputError(f"{path}: exists already", hint="--force overwrites it", code="exists")
     try:
@@ -63,6 +66,18 @@ def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
         with contextlib.suppress(FileNotFoundError):
             Path(temporary).unlink()
         raise
+
+
+def _is_standard_output(about: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(about, os.fstat(1))
+    except OSError:  # closed
+        return False
+
+
+def _in_place(path: str | Path, about: os.stat_result) -> IO[bytes]:
+    """Standard output goes on where it is, also if it is a file; opened anew it would begin at its start."""
+    return os.fdopen(os.dup(1), "wb") if _is_standard_output(about) else Path(path).open("wb")
 
 
 def _new_file_mode() -> int:

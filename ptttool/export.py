@@ -86,11 +86,18 @@ def _write_csv(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping
 
 
 def _write_jsonl(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
-    for frame in frames:
-        for part in frame.iter_slices(_TEXT_ROWS) if frame.height else []:
-            buffer = BytesIO()
-            as_text(part).write_ndjson(buffer)
-            file.write(buffer.getbuffer())
+    # The slowest of the formats: as many parts at a time as there are processors.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for frame in frames:
+            for lines in pool.map(_json_lines, frame.iter_slices(_TEXT_ROWS) if frame.height else []):
+                file.write(lines)
+
+
+def _json_lines(frame: pl.DataFrame) -> memoryview:
+    buffer = BytesIO()
+    # polars writes enums at half the speed of texts.
+    as_text(frame).with_columns(cs.enum().cast(pl.String)).write_ndjson(buffer)
+    return buffer.getbuffer()
 
 
 def _write_parquet(frames: Frames, schema: Schema, file: IO[bytes], facts: Mapping[str, str]) -> None:

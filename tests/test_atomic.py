@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -72,6 +74,25 @@ def test_what_is_no_regular_file_is_written_in_place(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(fifo.stat().st_mode)
     write(Path(os.devnull))
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)  # noqa: PTH116
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"])
+@pytest.mark.parametrize("kind", ["pipe", "file"])
+def test_standard_output_by_any_name_goes_on_where_it_is(tmp_path: Path, name: str, kind: str) -> None:
+    code = (
+        "import sys, os; from ptttool.atomic import output_file\n"
+        "os.write(1, b'before ')\n"
+        f"with output_file({name!r}) as file: file.write(b'new')\n"
+        "os.write(1, b' after')"
+    )
+    path = tmp_path / "out"
+    if kind == "pipe":
+        got = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout
+    else:
+        with path.open("wb") as file:
+            subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
+        got = path.read_bytes()
+    assert got == b"before new after"
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:

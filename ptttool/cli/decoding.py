@@ -114,14 +114,15 @@ class DecodeJob:
         from ptttool.atomic import output_file
         from ptttool.export import FORMATS
 
+        binary = name not in OTHER_FORMATS and FORMATS.get(name).binary
         if self.output is not None:
             with output_file(self.output, force=self.force) as file:
+                if binary and file.isatty():
+                    raise _not_for_a_terminal(name)
                 yield file
             return
-        if name not in OTHER_FORMATS and FORMATS.get(name).binary and sys.stdout.isatty():
-            raise OutputError(
-                f"{name} is binary: not for a terminal", hint=f"write it to a file: -o trace.{name}", code="binary-to-terminal"
-            )
+        if binary and sys.stdout.isatty():
+            raise _not_for_a_terminal(name)
         sys.stdout.flush()
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -175,7 +176,11 @@ class DecodeJob:
         for sentence in trace.findings.sentences() if whole and name != "perf" else ():
             note(clean(sentence))
         if self.output is not None and rows >= 0:
-            note(f"{rows} TLPs written to {clean(str(self.output))}")
+            note(f"{rows} TLP{'' if rows == 1 else 's'} written to {clean(str(self.output))}")
+
+
+def _not_for_a_terminal(name: str) -> OutputError:
+    return OutputError(f"{name} is binary: not for a terminal", hint=f"write it to a file: -o trace.{name}", code="binary-to-terminal")
 
 
 class _Counted:

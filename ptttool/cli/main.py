@@ -8,6 +8,7 @@ import os
 import pkgutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 from typer.exceptions import TyperException
@@ -61,7 +62,8 @@ def _closed_pipe() -> int:
 def _from_os_error(error: OSError) -> PtttoolError:
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
-        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint="nothing was left half-written")
+        whole = error.filename is not None and not Path(error.filename).exists()
+        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint="nothing was left half-written" if whole else None)
     return InputError(str(error.filename or "input"), reason)
 
 
