@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ptttool.machine import Machine
     from ptttool.selection import Selection
-    from ptttool.trace import Trace
+    from ptttool.trace import Payload, Trace
 
 # Formats that are no frames of columns, with the suffixes of files that mean them.
 OTHER_FORMATS: dict[str, tuple[str, ...]] = {"table": (".txt",), "perf": (".perf",)}
@@ -60,7 +60,8 @@ class DecodeJob:
         selection = self._selection(name)
         with open_trace(self.path, raw_format=self.raw_format, pattern=self.pattern) as trace:
             page = self._page(name)
-            with tidy_end(), self._destination(name) as file, nullcontext() if page is not None else shown_progress(trace):
+            progress = nullcontext() if self._on_terminal else shown_progress(trace)
+            with tidy_end(), self._destination(name) as file, progress:
                 if name == "perf":
                     rows = self._write_perf(trace, file)
                 elif name == "table":
@@ -75,14 +76,14 @@ class DecodeJob:
     def _check(self, name: str) -> None:
         if name == "perf":
             given = {
-                "--where": self.where,
-                "--columns": self.columns,
-                "--limit": self.limit,
-                "--offset": self.offset,
+                "--where": self.where is not None,
+                "--columns": self.columns is not None,
+                "--limit": self.limit is not None,
+                "--offset": self.offset > 0,
                 "--words": self.words,
             }
-            for option, value in given.items():
-                if value:
+            for option, is_given in given.items():
+                if is_given:
                     raise UsageError(f"{option} has no place with --to perf: it prints the AUX data as they are", code="perf-whole")
 
     def _selection(self, name: str) -> Selection:
@@ -103,9 +104,13 @@ class DecodeJob:
         limit = self.limit if self.limit is not None else self._page(name)
         return Selection(columns, where, self.offset, limit)
 
+    @property
+    def _on_terminal(self) -> bool:
+        return self.output is None and sys.stdout.isatty()
+
     def _page(self, name: str) -> int | None:
         """Rows of a table on a terminal where nobody named a number; None for no such page."""
-        if name != "table" or self.limit is not None or self.output is not None or not sys.stdout.isatty():
+        if name != "table" or self.limit is not None or not self._on_terminal:
             return None
         return max(shutil.get_terminal_size().lines - _NOT_ROWS, 5)
 
@@ -116,12 +121,14 @@ class DecodeJob:
 
         binary = name not in OTHER_FORMATS and FORMATS.get(name).binary
         if self.output is not None:
+            if self.output.is_file() and self.output.samefile(self.path):
+                raise UsageError(f"{self.output} is the recording itself", hint="name another file", code="output-is-input")
             with output_file(self.output, force=self.force) as file:
                 if binary and file.isatty():
                     raise _not_for_a_terminal(name)
                 yield file
             return
-        if binary and sys.stdout.isatty():
+        if binary and self._on_terminal:
             raise _not_for_a_terminal(name)
         sys.stdout.flush()
         yield sys.stdout.buffer
@@ -130,9 +137,17 @@ class DecodeJob:
     def _write_perf(self, trace: Trace, file: IO[bytes]) -> int:
         from ptttool.perftext import text
 
-        for piece in text(trace.payloads()):
+        records = 0
+
+        def counted() -> Iterator[Payload]:
+            nonlocal records
+            for payload in trace.payloads():
+                records += len(payload.words)
+                yield payload
+
+        for piece in text(counted()):
             file.write(piece)
-        return -1
+        return records
 
     def _write_frames(self, trace: Trace, selection: Selection, name: str, file: IO[bytes]) -> int:
         from ptttool.export import FORMATS
@@ -149,8 +164,7 @@ class DecodeJob:
     def _write_table(self, trace: Trace, selection: Selection, file: IO[bytes]) -> int:
         from ptttool.render import column_lines, tlp_lines
 
-        on_terminal = self.output is None and sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if on_terminal else None
+        width = shutil.get_terminal_size().columns if self._on_terminal else None
         lines_of_tlps = self.columns is None and not self.words
         known = machine_of(self.path, self.sysfs, self.demo) if lines_of_tlps else None
         machine: Machine | None = None
@@ -169,14 +183,16 @@ class DecodeJob:
     def _tell(self, trace: Trace, name: str, rows: int, page: int | None) -> None:
         """On standard error: what the rows do not say."""
         whole = self.limit is None and page is None
-        if rows == 0 and self.where is None and self.offset == 0 and self.limit != 0 and not trace.contents.problems:
+        empty = not (rows or trace.findings.records)
+        if empty and not trace.contents.problems:
             warn("the recording holds no TLP; 'ptttool info' says what may be behind it")
         if page is not None and rows >= page:
             note(f"the first {rows} TLPs; --limit N shows more, --to and -o write all, --where selects")
         for sentence in trace.findings.sentences() if whole and name != "perf" else ():
             note(clean(sentence))
-        if self.output is not None and rows >= 0:
-            note(f"{rows} TLP{'' if rows == 1 else 's'} written to {clean(str(self.output))}")
+        if self.output is not None:
+            what = "record" if name == "perf" else "TLP"
+            note(f"{rows} {what}{'' if rows == 1 else 's'} written to {clean(str(self.output))}")
 
 
 def _not_for_a_terminal(name: str) -> OutputError:
