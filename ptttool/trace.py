@@ -169,11 +169,17 @@ class Trace:
         return Tally(self.findings) if tally is None else tally
 
     def payloads(self) -> Iterator[Payload]:
-        """The records as they lie in the file, for perf's text."""
-        layout = Layout(eight_dw=False)
+        """The records as they lie in the file, for perf's text; a raw dump is one payload of the format that the user named."""
+        if self.is_raw and self._source.size is None:
+            raise UsageError(
+                "perf's text begins with the size of the data, which a pipe does not tell",
+                hint="save the dump to a file first",
+                code="size-unknown",
+            )
+        layout = Layout(eight_dw=bool(self._raw))
         for chunk in self._chunks():
             words = np.frombuffer(chunk.data, dtype="<u4", count=len(chunk.data) // 4)
-            if chunk.start == 0:
+            if chunk.start == 0 and not self.is_raw:
                 layout = Layout(eight_dw=bool(len(words)) and int(words[0]) >= hisi_ptt.CHECK_WORD)
             records = words[: len(words) // layout.words * layout.words].reshape(-1, layout.words)
             # A payload without one whole record has a headline in perf's text, too.
