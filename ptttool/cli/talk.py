@@ -52,6 +52,11 @@ def json_text(value: Any) -> str:
     return _CONTROL_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
+def json_line(value: Any) -> str:
+    """A JSON document on one line, as JSON lines have it; otherwise like :func:`json_text`."""
+    return _CONTROL_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False)) + "\n"
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output, UTF-8."""
     sys.stdout.write(json_text(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,8 @@ import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
 from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument
-from ptttool.errors import UsageError
+from ptttool.cli.talk import json_line
+from ptttool.errors import PtttoolError, UsageError
 
 
 @app.command("decode")
@@ -61,7 +63,12 @@ def decode(
     ] = 0,
     input_format: InputOption = None,
     pattern: PatternOption = None,
-    json: Annotated[bool, typer.Option("--json", help="The same as --to jsonl: one JSON object a line.")] = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="The same as --to jsonl: one JSON object a line. A failure is one more, the last: an object with an error."
+        ),
+    ] = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
@@ -92,4 +99,10 @@ def decode(
         sysfs=sysfs,
         demo=demo,
     )
-    job.run()
+    try:
+        job.run()
+    except PtttoolError as error:
+        if json and job.output is None:
+            sys.stdout.write(json_line({"error": error.as_json()}))
+            error.in_document = True
+        raise
