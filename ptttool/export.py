@@ -7,10 +7,11 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from queue import Full, Queue
 from typing import IO
 
 import polars as pl
@@ -70,6 +71,8 @@ def format_of(name: str | None, output: Path | None, others: Mapping[str, tuple[
     return found
 
 
+# Seconds after which to look whether the writer still takes frames.
+_LOOK = 0.05
 # Rows of text made at a time: some ten MB.
 _TEXT_ROWS = 1 << 15
 
@@ -112,22 +115,18 @@ def _write_arrow(frames: Frames, schema: Schema, file: IO[bytes], _facts: Mappin
 
 
 def _stream(frames: Frames, schema: Schema, sink: Callable[[pl.LazyFrame], None]) -> None:
-    """Give frames to one of polars' streaming writers; each is written before the next one is asked for.
+    """Give frames to one of polars' streaming writers, one waiting while another is written.
 
-    The writer has a thread of its own: Python hears Ctrl-C in the main thread only, which must not be inside polars then. Whatever goes
-    wrong in ``frames`` ends them, for polars, as if there were no more: after an error its threads live on into Python's end, and abort it.
+    The writer has a thread of its own. Python hears Ctrl-C in the main thread only, which must not be inside polars then; and whatever
+    goes wrong in ``frames`` is no concern of polars, whose threads would outlive an error and abort Python at its end.
     """
-    stop, ended = threading.Event(), threading.Event()
+    waiting: Queue[pl.DataFrame | None] = Queue(maxsize=1)
+    ended = threading.Event()
     failures: list[BaseException] = []
 
     def source(_columns: object, _predicate: object, _rows: object, _batch: object) -> Frames:
-        try:
-            for frame in frames:
-                if stop.is_set():
-                    return
-                yield frame
-        except Exception as error:
-            failures.append(error)
+        while (frame := waiting.get()) is not None:
+            yield frame
 
     def run() -> None:
         try:
@@ -138,17 +137,22 @@ def _stream(frames: Frames, schema: Schema, sink: Callable[[pl.LazyFrame], None]
         finally:
             ended.set()
 
-    writer = threading.Thread(target=run, name="writer")
-    writer.start()
+    def put(frame: pl.DataFrame | None) -> None:
+        while not ended.is_set():
+            with suppress(Full):
+                waiting.put(frame, timeout=_LOOK)
+                return
+
+    threading.Thread(target=run, name="writer", daemon=True).start()
     try:
-        # Not join(): Python 3.11 takes a thread for ended when its join is interrupted.
-        ended.wait()
-    except BaseException:
-        stop.set()
-        ended.wait()
-        raise
+        for frame in frames:
+            put(frame)
+            if ended.is_set():
+                break
     finally:
-        writer.join()
+        # Not Thread.join(): Python 3.11 takes a thread for ended when its join is interrupted.
+        put(None)
+        ended.wait()
     if failures:
         raise failures[0]
 
