@@ -83,7 +83,9 @@ def _write_csv(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping
     for frame in frames:
         for part in frame.iter_slices(_TEXT_ROWS) if frame.height else [frame] if headline else []:
             buffer = BytesIO()
-            as_text(part).write_csv(buffer, include_header=headline)
+            # Nothing of a single column is an empty line, which readers pass over.
+            absent = '""' if part.width == 1 else ""
+            as_text(part).write_csv(buffer, include_header=headline, null_value=absent, quote_style="never")
             file.write(buffer.getbuffer())
             headline = False
 
@@ -163,10 +165,11 @@ def _system_errors() -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        number = re.search(r"\(os error (\d+)\)", str(error))
+        number = re.search(r"\(os error (\d+)\)|\[Errno (\d+)\]", str(error))
         if number is None:
             raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+        code = int(number[1] or number[2])
+        raise OSError(code, os.strerror(code)) from None
 
 
 FORMATS.add("csv", Format("csv", (".csv",), DEFAULT_COLUMNS, False, _write_csv))
