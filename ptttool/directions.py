@@ -44,7 +44,7 @@ DIRECTIONS: Mapping[str, Mapping[int, Flow]] = {
         3: Flow(inbound=("CPL A",), outbound=_OUT),
     },
     "8dw": {
-        0: Flow(),  # reserved: the driver takes it, the device traces nothing
+        0: Flow(),  # reserved: the driver takes it, what the device does is not documented
         1: Flow(outbound=_OUT),
         2: Flow(inbound=("P", "NP", "CPL B")),
         3: Flow(inbound=("CPL A",)),

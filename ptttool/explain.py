@@ -236,7 +236,10 @@ def _flow(layout: str | None, direction: int, types: Sequence[str], found: _Foun
     flow = whole.of_types(types)
     name = f"direction={direction} of {layout.upper()}"
     if not whole:
-        found.warn("reserved-direction", f"{name} is reserved: the driver takes it, and nothing is traced; inbound is 2 (CPL A: 3)")
+        found.warn(
+            "reserved-direction",
+            f"{name} is reserved: the driver takes it, what the device then does is not documented; inbound is 2 (CPL A: 3)",
+        )
         return flow
     if not types:
         return flow

@@ -26,8 +26,8 @@ Severity = Literal["info", "warning", "failure"]
 AUXTRACE_HISI_PTT = 6
 # The device's ring has four of these; the driver commits whole ones, and what is in the last one when it is told to stop.
 DMA_BUFFER = 4 << 20
-# From here on the driver commits every buffer; before, only when the AUX area was full or at a stop.
-COMMITS_EVERY_BUFFER = (6, 7)
+# The driver of Linux 6.1 was seen to spoil restarts, that of 6.12 not to; of the kernels between, no recording is known.
+SPOILS_RESTARTS, COMMITS_EVERY_BUFFER = (6, 1), (6, 12)
 # A stream that ends so shortly before the session's end was ended with it.
 AT_THE_END = 500_000_000
 # What another CPU's event has been seen to catch while a session was being ended: 64 to 9712 bytes.
@@ -243,14 +243,13 @@ def _restarts(contents: Contents, streams: list[Stream]) -> Iterator[Finding]:
             "restarts", "info", f"{stopped} within the session (--control, -F, or a sampling event beside it): not all time is covered"
         )
         return
-    kernel = (
-        f"the driver of this kernel ({contents.features['osrelease']})" if release is not None else "an older driver (before Linux 6.7)"
-    )
+    kernel = "an older driver" if release is None else f"the driver of this kernel ({contents.features['osrelease']})"
+    may = "then delivers" if release is not None and release <= SPOILS_RESTARTS else "may then deliver"
     yield Finding(
         "spoilt-restarts",
         "warning",
-        f"{stopped} within the session, and {kernel} then delivers memory that the device did not write: all-zero records and repeated "
-        "ones are in the trace. Record without --control, -F and sampling events beside the trace",
+        f"{stopped} within the session, and {kernel} {may} memory that the device did not write: all-zero records and repeated ones, as "
+        "seen with Linux 6.1. Record without --control, -F and sampling events beside the trace",
     )
 
 

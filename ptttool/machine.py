@@ -33,7 +33,7 @@ class FormatTerm:
         return (1 << (self.high - self.low + 1)) - 1
 
     def __str__(self) -> str:
-        return f"{self.word}:{self.low}-{self.high}"
+        return f"{self.word}:{self.low}" + ("" if self.low == self.high else f"-{self.high}")
 
 
 @dataclass(frozen=True)

@@ -51,16 +51,25 @@ class RawDump:
         """The dump as one payload: of a file the whole mapping, of a pipe a piece at a time."""
         if self.size is not None and self.path != "-":
             self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._refuse_container(self._map[:8])
             yield self._chunk(0, memoryview(self._map))
             self.position = self.size
             return
         start = 0
         while piece := self._read_piece():
+            if not start:
+                self._refuse_container(piece[:8])
             yield self._chunk(start, memoryview(piece))
             start += len(piece)
             self.position = start
         if not start:
             raise InputError(self.path, "the input is empty")
+
+    def _refuse_container(self, head: bytes) -> None:
+        if head == b"PERFILE2":
+            raise InputError(
+                self.path, "this is a perf.data, no dump of AUX data alone", offset=0, hint="leave --input out", code="not-raw"
+            )
 
     def _read_piece(self) -> bytes:
         parts = []

@@ -9,8 +9,10 @@ import polars as pl
 
 from ptttool.columns import BY_NAME, ENUMS, WORD_COLUMNS
 from ptttool.machine import Machine
+from ptttool.pci import format_id
 from ptttool.textual import as_shown, hex_text, id_text
 from ptttool.tlp import codes
+from ptttool.topology import functions_by_id
 
 # What the line of a TLP is made of.
 LINE_COLUMNS = (
@@ -106,8 +108,8 @@ def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
     if machine is None:
         return text
     named = {
-        address.short: f"{address.short} {function.kernel_names[0]}"
-        for address, function in machine.functions.items()
+        format_id(routing_id): f"{format_id(routing_id)} {function.kernel_names[0]}"
+        for routing_id, function in functions_by_id(machine).items()
         if function.kernel_names
     }
     return text.replace(list(named), list(named.values())) if named else text

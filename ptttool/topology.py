@@ -125,3 +125,11 @@ def notes_by_devices(machine: Machine) -> list[str]:
         for note in device.notes:
             shared.setdefault(note, []).append(device.name)
     return [*machine.notes, *(f"{', '.join(names)}: {note}" for note, names in shared.items())]
+
+
+def functions_by_id(machine: Machine) -> dict[int, PciFunction]:
+    """The functions by Requester ID; an ID that several PCI domains have names none."""
+    found: dict[int, list[PciFunction]] = {}
+    for address, function in machine.functions.items():
+        found.setdefault(address.routing_id, []).append(function)
+    return {routing_id: functions[0] for routing_id, functions in found.items() if len(functions) == 1}

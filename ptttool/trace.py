@@ -18,6 +18,7 @@ import polars as pl
 
 from ptttool.columns import BY_NAME
 from ptttool.errors import InputError, UsageError
+from ptttool.event import PATTERNS
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
 from ptttool.protocols import hisi_ptt
 from ptttool.protocols.hisi_ptt import Declared, Layout, decode_block, schema_of
@@ -30,9 +31,8 @@ from ptttool.tlp.bulk import U32
 FRAME_ROWS, SMALLEST_FRAME = 1 << 18, 1 << 15
 
 # What a PERF_RECORD_AUXTRACE_INFO's type stands for.
-AUX_TRACES = {1: "Intel PT", 2: "Intel BTS", 3: "CoreSight ETM", 4: "Arm SPE", 5: "s390 CPU-MF", 6: "HiSilicon PTT", 7: "PowerVM DTL"}
+AUX_TRACES = {1: "Intel PT", 2: "Intel BTS", 3: "CoreSight ETM", 4: "Arm SPE", 5: "s390 CPU-MF", 6: "HiSilicon PTT", 7: "Power VPA DTL"}
 RAW_FORMATS = {"4dw": False, "8dw": True}
-PATTERNS = {"legacy": 0, "v1": 1}
 
 
 class Source(Protocol):
@@ -199,7 +199,11 @@ class Trace:
             if choice is None or chunk.number != number or not choice.decided:
                 again = chunk.number == number and choice is not None and choice.conflict
                 choice = hisi_ptt.choose_layout(words, declared)
+                if self._raw is not None and choice.conflict:  # the user's word decides
+                    self.findings.note(f"the data look like {choice.layout.title} records; they were read as was asked")
+                    choice = choice._replace(layout=Layout(self._raw, declared.pattern or 0), conflict=False)
                 self.findings.format_conflicts += choice.conflict and not again
+                self.findings.undecided_payloads += not choice.decided and chunk.start == 0
                 number = chunk.number
             layout = choice.layout
             if chunk.start == 0:

@@ -203,10 +203,23 @@ def test_byte_counts_of_the_specification() -> None:
 
 
 def test_json_is_plain() -> None:
-    header = decode_header((0x00000001, 0x0100000F, 0x1000), prefix=0x91000001, pattern=1)
+    header = decode_header((0x00000001, 0x0100000F, 0x1000, 0), prefix=0x91000001, pattern=1)
     assert isinstance(header, Header)
     assert header.as_dict()["prefix"] == "0x91000001"
     assert header.as_dict()["pattern"] == "v1"
+
+
+def test_pattern_v1_needs_the_fourth_word() -> None:
+    """Without it nothing is known of the fields there: none is made up."""
+    header = decode_header((0x00000001, 0x0100000F, 0x1000), pattern=1)
+    assert header.as_dict()["pattern"] == "legacy"
+    assert not {"segment", "t", "tv"} & set(header.fields)
+
+
+def test_messages_in_words() -> None:
+    vendor = decode_header((0x72000001, 0x0100007F, 0x02001234, 0))
+    assert vendor.meaning["message"] == "Vendor_Defined Type 1, Vendor ID 0x1234"
+    assert vendor.fields["destination"] == 0x200
 
 
 def test_one_header_needs_no_numpy() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -338,10 +339,22 @@ def test_a_raw_dump_is_read_like_the_recording_it_comes_from(tmp_path: Path, nam
     assert frame.drop("cpu").equals(decode(recording).drop("cpu"))
 
 
-def test_a_raw_dump_of_another_format_is_read_as_what_it_is(tmp_path: Path) -> None:
+def test_a_raw_dump_of_another_format_is_read_as_asked_and_that_is_told(tmp_path: Path) -> None:
     with open_trace(written(tmp_path, words_8dw(9)), raw_format="4dw") as trace:
-        assert whole(trace).height == 9
-        assert trace.findings.format_conflicts == 1
+        assert whole(trace).height == 18
+        assert "the data look like 8DW records; they were read as was asked" in trace.findings.sentences()
+        assert trace.findings.formats == {"4DW": 1}
+
+
+def test_a_raw_dump_that_is_a_recording(tmp_path: Path) -> None:
+    path = written(tmp_path, build_perfdata([(0, 0, words_8dw(9))]))
+    with open_trace(path, raw_format="8dw") as trace, pytest.raises(InputError, match=r"this is a perf\.data"):
+        trace.tally()
+
+
+def test_perf_text_of_a_raw_dump_is_of_the_named_format(tmp_path: Path) -> None:
+    with open_trace(written(tmp_path, bytes(32) + words_8dw(9)), raw_format="8dw") as trace:
+        assert [(payload.layout.eight_dw, payload.payload_size) for payload in trace.payloads()] == [(True, 320)]
 
 
 def test_a_raw_dump_through_a_fifo(tmp_path: Path) -> None:
@@ -398,7 +411,6 @@ def test_sums_merge(tmp_path: Path) -> None:
     from ptttool.protocols.hisi_ptt import Layout
     from ptttool.protocols.hisi_ptt_tally import Tally
 
-    np = pytest.importorskip("numpy")
     records = [*random_like(70_000), (0xFFFFFFFF, 1, 1, 1), (0, 0, 0, 0)]
     words = np.frombuffer(packed(records), dtype="<u4").reshape(-1, 4)
     layout = Layout(eight_dw=False)

@@ -10,7 +10,7 @@ from ptttool.cli.reading_options import traced_part
 from ptttool.cli.talk import clean, console, print_labelled
 from ptttool.machine import ROOT_PORT, Machine
 from ptttool.pci import format_id
-from ptttool.topology import names_behind
+from ptttool.topology import functions_by_id, names_behind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -162,7 +162,7 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     formats = summary.trace.findings.formats
     if formats:
         origin = "as told" if summary.trace.is_raw else "from the event's config" if attribute is not None else "told from the data"
-        yield "format", f"{' and '.join(formats)} ({origin}; the data {'contradict it' if _conflicts(summary) else 'agree'})"
+        yield "format", f"{' and '.join(formats)} ({origin}; {_agreement(summary)})"
     for cpu, payloads, size, events in streams(contents):
         name = "AUX stream" if cpu is None else f"CPU {cpu}"
         if contents.mode == "raw":
@@ -173,8 +173,16 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "container", {"pipe": "perf.data in pipe mode", "directory": "perf.data directory"}[contents.mode]
 
 
-def _conflicts(summary: Summary) -> bool:
-    return summary.trace.findings.format_conflicts > 0
+def _agreement(summary: Summary) -> str:
+    """What the data say of the layout that was told."""
+    from ptttool.protocols.hisi_ptt_findings import CHECK_CODE
+
+    findings = summary.trace.findings
+    if findings.format_conflicts:
+        return "the data contradict it and were followed"
+    if findings.unchecked_records or CHECK_CODE in findings.unknown_codes:
+        return "not all data agree"
+    return "the data do not tell" if findings.undecided_payloads else "the data agree"
 
 
 def _count(number: int, noun: str) -> str:
@@ -240,8 +248,7 @@ def name_of(machine: Machine | None, routing_id: int) -> str:
     """A function's names and PCI name; empty where the machine is not known or has none of that ID."""
     if machine is None:
         return ""
-    domains = sorted({address.domain for address in machine.functions})
-    function = next((found for domain in domains if (found := machine.by_id(routing_id, domain))), None)
+    function = functions_by_id(machine).get(routing_id)
     if function is None:
         return ""
     return "  ".join(part for part in (", ".join(function.kernel_names), function.name) if part)

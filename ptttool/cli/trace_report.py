@@ -113,7 +113,9 @@ def _empty(job: TraceJob, recorded: Recorded, trace: Trace) -> EmptyTraceError:
     if trace.contents.auxtrace_type is None:
         causes.append("this perf does not know PTT devices and recorded their event without its data: use a newer one (6.1 or later)")
     if trace.findings.zero_records:
-        causes.append(f"the driver delivered {trace.findings.zero_records} all-zero records, as it does before Linux 6.7 when restarted")
+        causes.append(
+            f"the driver delivered {trace.findings.zero_records} all-zero records, as that of Linux 6.1 does when a trace is restarted"
+        )
     causes += causes_in(trace.contents, cpu_checked=recorded.replay_of is None)
     if not job.json:
         for cause in causes:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ptttool.errors import DeviceError
+from ptttool.event import requester_value, root_port_value
 from ptttool.host.pci_functions import read_functions, readable
 from ptttool.host.source import Source
 from ptttool.machine import REQUESTER, ROOT_PORT, Filter, FormatTerm, Machine, PciFunction, PttDevice, TuneEvent
@@ -68,7 +69,7 @@ def explain_absence(source: Source, machine: Machine) -> DeviceError:
     if not found:
         return DeviceError(
             f"no PTT device on {where}: no PCI function has the ID 19e5:a12e",
-            hint="PTT is a part of Kunpeng 930 and later processors; --demo shows a recorded one",
+            hint="PTT is a part of Kunpeng 930 processors; --demo shows a recorded one",
         )
     listed = ", ".join(str(function.address) for function in found)
     domains = {_first_line(source, f"/sys/bus/pci/devices/{function.address}/iommu_group/type") for function in found}
@@ -164,8 +165,8 @@ def _read_format(source: Source, path: str, notes: list[str]) -> dict[str, Forma
 
 
 def _value_of(kind: str, address: PciAddress) -> int:
-    """The filter value as the driver computes it (kernel document, section Filter)."""
-    return 0x80000 | 1 << (address.device & 7) * 2 if kind == ROOT_PORT else address.routing_id
+    """The filter value as the driver computes it."""
+    return root_port_value(address) if kind == ROOT_PORT else requester_value(address)
 
 
 def _read_filters(source: Source, path: str, kind: str, notes: list[str]) -> tuple[Filter, ...]:

@@ -193,7 +193,7 @@ def choose_layout(words: U32, declared: Declared) -> Choice:
 def without_zeros(records: U32) -> tuple[U32, npt.NDArray[np.intp] | None]:
     """Records that are not all zero, and their places (None: all are kept).
 
-    Drivers before 6.7 may commit memory that the hardware never wrote: no TLP looks like that.
+    Older drivers (seen: Linux 6.1) may commit memory that the hardware never wrote: no TLP looks like that.
     """
     suspects = np.flatnonzero(records[:, 0] == 0)
     if not len(suspects):

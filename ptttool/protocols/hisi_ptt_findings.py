@@ -9,6 +9,9 @@ import numpy as np
 from ptttool.tlp import codes
 from ptttool.tlp.bulk import KNOWN, RECORD, U32
 
+# The Fmt/Type code that an 8DW record's check word has when it is taken for a 4DW record.
+CHECK_CODE = 0x7F
+
 
 @dataclass
 class Findings:
@@ -19,6 +22,7 @@ class Findings:
     records by Fmt/Type code that names no TLP. ``format_conflicts``: payloads whose data contradict the layout that the recording
     declares; the data were followed. ``missing_bytes``: of payloads, promised and not in the file.
     ``notes``: further sentences. ``formats``: payloads by layout (``4DW``, ``8DW``, with their header pattern).
+    ``undecided_payloads``: those whose data do not tell their layout.
     """
 
     records: int = 0
@@ -31,6 +35,7 @@ class Findings:
     missing_bytes: int = 0
     notes: list[str] = field(default_factory=list)
     formats: dict[str, int] = field(default_factory=dict)
+    undecided_payloads: int = 0
 
     @property
     def unknown_records(self) -> int:
@@ -47,7 +52,16 @@ class Findings:
 
     def merge(self, other: Findings) -> None:
         """Add what others found."""
-        for name in ("records", "zero_records", "tails", "tail_bytes", "unchecked_records", "format_conflicts", "missing_bytes"):
+        for name in (
+            "records",
+            "zero_records",
+            "tails",
+            "tail_bytes",
+            "unchecked_records",
+            "format_conflicts",
+            "missing_bytes",
+            "undecided_payloads",
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for code, count in other.unknown_codes.items():
             self.unknown_codes[code] = self.unknown_codes.get(code, 0) + count
@@ -81,6 +95,8 @@ class Findings:
             "unchecked_records": self.unchecked_records,
             "unknown_codes": {f"{code:#04x}": count for code, count in sorted(self.unknown_codes.items())},
             "format_conflicts": self.format_conflicts,
+            "formats": dict(self.formats),
+            "undecided_payloads": self.undecided_payloads,
             "missing_bytes": self.missing_bytes,
             "notes": list(self.notes),
         }
@@ -97,6 +113,11 @@ class Findings:
             told.append(f"{_count(self.tail_bytes, 'byte')} at the end of {_count(self.tails, 'payload')} left out: no whole record")
         if self.unchecked_records:
             told.append(f"{_count(self.unchecked_records, '8DW record')} without the check word: shown as Unknown")
+        if CHECK_CODE in self.unknown_codes and any(name.startswith("4DW") for name in self.formats):
+            told.append(
+                f"{_count(self.unknown_codes[CHECK_CODE], '4DW record')} beginning as 8DW records do: the payload may hold both formats, "
+                "and what follows may be misread"
+            )
         for code, count in sorted(self.unknown_codes.items()):
             told.append(f"{_count(count, 'record')} of the Fmt/Type code {code:#04x}, {codes.code_name(code)}: shown as Unknown")
         if self.format_conflicts:

@@ -80,12 +80,14 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
     if known.four_words and len(words) == 3:
         raise UsageError(f"the header of a {known.kind} with code {code:#04x} has 4 words, not 3", code="bad-header")
     dw = (*words, 0)[:4] if len(words) == 3 else tuple(words)
+    if len(words) == 3:  # pattern v1 keeps fields in the word that was not given
+        pattern = 0
     extra = dw[3] if known.four_words or pattern == 1 else 0
     fields = _common(known, dw[0]) | ({"prefix": prefix} if prefix else {})
     reader = {"completion": _completion, "message": _message, "config": _config}.get(known.family, _request)
     reader(fields, known, (dw[0], dw[1], dw[2], extra), pattern, prefix or 0)
     ordered = {name: fields[name] for name in (*BY_NAME, *_EXTRA_FIELDS) if name in fields}
-    return Header(tuple(words), prefix, pattern, ordered, _meaning(known, ordered), tuple(oddities(known, ordered)))
+    return Header(tuple(words), prefix, pattern, ordered, _meaning(known, ordered, words), tuple(oddities(known, ordered)))
 
 
 # Fields of pattern v1 that no column has.
@@ -190,7 +192,7 @@ def _request(fields: dict[str, Value], known: codes.TlpType, dw: Words, pattern:
         fields["first_be"], fields["last_be"] = dw[1] & 0xF, dw[1] >> 4 & 0xF
 
 
-def _meaning(known: codes.TlpType, fields: dict[str, Value]) -> dict[str, str]:
+def _meaning(known: codes.TlpType, fields: dict[str, Value], words: Sequence[int]) -> dict[str, str]:
     """Sentences on the fields that need words."""
     number = {name: value for name, value in fields.items() if isinstance(value, int)}
     told = {"class": {"P": "posted", "NP": "non-posted: a completion answers it", "CPL": "completion"}[known.tlp_class]}
@@ -212,6 +214,8 @@ def _meaning(known: codes.TlpType, fields: dict[str, Value]) -> dict[str, str]:
         told["length_dw"] = f"reserved in a {known.kind}: it has no data"
     if known.family == "message":
         told["message"] = codes.message_name(number["message"])
+        if number["message"] in codes.VENDOR_MESSAGES:
+            told["message"] += f", Vendor ID {words[2] & 0xFFFF:#06x}"
         told["routing"] = codes.ROUTINGS[number["routing"]]
     elif known.family == "completion":
         told["status"] = codes.STATUS_NAMES[str(fields["status"])]
@@ -219,7 +223,7 @@ def _meaning(known: codes.TlpType, fields: dict[str, Value]) -> dict[str, str]:
     elif "first_be" in number:
         enabled = enabled_bytes(number["length_dw"], number["first_be"], number["last_be"])
         told["first_be"] = f"{enabled} of {4 * number['length_dw']} bytes enabled"
-        if known.kind in ("MRd", "MRdLk"):
+        if known.kind in ("MRd", "MRdLk") and (number["length_dw"] == 1 or (number["first_be"] and number["last_be"])):
             asked = byte_count(number["length_dw"], number["first_be"], number["last_be"])
             told["length_dw"] = f"asks for {asked} bytes, from the first to the last enabled"
         if not enabled and number["length_dw"] == 1:

@@ -162,6 +162,8 @@ def _id_node(node: Node, other: Node) -> Node:
         address = PciAddress.try_parse(node.literal)
         if address is None:
             raise wrong(node.position, f"{node.literal!r} is no ID", hint="write it as bus:device.function, for example '01:00.0'")
+        if address.domain:
+            raise wrong(node.position, f"{node.literal!r} has a domain: IDs in TLP headers have none", hint=f"write '{address.short}'")
         return integer_node(address.routing_id, node.position)
     what = f"the column {other.column.name} holds numbers" if other.column is not None else "this is a number"
     hint = "write numbers without quotes: 4096 or 0x1000" if re.fullmatch(r"\s*(0[xX][0-9a-fA-F]+|\d+)\s*", node.literal) else None

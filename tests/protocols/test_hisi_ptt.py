@@ -201,7 +201,7 @@ def test_what_is_not_understood_is_counted_and_told() -> None:
     ]
     assert findings.as_dict() == {
         "records": 3, "zero_records": 2, "tails": 0, "tail_bytes": 0, "unchecked_records": 1, "unknown_codes": {"0x03": 1, "0x91": 1},
-        "format_conflicts": 0, "missing_bytes": 0, "notes": [],
+        "format_conflicts": 0, "formats": {}, "undecided_payloads": 0, "missing_bytes": 0, "notes": [],
     }  # fmt: skip
     told = "\n".join(findings.sentences())
     assert "2 all-zero records" in told and "MRd (flit code)" in told and "prefix (PASID)" in told and "without the check word" in told

@@ -211,8 +211,7 @@ def walk(data: bytes) -> tuple[set[int], list[tuple[int, int, bytes]]]:
     else:
         attr_size, attrs_at, attrs_size, place, data_size = struct.unpack_from("<5Q", data, 16)
         end = place + data_size if data_size else len(data)
-        for at in range(attrs_at, attrs_at + attrs_size, attr_size):
-            attributes.append(struct.unpack_from("<I4xQ", data, at))
+        attributes += [struct.unpack_from("<I4xQ", data, at) for at in range(attrs_at, attrs_at + attrs_size, attr_size)]
     ptt_type, payloads = None, []
     while place + 8 <= end:
         kind, _misc, size = struct.unpack_from("<IHH", data, place)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # What stands before the words in dmesg ("TLP Header: ") and lspci ("HeaderLog: "); the words go on to the line's end.
 _LABEL = re.compile(r".*(?:TLP Header|HeaderLog|Header Log)[^:]*:", re.IGNORECASE | re.DOTALL)
 _WORD = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,8})")
-_PATTERNS = {"legacy": 0, "v1": 1}
 
 
 def words_of(texts: Sequence[str]) -> list[int]:
@@ -62,12 +61,13 @@ def tlp(
 
     Every field that a TLP of this kind has is shown with its meaning, and everything that a well-formed header would not have.
     """
+    from ptttool.event import PATTERNS
     from ptttool.tlp.header import decode_header
 
-    if pattern not in _PATTERNS:
+    if pattern not in PATTERNS:
         raise UsageError(f"no pattern is called {pattern!r}", hint="known: legacy, v1")
     prefix_word = None if prefix is None else words_of([prefix])[0]
-    header = decode_header(words_of(words), pattern=_PATTERNS[pattern], prefix=prefix_word)
+    header = decode_header(words_of(words), pattern=PATTERNS[pattern], prefix=prefix_word)
     if json:
         print_json(header.as_dict())
         return
