@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ptttool.columns import BY_NAME
+from ptttool.columns import ALL_COLUMNS, BY_NAME
 from ptttool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ class Selection:
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """``a,b,c`` as names of columns, each once. Raises UsageError with the near misses of an unknown one."""
+    """``a,b,c`` as names of columns, each once; ``all`` for all but the words. Raises UsageError with near misses of an unknown one."""
+    if text.strip() == "all":
+        return ALL_COLUMNS
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in BY_NAME:

@@ -12,6 +12,7 @@ from ptttool.errors import InputError
 
 if TYPE_CHECKING:
     from ptttool.machine import Machine
+    from ptttool.sidecar import Sidecar
     from ptttool.trace import Trace
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
@@ -31,20 +32,23 @@ PatternOption = Annotated[
 
 
 def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None:
-    """The machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither.
-
-    A sidecar that cannot be used is said on standard error and left aside.
-    """
+    """The machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither."""
     if sysfs is not None or demo:
         from ptttool.cli.machine_options import load_machine, open_source
 
         return load_machine(open_source(sysfs, demo), tune=False)
+    sidecar = sidecar_of(recording)
+    return None if sidecar is None else sidecar.machine
+
+
+def sidecar_of(recording: str) -> Sidecar | None:
+    """The recording's sidecar; one that cannot be used is said on standard error and left aside."""
     from ptttool.sidecar import find
 
     sidecar, reason = find(recording)
     if reason is not None:
         note(clean(f"{reason}: no names of devices"))
-    return None if sidecar is None else sidecar.machine
+    return sidecar
 
 
 def traced_part(machine: Machine | None, trace: Trace) -> Machine | None:
@@ -71,6 +75,8 @@ def failure_of(trace: Trace) -> InputError | None:
     """
     problems = trace.contents.problems
     for problem in problems[1:]:
+        if problem.code == problems[0].code == "truncated":  # what lies behind a cut is missing, too: one sentence is enough
+            continue
         warn(clean(str(InputError(trace.path, problem.reason, offset=problem.offset))))
     if not problems:
         return None

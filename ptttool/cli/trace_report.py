@@ -105,6 +105,8 @@ def _tell_ending(recorded: Recorded) -> None:
         warn(f"the command was killed ({traced['signal']}); the recording is complete")
     elif traced is not None and traced["exit"]:
         warn(f"the command ended with exit status {traced['exit']}; the recording is complete")
+    elif traced is not None and traced["exit"] == 0:
+        note("the command ended with exit status 0")
 
 
 def _empty(job: TraceJob, recorded: Recorded, trace: Trace) -> EmptyTraceError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import errno
 import platform
+import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,10 +178,16 @@ class TraceJob:
         traced = self._status(outcome)
         old = _settle(destination)
         kept = self._save(
-            started=outcome.started.isoformat(timespec="milliseconds"),
-            ended=outcome.ended.isoformat(timespec="milliseconds"),
-            traced=traced,
-            versions={"perf": perf_version, "kernel": platform.release()},
+            sidecar.Sidecar(
+                machine=self.machine,
+                options=self._options(),
+                command=tuple(self.command),
+                traced=traced,
+                tune={event.name: event.value for event in self.device.tune if event.value is not None},
+                versions={"kernel": platform.release()} | ({"perf": perf_version} if perf_version else {}),
+                started=outcome.started.isoformat(timespec="milliseconds"),
+                ended=outcome.ended.isoformat(timespec="milliseconds"),
+            )
         )
         elapsed = (outcome.ended - outcome.started).total_seconds()
         return Recorded(self.output, outcome.size, elapsed, old, kept, outcome.stopped_by, traced)
@@ -214,6 +220,8 @@ class TraceJob:
             f"under Linux {recording.kernel} ({recording.what})"
         )
         note(f"it was recorded with: {recording.command}")
+        if self.machine.kernel is not None and self.machine.kernel.split("-")[0] != recording.kernel:
+            note(f"this machine runs Linux {clean(self.machine.kernel)}: the recording is of the same hardware under another kernel")
         if self.traced:
             self._warn("the command was not run")
         destination = Destination(self.output)
@@ -228,31 +236,25 @@ class TraceJob:
             destination.discard()
             raise
         old = _settle(destination)
-        now = datetime.now(UTC).astimezone().isoformat(timespec="milliseconds")
-        versions = {"perf": recording.perf, "kernel": recording.kernel}
-        kept = self._save(started=now, ended=now, traced=None, versions=versions, replay_of=recording.command)
+        # What was asked for here had no part in that recording: only what its own command says is kept.
+        request = {name: value for name, value in self._options().items() if name not in ("cpu", "aux_size", "duration")}
+        kept = self._save(
+            sidecar.Sidecar(
+                machine=self.machine,
+                options=request,
+                command=tuple(shlex.split(recording.command)),
+                versions={"perf": recording.perf, "kernel": recording.kernel},
+                replay_of=recording.command,
+            )
+        )
         return Recorded(self.output, recording.size, old=old, sidecar=kept, replay_of=recording.command)
 
-    def _save(
-        self, *, started: str, ended: str, traced: Any, versions: Mapping[str, str | None], replay_of: str | None = None
-    ) -> Path | None:
-        """The sidecar; a recording is worth keeping without one."""
-        tune = {event.name: event.value for event in self.device.tune if event.value is not None}
+    def _save(self, known: sidecar.Sidecar) -> Path | None:
+        """The sidecar, with what the trace can name of the machine; a recording is worth keeping without one."""
+        part = dataclasses.replace(sidecar.part_of(known.machine, self.device), notes=())
+        versions = {"ptttool": __version__, **known.versions}
         try:
-            return sidecar.save(
-                self.output,
-                sidecar.Sidecar(
-                    machine=dataclasses.replace(sidecar.part_of(self.machine, self.device), notes=()),
-                    options=self._options(),
-                    command=tuple(self.command),
-                    traced=traced,
-                    tune=tune,
-                    versions={"ptttool": __version__, **{name: value for name, value in versions.items() if value}},
-                    started=started,
-                    ended=ended,
-                    replay_of=replay_of,
-                ),
-            )
+            return sidecar.save(self.output, dataclasses.replace(known, machine=part, versions=versions))
         except (OSError, OutputError) as error:
             self._warn(f"the recording has no sidecar: {error}")
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument, failure_of, machine_of
+from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument, failure_of, machine_of, sidecar_of
 from ptttool.cli.talk import print_json
 
 
@@ -25,7 +25,12 @@ def info(
     from ptttool.trace import open_trace
 
     with open_trace(file, raw_format=input_format, pattern=pattern) as trace:
-        summary = summarise(trace, machine_of(file, sysfs, demo))
+        sidecar = sidecar_of(file)
+        if sysfs is not None or demo:
+            machine = machine_of(file, sysfs, demo)
+        else:
+            machine = None if sidecar is None else sidecar.machine
+        summary = summarise(trace, machine, command=None if sidecar is None else sidecar.command)
         failure = failure_of(trace)
         if json:
             document = summary.as_json()
