@@ -74,7 +74,10 @@ def _add_side_by_side(table: Table, left: list[list[str]], right: list[list[str]
 
 
 def common_lines(machine: Machine) -> Iterator[str]:
-    """The terms and knobs, once for devices that agree."""
+    """How many requesters there are; the terms and knobs, once for devices that agree."""
+    counts = ", ".join(f"{device.name} {len(device.requesters) or 'none'}" for device in machine.devices if device.ports_known)
+    if counts:
+        yield clean(f"Requesters: {counts} (ptttool filters lists them)")
     terms = {device.name: ", ".join(f"{name} {term}" for name, term in sorted(device.format.items())) for device in machine.devices}
     knobs = {device.name: ", ".join(event.name for event in device.tune) for device in machine.devices}
     for what, texts in (("Event terms", terms), ("Tune events", knobs)):

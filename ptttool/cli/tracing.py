@@ -210,6 +210,7 @@ class TraceJob:
     def replay(self) -> Recorded:
         """Put the bundled recording of the same options in place, as perf would have, and say so."""
         from ptttool import replay
+        from ptttool.cli.interrupts import tidy_end
         from ptttool.host.preflight import check_place, look_at
         from ptttool.host.recorder import Destination
 
@@ -220,14 +221,15 @@ class TraceJob:
             f"under Linux {recording.kernel} ({recording.what})"
         )
         note(f"it was recorded with: {recording.command}")
-        if self.machine.kernel is not None and self.machine.kernel.split("-")[0] != recording.kernel:
+        if self.machine.kernel is not None and not self.machine.kernel.startswith(recording.kernel):
             note(f"this machine runs Linux {clean(self.machine.kernel)}: the recording is of the same hardware under another kernel")
         if self.traced:
             self._warn("the command was not run")
         destination = Destination(self.output)
         destination.discard()
         try:
-            replay.unpack(recording, destination.unfinished)
+            with tidy_end():
+                replay.unpack(recording, destination.unfinished)
         except OSError as error:
             destination.discard()
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)

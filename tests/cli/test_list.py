@@ -89,8 +89,9 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     assert out[1] == ["hisi_ptt0_0", "0", "0", "0000:00:08.0", "0", "0-1", "11", "0000:00:10.0", "nvme0"]
     assert out[3] == ["0000:00:12.0", "(empty)"]
     assert out[6] == ["hisi_ptt2_0", "2", "0", "0000:00:0a.0", "1", "2-3", "13", "none"]
-    assert out[8] == ["Event terms: direction config:20-23, filter config:0-19, format config:32-35, type config:24-31"]
-    assert out[9] == ["Tune events: qos_tx_cpl, qos_tx_np, qos_tx_p, rx_alloc_buf_level, tx_alloc_buf_level"]
+    assert out[8] == ["Requesters: hisi_ptt0_0 2, hisi_ptt0_2 7, hisi_ptt2_0 none (ptttool filters lists them)"]
+    assert out[9] == ["Event terms: direction config:20-23, filter config:0-19, format config:32-35, type config:24-31"]
+    assert out[10] == ["Tune events: qos_tx_cpl, qos_tx_np, qos_tx_p, rx_alloc_buf_level, tx_alloc_buf_level"]
 
 
 def test_what_the_old_kernel_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:

@@ -161,6 +161,7 @@ def save(
     import sys
 
     from ptttool.atomic import output_file
+    from ptttool.cli.interrupts import tidy_end
     from ptttool.host.tune import event_names, read_value
     from ptttool.tune_profile import dumps
 
@@ -179,7 +180,7 @@ def save(
     if file == "-":
         sys.stdout.write(text)
         return
-    with output_file(file, force=force) as output:
+    with tidy_end(), output_file(file, force=force) as output:
         output.write(text.encode())
     if json:
         print_json({"file": file, "devices": values})
