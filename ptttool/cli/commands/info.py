@@ -26,10 +26,9 @@ def info(
 
     with open_trace(file, raw_format=input_format, pattern=pattern) as trace:
         sidecar = sidecar_of(file)
+        machine = None if sidecar is None else sidecar.machine
         if sysfs is not None or demo:
             machine = machine_of(file, sysfs, demo)
-        else:
-            machine = None if sidecar is None else sidecar.machine
         summary = summarise(trace, machine, command=None if sidecar is None else sidecar.command)
         failure = failure_of(trace)
         if json:
