@@ -122,14 +122,14 @@ def read_features(header: FileHeader, view: memoryview, base: int, walker: Walke
             walker.problem(base + at, "the file ends inside the table of feature sections", "damaged-feature")
             return
         name = layout.FEATURES.get(number)
-        if name is None:
-            continue
         offset, size = layout.SECTION.unpack_from(view, at)
         start = offset - base
         if start < 0 or start + size > len(view):
-            walker.problem(
-                base + at, f"the {name} section should be {size} bytes at offset {offset:#x}, outside the file", "damaged-feature"
-            )
+            # Also one that is not understood: the file is cut, whatever is missing.
+            what = f"the {name} section" if name is not None else f"the section of feature {number}"
+            walker.problem(base + at, f"{what} should be {size} bytes at offset {offset:#x}, outside the file", "damaged-feature")
+            continue
+        if name is None:
             continue
         try:
             walker.feature(number, view[start : start + size])
