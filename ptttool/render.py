@@ -36,8 +36,8 @@ class _Cell:
 
 
 def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None) -> tuple[str, pl.Series]:
-    """Headline and lines of TLPs. ``frame``: with :data:`LINE_COLUMNS`. ``machine``: for names. ``width``: of the terminal, None for a
-    pipe, where nothing is left out or cut."""
+    """Headline and lines of TLPs. ``frame``: with :data:`LINE_COLUMNS`. ``machine``: for names, which are shown as they are.
+    ``width``: of the terminal, None for a pipe, where nothing is left out or cut."""
     prepared = pl.DataFrame(
         [
             *(frame.get_column(name) for name in ("index", "time", "kind", "class", "length_dw", "payload_bytes", "tag", "byte_count")),
@@ -120,7 +120,8 @@ def _longest_name(machine: Machine) -> int:
 
 
 def _messages() -> pl.Series:
-    return pl.Series([codes.message_name(code) for code in range(256)])
+    """What a Message Code is called, by its value; codes that nobody named as numbers."""
+    return pl.Series([codes.message_name(code) if code in codes.MESSAGES else f"message {code:#04x}" for code in range(256)])
 
 
 def _bytes() -> pl.Expr:
@@ -130,8 +131,8 @@ def _bytes() -> pl.Expr:
 
 
 def _target() -> pl.Expr:
-    """Address, register, completer or message; the raw words of what is Unknown."""
-    words = pl.concat_str([pl.lit("words"), *(pl.col(name) for name in WORD_COLUMNS)], separator=" ")
+    """Address, register, completer or message; the raw words of what is Unknown, as ``ptttool tlp`` takes them."""
+    words = pl.concat_str([pl.lit("words"), *(pl.col(name).str.slice(2).str.zfill(8) for name in WORD_COLUMNS)], separator=" ")
     return (
         pl.when(pl.col("kind") == "Unknown")
         .then(words)

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -171,7 +171,7 @@ class DecodeJob:
         rows = 0
         headline = True
         for frame in selection.frames(trace):
-            machine = traced_part(known, trace) if headline else machine
+            machine = _shown(traced_part(known, trace)) if headline else machine
             head, lines = tlp_lines(frame, machine, width) if lines_of_tlps else column_lines(frame, width)
             if headline:
                 file.write((head + "\n").encode())
@@ -193,6 +193,17 @@ class DecodeJob:
         if self.output is not None:
             what = "record" if name == "perf" else "TLP"
             note(f"{rows} {what}{'' if rows == 1 else 's'} written to {clean(str(self.output))}")
+
+
+def _shown(machine: Machine | None) -> Machine | None:
+    """The machine with names that a terminal may see."""
+    if machine is None:
+        return None
+    functions = {
+        address: replace(function, kernel_names=tuple(clean(name) for name in function.kernel_names))
+        for address, function in machine.functions.items()
+    }
+    return replace(machine, functions=functions)
 
 
 def _not_for_a_terminal(name: str) -> OutputError:

@@ -20,8 +20,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ptttool import sidecar
 from ptttool.cli.main import main
 from ptttool.columns import ALL_COLUMNS, DEFAULT_COLUMNS, WORD_COLUMNS
+from ptttool.machine import Machine, PciFunction
+from ptttool.pci import PciAddress
 from ptttool.perftext import text
 from ptttool.protocols.hisi_ptt import schema_of
 from ptttool.trace import open_trace
@@ -314,6 +317,17 @@ def test_control_characters_stay_out_of_the_terminal(tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     assert "\x1b" not in run(path, "-o", out).stderr
     assert pl.read_parquet_metadata(out)["ptttool.event"] == "hisi_ptt0_0/\\x1b]0;owned\\x07filter=1/"
+
+
+def test_names_come_from_the_sidecar_cleaned(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    shutil.copy(captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data", path)
+    address = PciAddress(0, 1, 0, 0)
+    function = PciFunction(address, 0x1B36, 0x10, 0x010802, "a drive", kernel_names=("nvme\x1b[31m0",))
+    sidecar.save(path, sidecar.Sidecar(Machine("a test", functions={address: function})))
+    rows = run(path, "--limit", "5").stdout.splitlines()[1:]
+    assert all("01:00.0 nvme\\x1b[31m0" in row for row in rows)
+    assert "\x1b" not in "".join(rows)
 
 
 # Where it goes
