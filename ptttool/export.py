@@ -6,7 +6,6 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -73,7 +72,7 @@ def format_of(name: str | None, output: Path | None, others: Mapping[str, tuple[
 
 # Seconds after which to look whether the writer still takes frames.
 _LOOK = 0.05
-# Rows of text made at a time: some ten MB.
+# Rows of text made at a time: some ten MB, which the C library does not ask the system for each time anew.
 _TEXT_ROWS = 1 << 15
 
 
@@ -91,18 +90,12 @@ def _write_csv(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping
 
 
 def _write_jsonl(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
-    # The slowest of the formats: as many parts at a time as there are processors.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for frame in frames:
-            for lines in pool.map(_json_lines, frame.iter_slices(_TEXT_ROWS) if frame.height else []):
-                file.write(lines)
-
-
-def _json_lines(frame: pl.DataFrame) -> memoryview:
-    buffer = BytesIO()
-    # polars writes enums at half the speed of texts.
-    as_text(frame).with_columns(cs.enum().cast(pl.String)).write_ndjson(buffer)
-    return buffer.getbuffer()
+    for frame in frames:
+        # polars writes enums at half the speed of texts.
+        for part in frame.iter_slices(_TEXT_ROWS) if frame.height else []:
+            buffer = BytesIO()
+            as_text(part).with_columns(cs.enum().cast(pl.String)).write_ndjson(buffer)
+            file.write(buffer.getbuffer())
 
 
 def _write_parquet(frames: Frames, schema: Schema, file: IO[bytes], facts: Mapping[str, str]) -> None:
