@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Formats that are no frames of columns, with the suffixes of files that mean them.
 OTHER_FORMATS: dict[str, tuple[str, ...]] = {"table": (".txt",), "perf": (".perf",)}
+# Lines made at a time.
+_LINES = 1 << 15
 # Lines of a terminal that are not rows of the table: the headline, the note, the prompt.
 _NOT_ROWS = 4
 
@@ -170,7 +172,7 @@ class DecodeJob:
         machine: Machine | None = None
         rows = 0
         headline = True
-        for frame in selection.frames(trace):
+        for frame in _in_parts(selection.frames(trace)):
             machine = _shown(traced_part(known, trace)) if headline else machine
             head, lines = tlp_lines(frame, machine, width) if lines_of_tlps else column_lines(frame, width)
             if headline:
@@ -221,6 +223,12 @@ class _Counted:
         for frame in self._frames:
             self.rows += frame.height
             yield frame
+
+
+def _in_parts(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Frames of at most :data:`_LINES`; an empty one stays."""
+    for frame in frames:
+        yield from frame.iter_slices(_LINES) if frame.height else (frame,)
 
 
 def _write_lines(lines: pl.Series, file: IO[bytes]) -> None:
