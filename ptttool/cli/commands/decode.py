@@ -77,6 +77,10 @@ def decode(
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
     without a container. A damaged FILE gives what could be read, and then the exit code 6.
 
+    The condition of --where is an SQL expression for polars: comparisons, IN, BETWEEN, LIKE, IS NULL, AND, OR, NOT, arithmetic (also on
+    bits: & | XOR << >>), CASE, and functions of one TLP such as coalesce() and abs(). Numbers may be hexadecimal, IDs are written
+    '01:00.0', texts stand in single quotes. A value that a column cannot have is an error, and so are aggregates and windows.
+
     The columns, their types and their meaning are listed in the README; a field that a TLP does not have is empty (null). The Time
     field is raw: its unit is not documented.
     """
