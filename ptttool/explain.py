@@ -208,11 +208,11 @@ def function_in_words(address: PciAddress, machine: Machine | None) -> str:
 
 
 def port_in_words(address: PciAddress, machine: Machine | None) -> str:
-    """A root port by what sits behind it: ``01:00.0 QEMU NVM Express Controller (nvme0)``, or its own name if
-    nothing does."""
+    """A root port by what sits behind it: ``01:00.0 QEMU NVM Express Controller (nvme0)``, or its own name or ``nothing``;
+    empty where that is not known."""
     behind = endpoints_behind(machine, address) if machine is not None else []
     if not behind:
-        return function_in_words(address, machine)
+        return "nothing" if machine is not None and address in machine.functions else ""
     return "; ".join(f"{one.address.short} {function_in_words(one.address, machine)}" for one in behind)
 
 

@@ -195,13 +195,16 @@ def _took_over(stream: Stream, streams: list[Stream], end: int | None) -> bool:
     return end - stream.end > AT_THE_END
 
 
+_LARGER = "record with a larger AUX area (--aux-size, perf's -m ,SIZE)"
+
+
 def _silent_end(stream: Stream, end: int | None) -> Finding:
     return Finding(
         "silent-end",
         "warning",
-        f"{stream.name} ends with a full buffer ({_whole(stream)}), {_before(stream.end, end)}. The driver ends a trace without a "
-        "word when the AUX area has no room, so TLPs after that are probably missing: use a larger --aux-size, a narrower "
-        "filter, or a shorter trace",
+        f"{stream.name} ends with a full buffer (its last AUX event is {_whole(stream)}), {_before(stream.end, end)}. The driver ends a "
+        f"trace without a word when the AUX area has no room, so TLPs after that are probably missing: {_LARGER}, a narrower filter, or "
+        "for a shorter time",
     )
 
 
@@ -211,8 +214,8 @@ def _hole(stream: Stream, successor: Stream) -> Finding:
     return Finding(
         "hole",
         "warning",
-        f"{stream.name} ended with a full AUX area ({_whole(stream)}) and {successor.name} took over: between the two there is a hole of "
-        f"up to {_seconds(successor.begin - stream.end)}, whose TLPs are missing: use a larger --aux-size or a narrower filter",
+        f"{stream.name} ended with a full AUX area (its last AUX event is {_whole(stream)}) and {successor.name} took over: between the "
+        f"two there is a hole of up to {_seconds(successor.begin - stream.end)}, whose TLPs are missing: {_LARGER} or a narrower filter",
     )
 
 

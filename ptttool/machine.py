@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 ROOT_PORT = "root port"
 REQUESTER = "requester"
+# The origin of the machine that comes with ptttool.
+DEMO = "the demo machine"
 
 
 @dataclass(frozen=True)

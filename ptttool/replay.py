@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ptttool.directions import FORMATS, NUMBERS, OUTBOUND, TYPES
 from ptttool.errors import DeviceError, InputError
-from ptttool.event import fields_of
+from ptttool.event import fields_of, root_port_value
 from ptttool.machine import Machine
 from ptttool.pci import PciAddress
 
@@ -65,18 +66,36 @@ def matching(machine: Machine, device: str, config: int) -> BundledRecording:
         )
     wanted = fields_of(config)["filter"]
     near = [one for one in here if fields_of(one.config)["filter"] == wanted]
-    words = [one.event.partition("/")[2].rstrip("/") for one in near or here]
+    words = [_options(one) for one in near or here]
     raise DeviceError(
         "a recorded machine cannot be traced, and no recording with these options comes with ptttool",
-        hint=f"bundled {'for this filter' if near else 'for this device'}: {_short(words)}",
+        hint=f"there are, for example: {_short(words)}",
         code="no-such-recording",
         bundled=[one.event for one in here],
     )
 
 
-def _short(words: Sequence[str], most: int = 8) -> str:
-    rest = f" and {len(words) - most} more" if len(words) > most else ""
+def _short(words: Sequence[str], most: int = 4) -> str:
+    rest = f"; and {len(words) - most} more" if len(words) > most else ""
     return "; ".join(words[:most]) + rest
+
+
+def _options(recording: BundledRecording) -> str:
+    """The options of ``trace`` that ask for a recording; its event string where none do (8DW inbound as the reserved direction 0)."""
+    fields = fields_of(recording.config)
+    layout = next(name for name, value in FORMATS.items() if value == fields["format"])
+    asked = next((one for one, value in NUMBERS.items() if (one[0], value) == (layout, fields["direction"]) and one[2] != "b"), None)
+    ports = [PciAddress.parse(address) for address in recording.functions]
+    ports = [port for port in ports if port.bus == 0 and root_port_value(port) & fields["filter"] == root_port_value(port)]
+    if asked is None or not ports:
+        return recording.event
+    types = ",".join(name for name, bit in TYPES.items() if fields["type"] & bit)
+    words = [*(f"--rootport {port}" for port in ports), f"--type {types}", f"--direction {asked[1]}", f"--format {layout}"]
+    if asked[2] is not None:
+        words.append(f"--completions {asked[2]}")
+    if asked[1] == OUTBOUND and "," in types:
+        words.append("--force")
+    return " ".join(words)
 
 
 def _made_on(recording: BundledRecording, machine: Machine) -> bool:

@@ -102,7 +102,7 @@ def _choose(machine: Machine, kind: str, address: PciAddress, device: PttDevice 
         names = [one.name for one in offering]
         raise UsageError(
             f"this kernel does not tell which PTT device {kind} {address} belongs to: it may be {_either(names)}",
-            hint=f"choose with --device {names[0]} (the kernel refuses a {kind} that is not the device's)",
+            hint=f"choose with --device NAME (the kernel refuses a {kind} that is not the device's)",
             code="ambiguous-device",
             candidates=names,
         )

@@ -45,7 +45,7 @@ class Selection:
                 skipped = min(to_skip, frame.height)
                 frame, to_skip = frame.slice(skipped), to_skip - skipped
             if to_give is not None:
-                frame = frame.head(to_give)
+                frame = frame.head(min(to_give, frame.height))
                 to_give -= frame.height
             yield frame
             if to_give == 0:

@@ -108,7 +108,7 @@ def test_where_the_kernel_does_not_tell(old: Machine) -> None:
             resolve(old, text)
         assert caught.value.code == "ambiguous-device"
         assert caught.value.details["candidates"] == ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0"]
-        assert "--device hisi_ptt0_0" in str(caught.value.hint)
+        assert "--device NAME" in str(caught.value.hint)
         for device in old.devices:
             assert resolve(old, text, device=device)[1] is device
 

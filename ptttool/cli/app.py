@@ -35,7 +35,11 @@ def _options(
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with a stable schema, on standard output.")]
 SysfsOption = Annotated[
     Path | None,
-    typer.Option("--sysfs", metavar="DIR", help="Read a recorded or mounted machine instead: a folder that holds sys/, or sys itself."),
+    typer.Option(
+        "--sysfs",
+        metavar="DIR",
+        help="Take a recorded or mounted machine instead: a folder that holds sys/, or sys itself. tune set and apply write into it.",
+    ),
 ]
 DemoOption = Annotated[bool, typer.Option("--demo", help="Use the recorded machine that comes with ptttool.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]

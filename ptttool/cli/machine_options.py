@@ -63,8 +63,23 @@ def find_device(machine: Machine, name: str | None) -> PttDevice:
         if wanted in (device.name, device.name.removeprefix("hisi_ptt")) or (address is not None and address == device.pci):
             return device
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.8)
+    seen_by = _tracing(machine, wanted)
+    if seen_by is not None:
+        raise DeviceError(f"{wanted} is no PTT device", hint=seen_by, code="unknown-device")
     raise DeviceError(
         f"no PTT device {wanted!r} on {machine.origin}",
-        hint=f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(names)}",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"PTT devices: {', '.join(names)}",
         code="unknown-device",
     )
+
+
+def _tracing(machine: Machine, name: str) -> str | None:
+    """For what is no PTT device but a function behind one: a sentence that says which; else None."""
+    from ptttool.errors import PtttoolError
+    from ptttool.resolve import resolve_root_port
+
+    try:
+        port, device, sentence = resolve_root_port(machine, name)
+    except PtttoolError:
+        return None
+    return f"{sentence or f'{port} is a root port'}, of {device.name}"

@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from ptttool.cli import commands
 from ptttool.cli.app import app
-from ptttool.cli.talk import clean, json_text
+from ptttool.cli.talk import clean, json_text, say
 from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError
 
 
@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _report(InterruptedByUserError("interrupted"), arguments)
     except SystemExit as leaving:
-        # typer meets a closed pipe by wrapping standard output and leaving with 1.
-        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+        # typer meets a closed pipe by wrapping standard output, rich by pointing it at nothing; both leave with 1.
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper" or isinstance(leaving.__context__, BrokenPipeError):
             return _closed_pipe()
         return leaving.code if isinstance(leaving.code, int) else 1
     except BrokenPipeError:
@@ -71,10 +71,9 @@ def _report(error: PtttoolError, arguments: Sequence[str]) -> int:
     """One line (and a hint) on standard error; with ``--json`` the error as a document on standard output too."""
     if _wants_json(arguments) and not error.in_document:
         _write_json_error(error)
-    lines = [f"ptttool: error: {clean(error.message)}"]
+    say(f"ptttool: error: {clean(error.message)}")
     if error.hint:
-        lines.append(f"ptttool: hint: {clean(error.hint)}")
-    sys.stderr.write("\n".join(lines) + "\n")
+        say(f"ptttool: hint: {clean(error.hint)}")
     return error.exit_code
 
 

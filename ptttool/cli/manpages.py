@@ -110,7 +110,7 @@ def page(command: Any, path: str, others: list[str], parent: Any = None) -> str:
     if hasattr(command, "commands"):
         lines.append(".SH COMMANDS")
         for name, sub in sorted(command.commands.items()):
-            lines += [".TP", f"\\fB{roff(name)}\\fR(see \\fB{roff(title + '-' + name)}\\fR(1))", roff(sub.get_short_help_str(limit=200))]
+            lines += [".TP", f"\\fB{roff(name)}\\fR (see \\fB{roff(title + '-' + name)}\\fR(1))", roff(sub.get_short_help_str(limit=200))]
     if path == "ptttool":
         lines.append(".SH EXIT STATUS")
         for code, meaning in EXIT_CODES:

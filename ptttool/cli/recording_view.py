@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -155,7 +156,7 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "recorded", " ".join(where) + (f" (Linux {system})" if system else "")
     command = summary.command or features.get("cmdline")
     if command:
-        yield "command", " ".join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)
+        yield "command", shlex.join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)
     attribute, explanation = summary.trace.attribute, summary.explanation
     if attribute is not None:
         yield "event", f"{attribute.name or 'not named'} (config {attribute.config:#x})"

@@ -28,15 +28,15 @@ def clean(text: str) -> str:
 
 def note(text: str) -> None:
     """Something good to know, on standard error."""
-    _say(f"ptttool: {text}")
+    say(f"ptttool: {text}")
 
 
 def warn(text: str) -> None:
     """Something to look at, on standard error."""
-    _say(f"ptttool: warning: {text}")
+    say(f"ptttool: warning: {text}")
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
     """One line; on a terminal folded between words."""
     if sys.stderr.isatty():
         import shutil

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -64,6 +65,7 @@ def report(job: TraceJob, recorded: Recorded, *, decode: bool) -> None:
 
     if not job.json:
         _tell_ending(recorded)
+    where = clean(str(recorded.path))
     with open_trace(recorded.path) as trace:
         summary = summarise(trace, job.machine) if decode else None
         records = summary.tally.records if summary is not None else sum(len(payload.words) for payload in trace.payloads())
@@ -80,6 +82,8 @@ def report(job: TraceJob, recorded: Recorded, *, decode: bool) -> None:
             (note if sign.severity == "info" else warn)(clean(sign.text))
         for sentence in trace.findings.sentences():
             warn(clean(sentence))
+        took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s"
+        note(f"recorded {where}: {mebibytes(recorded.size)}{took}; ptttool decode {shlex.quote(where)} shows its TLPs")
 
 
 def _as_json(recorded: Recorded) -> dict[str, Any]:

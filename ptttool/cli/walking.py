@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import threading
 import time
@@ -24,7 +26,7 @@ def shown_progress(trace: Trace) -> Iterator[None]:
 
     A thread looks at ``trace.progress``: the walk itself has nothing to do for it.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or _feeds_a_program():
         yield
         return
     done = threading.Event()
@@ -35,6 +37,15 @@ def shown_progress(trace: Trace) -> Iterator[None]:
     finally:
         done.set()
         watcher.join()
+
+
+def _feeds_a_program() -> bool:
+    """Standard output is a pipe: its reader, a pager say, has the terminal, and a line of ours would be drawn over its own."""
+    try:
+        mode = os.fstat(sys.stdout.fileno()).st_mode
+    except (OSError, ValueError):
+        return True
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _watch(trace: Trace, done: threading.Event) -> None:

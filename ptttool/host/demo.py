@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ptttool.errors import InputError
 from ptttool.host.recorded import RecordedSource
+from ptttool.machine import DEMO
 
 ARCHIVE = Path(__file__).parents[1] / "demo" / "machine.tar.gz"
 
@@ -76,4 +77,4 @@ class DemoSource(RecordedSource):
                         links[path] = member.linkname
         except (OSError, EOFError, tarfile.TarError) as error:
             raise InputError(archive, f"the demo machine cannot be read: {error}", hint="install ptttool again") from None
-        super().__init__(MemoryFiles(files, links), "the demo machine")
+        super().__init__(MemoryFiles(files, links), DEMO)

@@ -40,6 +40,12 @@ def test_no_device(machine: Machine, name: str) -> None:
     assert "hisi_ptt0_" in str(caught.value.hint)
 
 
+def test_a_function_is_no_device_but_behind_one(machine: Machine) -> None:
+    with pytest.raises(DeviceError) as caught:
+        find_device(machine, "nvme1")
+    assert caught.value.hint == "nvme1 is 0000:06:00.0, behind root port 0000:00:14.0, of hisi_ptt0_2"
+
+
 def test_without_a_name(machine: Machine) -> None:
     only = replace(machine, devices=machine.devices[1:2])
     assert find_device(only, None).name == "hisi_ptt0_2"

@@ -99,6 +99,13 @@ def test_closed_pipe_is_quiet() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("command", ["list", "filters", "tune show", "list --tree", "list --json", "explain 0x7080001"])
+def test_a_reader_that_goes_away_is_no_failure(command: str) -> None:
+    line = f"{sys.executable} -m ptttool {command} --demo | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shell_completion(shell: str) -> None:
     environment = os.environ | {"_PTTTOOL_COMPLETE": f"source_{shell}"}

@@ -57,6 +57,14 @@ def test_pattern_and_prefix(capsys: pytest.CaptureFixture[str]) -> None:
     assert fields["address"] == 0x402810040
 
 
+def test_lines_of_newer_kernels(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "TLP Header: 0x60000001 0x01001e0f 0x00000004 0x02810040 E-E Prefixes: 0x91000001"
+    assert main(["tlp", "--json", line]) == 0
+    assert json.loads(capsys.readouterr().out)["prefix"] == "0x91000001"
+    assert main(["tlp", "TLP Header (Flit): 0x60000001 0x01001e0f 0x00000004 0x02810040"]) == 2
+    assert "flit mode" in capsys.readouterr().err
+
+
 def test_what_is_odd_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tlp", "00000001", "010000ff", "00001000"]) == 0
     assert "Last BE must be 0 with Length 1" in capsys.readouterr().err

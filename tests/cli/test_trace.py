@@ -565,8 +565,12 @@ def test_demo_without_a_matching_recording(tmp_path: Path, capsys: pytest.Captur
     assert (status, error["code"]) == (3, "no-such-recording")
     assert len(error["bundled"]) > 30
     status, out, _ = replayed(capsys, "--demo", *PORT, "--type", "p,np", "-o", str(output), "--json")
-    assert "type=2,direction=0,format=0" in json.loads(out)["error"]["hint"]
+    assert "--rootport 0000:00:10.0 --type p --direction inbound --format 4dw" in json.loads(out)["error"]["hint"]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_recording_does_not_go_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert replayed(capsys, "--demo", *PORT, "-o", "-")[0] == 2
 
 
 def test_recorded_machine_of_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

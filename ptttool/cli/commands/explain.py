@@ -22,6 +22,7 @@ from ptttool.machine import ROOT_PORT, Machine
 if TYPE_CHECKING:
     from ptttool.perfdata.model import Attribute
 
+TAKES = "explain takes an event string (hisi_ptt0_2/filter=0x80100,type=7/), a config, or a recording"
 COMPLETIONS = "CPL A: completions of CHI, DMA and native requests, but for CPL B; CPL B: of DMA remote-to-local and peer-to-peer requests"
 
 
@@ -93,7 +94,11 @@ def _is_recording(what: str) -> bool:
 
 def _subject(what: str, machine: Machine | None) -> Subject:
     if _is_recording(what):
-        return _recording(what, machine)
+        try:
+            return _recording(what, machine)
+        except InputError as error:
+            error.hint = TAKES
+            raise
     config = parse_number(what.strip())
     if config is None:
         pmu = pmu_of(what)
@@ -113,7 +118,7 @@ def _recording(path: str, machine: Machine | None) -> Subject:
         raise InputError(
             path,
             os.strerror(errno.ENOENT),
-            hint="explain takes an event string (hisi_ptt0_2/filter=0x80100,type=7/), a config, or a recording",
+            hint=TAKES,
         )
     with open_trace(path) as trace:
         # Through a pipe the attributes come with the rest.

@@ -22,7 +22,10 @@ _WORD = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,8})")
 
 def words_of(texts: Sequence[str]) -> list[int]:
     """The words of a header, typed one by one or pasted as a line of a log; all hexadecimal, ``0x`` or not."""
-    line = _LABEL.sub("", " ".join(texts))
+    line = " ".join(texts)
+    if re.search(r"\(Flit\)", line, re.IGNORECASE):
+        raise UsageError("this is a header in flit mode: its layout is another one, which ptttool does not know", code="flit-header")
+    line = _LABEL.sub("", line)
     words = []
     for text in re.split(r"[\s,]+", line.strip()):
         match = _WORD.fullmatch(text)
@@ -66,8 +69,11 @@ def tlp(
 
     if pattern not in PATTERNS:
         raise UsageError(f"no pattern is called {pattern!r}", hint="known: legacy, v1")
-    prefix_word = None if prefix is None else words_of([prefix])[0]
-    header = decode_header(words_of(words), pattern=PATTERNS[pattern], prefix=prefix_word)
+    line, _, behind = " ".join(words).partition("E-E Prefixes:")
+    prefixes = words_of([prefix or behind]) if prefix is not None or behind.strip() else []
+    if len(prefixes) > 1:
+        note("of several prefixes the first is decoded")
+    header = decode_header(words_of([line]), pattern=PATTERNS[pattern], prefix=prefixes[0] if prefixes else None)
     if json:
         print_json(header.as_dict())
         return

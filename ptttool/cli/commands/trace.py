@@ -83,6 +83,8 @@ def trace(
     from ptttool.cli.tracing import TraceJob
     from ptttool.host.preflight import check_aux_size, choose_cpu, online_cpus
 
+    if str(output) == "-":
+        raise UsageError("a recording cannot go to standard output: perf finishes it by writing its head", hint="name a file with -o")
     options = EventOptions(tuple(rootport or ()), requester, types, direction, completions, format, pattern, device, force)
     size = parse_size(aux_size, "--aux-size")
     check_aux_size(size)

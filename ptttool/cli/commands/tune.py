@@ -23,7 +23,7 @@ from ptttool.cli.tune_output import (
 )
 from ptttool.errors import PtttoolError, UsageError
 from ptttool.knobs import LARGEST, Change, Setting, parse_assignments, resolve_events
-from ptttool.machine import Machine
+from ptttool.machine import DEMO, Machine
 
 if TYPE_CHECKING:
     from ptttool.host.source import Source
@@ -302,7 +302,10 @@ def _say_where(source: Source, dry_run: bool, changes: Sequence[Change]) -> None
     if dry_run:
         note("dry run: nothing was written")
     elif not source.live and any(change.changes for change in changes):
-        note(f"written to {clean(source.origin)}, not to the machine this runs on")
+        note(
+            f"written to {clean(source.origin)}, not to the machine this runs on"
+            + (", and forgotten with this command" if source.origin == DEMO else "")
+        )
 
 
 def _say_left_alone(pairs: Sequence[tuple[str, str | None]]) -> None:
