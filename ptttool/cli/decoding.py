@@ -123,7 +123,7 @@ class DecodeJob:
 
         binary = name not in OTHER_FORMATS and FORMATS.get(name).binary
         if self.output is not None:
-            if self.output.is_file() and self.output.samefile(self.path):
+            if self.path != "-" and self.output.is_file() and self.output.samefile(self.path):
                 raise UsageError(f"{self.output} is the recording itself", hint="name another file", code="output-is-input")
             with output_file(self.output, force=self.force) as file:
                 if binary and file.isatty():
@@ -184,14 +184,21 @@ class DecodeJob:
 
     def _tell(self, trace: Trace, name: str, rows: int, page: int | None) -> None:
         """On standard error: what the rows do not say."""
+        from ptttool.loss import signs_of_loss
+
         whole = self.limit is None and page is None
         empty = not (rows or trace.findings.records)
         if empty and not trace.contents.problems:
             warn("the recording holds no TLP; 'ptttool info' says what may be behind it")
+        if not rows and not empty and self.limit != 0:
+            note(f"none of the recording's {trace.findings.records:,} TLPs is selected")
         if page is not None and rows >= page:
             note(f"the first {rows} TLPs; --limit N shows more, --to and -o write all, --where selects")
         for sentence in trace.findings.sentences() if whole and name != "perf" else ():
             note(clean(sentence))
+        for finding in signs_of_loss(trace.contents) if whole and not empty else ():
+            if finding.severity != "info":
+                warn(clean(finding.text))
         if self.output is not None:
             what = "record" if name == "perf" else "TLP"
             note(f"{rows} {what}{'' if rows == 1 else 's'} written to {clean(str(self.output))}")

@@ -31,13 +31,15 @@ _OTHER_CELLS = 66
 @dataclass(frozen=True)
 class Summary:
     """A walked recording, put into words and numbers. ``machine``: for names, None where it is not known.
-    ``command``: that recorded it, where a sidecar keeps it: perf's own note has names of the way, not of the result."""
+    ``command``: that recorded it, where a sidecar keeps it: perf's own note has names of the way, not of the result.
+    ``started``: when, likewise."""
 
     trace: Trace
     tally: Tally
     loss: list[Finding]
     machine: Machine | None = None
     command: tuple[str, ...] | None = None
+    started: str | None = None
 
     @property
     def explanation(self) -> Explanation | None:
@@ -63,6 +65,7 @@ class Summary:
                 name: _plain(contents.features.get(key))
                 for name, key in (("hostname", "hostname"), ("kernel", "osrelease"), ("arch", "arch"), ("perf", "version"))
             },
+            "started": self.started,
             "command": list(self.command) if self.command else _plain(contents.features.get("cmdline")),
             "event": None if attribute is None else attribute.name,
             "config": None if attribute is None else attribute.config,
@@ -80,14 +83,14 @@ class Summary:
         }
 
 
-def summarise(trace: Trace, machine: Machine | None, *, command: tuple[str, ...] | None = None) -> Summary:
+def summarise(trace: Trace, machine: Machine | None, *, command: tuple[str, ...] | None = None, started: str | None = None) -> Summary:
     """Walk the recording."""
     from ptttool.cli.walking import shown_progress
     from ptttool.loss import signs_of_loss
 
     with shown_progress(trace):
         tally = trace.tally()
-    return Summary(trace, tally, signs_of_loss(trace.contents), machine, command)
+    return Summary(trace, tally, signs_of_loss(trace.contents), machine, command, started)
 
 
 def streams(contents: Contents) -> list[tuple[int | None, int, int, int]]:
@@ -154,6 +157,8 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     system = " ".join(str(features[key]) for key in ("osrelease", "arch") if features.get(key))
     if where or system:
         yield "recorded", " ".join(where) + (f" (Linux {system})" if system else "")
+    if summary.started:
+        yield "started", summary.started
     command = summary.command or features.get("cmdline")
     if command:
         yield "command", shlex.join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)

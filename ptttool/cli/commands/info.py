@@ -29,7 +29,8 @@ def info(
         machine = None if sidecar is None else sidecar.machine
         if sysfs is not None or demo:
             machine = machine_of(file, sysfs, demo)
-        summary = summarise(trace, machine, command=None if sidecar is None else sidecar.command)
+        command, started = (None, None) if sidecar is None else (sidecar.command, sidecar.started)
+        summary = summarise(trace, machine, command=command, started=started)
         failure = failure_of(trace)
         if json:
             document = summary.as_json()
