@@ -8,10 +8,14 @@ from pathlib import Path
 
 def run() -> None:
     """Run the command line and leave with its exit code."""
-    from ptttool.cli.main import main
+    try:
+        from ptttool.cli.main import main
 
-    settle_streams()
-    sys.exit(main())
+        settle_streams()
+        code = main()
+    except KeyboardInterrupt:  # before or after the command line's own boundary
+        code = 130
+    sys.exit(code)
 
 
 def settle_streams() -> None:

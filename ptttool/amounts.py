@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from ptttool.errors import UsageError
 
-_NUMBER = r"(?P<number>\d+(?:\.\d+)?|\.\d+)"
-_DURATION = re.compile(_NUMBER + r"\s*(?P<unit>ms|s|m|h|)")
-_SIZE = re.compile(_NUMBER + r"\s*(?P<unit>[kmg]?)(?:i?b)?", re.IGNORECASE)
+_NUMBER = r"(?P<number>\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})"
+_DURATION = re.compile(_NUMBER + r"\s*(?P<unit>ms|s|m|h|)", re.ASCII)
+_SIZE = re.compile(_NUMBER + r"\s*(?P<unit>[kmg]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
 _SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _LONGEST = timedelta(days=365).total_seconds()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from ptttool.errors import OutputError
+from ptttool.errors import AccessError, OutputError
 
 
 @contextmanager
@@ -52,7 +52,9 @@ def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
     if mode is not None and not force:
         raise OutputError(f"{path}: exists already", hint="--force overwrites it", code="exists")
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:200]}.", dir=target.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:60]}.", dir=target.parent)
+    except PermissionError as error:
+        raise AccessError(f"{path}: {error.strerror}", hint="write where you may, or become who may", code="output-not-permitted") from None
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror}", code="cannot-write") from None
     try:

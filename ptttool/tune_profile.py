@@ -24,7 +24,7 @@ from ptttool.machine import Machine
 
 VERSION = 1
 # A profile of the largest machine has a few kilobytes.
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 16
 SAME, DIFFERS, MISSING = "same", "differs", "missing"
 
 

@@ -36,3 +36,11 @@ def test_no_size(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_size(text, "--aux-size")
     assert caught.value.code == "bad-size"
+
+
+@pytest.mark.parametrize("text", ["٣", "9" * 400, "1_0"])
+def test_digits_are_plain_and_few(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_duration(text)
+    with pytest.raises(UsageError):
+        parse_size(text, "--aux-size")

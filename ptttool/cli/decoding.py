@@ -123,7 +123,7 @@ class DecodeJob:
 
         binary = name not in OTHER_FORMATS and FORMATS.get(name).binary
         if self.output is not None:
-            if self.path != "-" and self.output.is_file() and self.output.samefile(self.path):
+            if _same_file(self.output, self.path):
                 raise UsageError(f"{self.output} is the recording itself", hint="name another file", code="output-is-input")
             with output_file(self.output, force=self.force) as file:
                 if binary and file.isatty():
@@ -213,6 +213,15 @@ def _shown(machine: Machine | None) -> Machine | None:
         for address, function in machine.functions.items()
     }
     return replace(machine, functions=functions)
+
+
+def _same_file(output: Path, recording: str) -> bool:
+    """Whether the output would take the place of the recording, by whatever name."""
+    try:
+        mine = os.fstat(0) if recording == "-" else Path(recording).stat()
+        return output.is_file() and os.path.samestat(output.stat(), mine)
+    except OSError:  # what cannot be looked at is told when it is opened
+        return False
 
 
 def _not_for_a_terminal(name: str) -> OutputError:

@@ -31,7 +31,7 @@ RootPortOption = Annotated[
     ),
 ]
 RequesterOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--requester",
         metavar="BDF",
@@ -39,7 +39,10 @@ RequesterOption = Annotated[
     ),
 ]
 TypeOption = Annotated[
-    str, typer.Option("--type", metavar="LIST", help="Types of TLPs, with commas: p (posted), np (non-posted), cpl (completions).")
+    list[str] | None,
+    typer.Option(
+        "--type", metavar="LIST", help="Types of TLPs, with commas: p (posted), np (non-posted), cpl (completions). By default all three."
+    ),
 ]
 DirectionOption = Annotated[
     Direction,
@@ -92,7 +95,7 @@ CpuOption = Annotated[
 ]
 
 ALL_TYPES = ",".join(TYPES)
-_DEVICE_NAME = re.compile(r"(?:hisi_ptt)?(\d+_\d+)")
+_DEVICE_NAME = re.compile(r"(?:hisi_ptt)?([0-9]{1,9}_[0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,18 @@ class EventOptions:
 
     def __post_init__(self) -> None:
         one_filter(bool(self.root_ports), self.requester is not None)
+
+
+def one_requester(given: list[str] | None) -> str | None:
+    """The value of --requester, which may be repeated by mistake only: the device filters by one."""
+    if given is not None and len(given) > 1:
+        raise UsageError("one requester can be traced at a time", hint="give --requester once", code="two-requesters")
+    return given[0] if given else None
+
+
+def types_given(given: list[str] | None) -> str:
+    """The values of --type, one or several, with commas between."""
+    return ",".join(given) if given else ALL_TYPES
 
 
 @dataclass(frozen=True)

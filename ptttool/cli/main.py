@@ -18,6 +18,9 @@ from ptttool.cli.app import app
 from ptttool.cli.talk import clean, json_text, say
 from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError
 
+# Characters of an error that are shown: what it quotes may be of any length.
+LONGEST = 2000
+
 
 def load_commands() -> None:
     """Import every command's file."""
@@ -71,7 +74,8 @@ def _report(error: PtttoolError, arguments: Sequence[str]) -> int:
     """One line (and a hint) on standard error; with ``--json`` the error as a document on standard output too."""
     if _wants_json(arguments) and not error.in_document:
         _write_json_error(error)
-    say(f"ptttool: error: {clean(error.message)}")
+    message = clean(error.message)
+    say(f"ptttool: error: {message if len(message) <= LONGEST else message[:LONGEST] + '…'}")
     if error.hint:
         say(f"ptttool: hint: {clean(error.hint)}")
     return error.exit_code

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def say(line: str) -> None:
 
         columns = shutil.get_terminal_size().columns
         line = textwrap.fill(line, max(columns, 20), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    sys.stderr.write(line + "\n")
+    with suppress(OSError):  # a full or closed standard error makes nothing fail
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
 
 def json_text(value: Any) -> str:

@@ -91,7 +91,7 @@ def _read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFu
     inside = source.names(path)
     name = readable(path.rsplit("/", 1)[1])
     notes: list[str] = []
-    numbers = re.fullmatch(r"hisi_ptt(\d+)_(\d+)", name)
+    numbers = re.fullmatch(r"hisi_ptt([0-9]{1,9})_([0-9]{1,9})", name)
     if numbers is None:
         notes.append("the name does not tell SICL and core")
     cpumask = _attribute(source, path, "cpumask", notes)
@@ -112,7 +112,7 @@ def _read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFu
         pci=pci,
         numa_node=function.numa_node if function is not None else None,
         cpus=cpus,
-        pmu_type=int(pmu_type) if pmu_type is not None and pmu_type.isdecimal() else None,
+        pmu_type=int(pmu_type) if pmu_type is not None and re.fullmatch("[0-9]{1,10}", pmu_type) else None,
         format=_read_format(source, path, notes),
         root_ports=filters.get(ROOT_PORT, ()),
         requesters=filters.get(REQUESTER, ()),
@@ -181,7 +181,10 @@ def _read_filters(source: Source, path: str, kind: str, notes: list[str]) -> tup
             continue
         try:
             text = readable(source.read(f"{path}/{FOLDERS[kind]}/{name}")).strip()
-            filters.append(Filter(kind, address, int(text, 16)))
+            value = int(text, 16)
+            if value >> 20:
+                raise ValueError("more than the 20 bits of a filter")
+            filters.append(Filter(kind, address, value))
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENODEV):
                 continue  # the device was removed meanwhile

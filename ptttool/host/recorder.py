@@ -7,6 +7,7 @@ before, before it knows whether it can record.)
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import signal
@@ -14,7 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,9 @@ from types import FrameType
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TICK = 0.2
+# Seconds that perf gets to finish its file after it was asked to stop; a further Ctrl-C then kills it.
+PATIENCE = 10.0
+_PR_SET_PDEATHSIG = 1
 _MAGIC = b"PERFILE2"
 # Where the header of perf.data keeps the size of its data section (struct perf_file_header: magic, size, attr_size, attrs, data).
 _DATA_SIZE = slice(48, 56)
@@ -71,11 +75,12 @@ class Destination:
             self.path.replace(old)
             moved = old
         if companion is not None:
-            if moved is not None:
-                companion(old).unlink(missing_ok=True)
-                if companion(self.path).is_file():
-                    companion(self.path).replace(companion(old))
-            companion(self.path).unlink(missing_ok=True)
+            with suppress(OSError):  # a recording is worth more than the file beside it
+                if moved is not None:
+                    companion(old).unlink(missing_ok=True)
+                    if companion(self.path).is_file():
+                        companion(self.path).replace(companion(old))
+                companion(self.path).unlink(missing_ok=True)
         self.unfinished.replace(self.path)
         return moved
 
@@ -116,6 +121,15 @@ def duplicate_of_stderr() -> Iterator[int | None]:
         os.close(descriptor)
 
 
+# Found before the fork: between fork and exec nothing may be imported.
+_libc = ctypes.CDLL(None)
+
+
+def _end_with_us() -> None:
+    """Have the kernel stop perf should this process be killed: it would hold the device, and the CPU, without end."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+
+
 class Recorder:
     """One ``perf record``.
 
@@ -130,6 +144,7 @@ class Recorder:
         self._pass_fds = tuple(pass_fds)
         self._process: subprocess.Popen[bytes] | None = None
         self._signals: list[int] = []
+        self._asked = 0.0
 
     def run(self, progress: Callable[[Progress], None] = lambda _: None) -> Outcome:
         """Record until the command, the duration or the user ends it. ``progress`` is called several times a second.
@@ -143,6 +158,7 @@ class Recorder:
                 stdout=self._stdout,
                 stderr=stderr,
                 pass_fds=self._pass_fds,
+                preexec_fn=_end_with_us,
                 env=os.environ | {"LC_ALL": "C"} if "LC_ALL" in os.environ else None,
             )
             if self._signals:
@@ -201,8 +217,13 @@ class Recorder:
                 signal.signal(number, handler)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        now = time.monotonic()
         self._signals.append(number)
-        self._forward(number)
+        self._asked = self._asked or now
+        if now - self._asked > PATIENCE and self._process is not None and self._process.poll() is None:
+            self._process.kill()  # it had its time, and the user insists
+        else:
+            self._forward(number)
 
     def _forward(self, number: int) -> None:
         """From a terminal perf has it already (it shares our process group); a second one does no harm."""

@@ -26,6 +26,8 @@ AUXTRACE_TYPE = 6
 PMU_PREFIX = "hisi_ptt"
 
 CHECK_WORD = 0xFFFFF800
+# Words at a chunk's begin that may be zero before its layout is left to what the recording says of it: 16 MiB, the device's ring.
+MOST_ZEROS = 4 << 20
 # Columns whose bits the 4DW layout leaves out, and the one that only it has.
 LOST_IN_4DW = frozenset(("tc", "attr", "at", "td", "ep", "ln", "prefix"))
 ONLY_IN_4DW = frozenset(("so",))
@@ -131,7 +133,8 @@ def layout_in_data(words: U32, *, sample: int = 64) -> bool | None:
     Looks at the first ``sample`` units of 32 bytes that are not all zero. 8DW: every one begins with a check word; a 4DW record
     never does, since it would be of Fmt 3 and Type 31, a reserved code. 4DW: not one does, and every record's code is a known one.
     """
-    units = words[: len(words) // 8 * 8].reshape(-1, 8)
+    # Memory that was looked at is not given back until the chunk is done with: zeros without end are not read twice.
+    units = words[: min(len(words), MOST_ZEROS) // 8 * 8].reshape(-1, 8)
     picked = np.empty((0, 8), dtype=np.uint32)
     for start in range(0, len(units), STEP):
         part = units[start : start + STEP]

@@ -137,6 +137,6 @@ def regex(tested: Node, operator: str, pattern: Node, position: int) -> Node:
         raise wrong(position, f"'{operator}' works on texts such as kind, not on numbers")
     try:
         re.compile(pattern.literal)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise wrong(pattern.position, f"{pattern.literal!r} is no regular expression: {error}") from None
     return made("truth", f"({tested.exact} {operator} {pattern.sql})", position)

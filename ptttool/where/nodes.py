@@ -53,6 +53,8 @@ def column_node(name: str, position: int) -> Node:
 
 def number_node(text: str, position: int) -> Node:
     """A number as written: decimal, with a fraction, or hexadecimal after ``0x``."""
+    if len(text) > 40:
+        raise wrong(position, "the number is larger than any column can be")
     if re.fullmatch(r"\d+|0[xX].*", text):
         value = int(text, 16 if text[:2] in ("0x", "0X") else 10)
         if value >= 1 << 100:

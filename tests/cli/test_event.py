@@ -159,3 +159,11 @@ def test_on_the_running_machine(name: str, tmp_path: Path) -> None:
     """Through libudev."""
     done = run(["event", "--device", "hisi_ptt0_2", "--requester", "nvme1"], prefix=umockdev(name, tmp_path))
     assert done.stdout.splitlines()[:2] == ["hisi_ptt0_2/filter=0x00600,type=7,direction=0,format=0/", "0x7000600"]
+
+
+def test_options_that_were_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    """Types add up; a second requester is no filter of this device, and is not dropped in silence."""
+    assert main(["event", "--demo", "--rootport", "nvme0", "--type", "p", "--type", "np"]) == 0
+    assert "type=3" in capsys.readouterr().out
+    assert main(["event", "--demo", "--requester", "nvme0", "--requester", "ens2"]) == 2
+    assert "one requester" in capsys.readouterr().err

@@ -131,3 +131,16 @@ def test_another_pmu(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 def test_no_such_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["info", str(tmp_path / "none")]) == 6
     assert "no such file" in capsys.readouterr().err
+
+
+def test_zeros_without_end_take_no_memory(tmp_path: Path) -> None:
+    """A sparse dump of 512 MiB: nothing in it, and no more of it is held than of any other."""
+    path = tmp_path / "zeros"
+    with path.open("wb") as file:
+        file.truncate(512 << 20)
+    code = (
+        "import resource, sys; from ptttool.cli.main import main; main(sys.argv[1:]);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "info", "--input", "8dw", str(path)], capture_output=True, text=True, check=True)
+    assert int(done.stderr.split()[-1]) < 250 << 10

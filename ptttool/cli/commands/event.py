@@ -10,7 +10,6 @@ import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.event_options import (
-    ALL_TYPES,
     ChosenEvent,
     CompletionsOption,
     CpuOption,
@@ -25,6 +24,8 @@ from ptttool.cli.event_options import (
     TypeOption,
     choose,
     machine_for,
+    one_requester,
+    types_given,
 )
 from ptttool.cli.talk import clean, note, print_json, print_line, warn
 from ptttool.event import perf_command
@@ -35,7 +36,7 @@ from ptttool.event import perf_command
 def event(
     rootport: RootPortOption = None,
     requester: RequesterOption = None,
-    types: TypeOption = ALL_TYPES,
+    types: TypeOption = None,
     direction: DirectionOption = "inbound",
     completions: CompletionsOption = None,
     format: FormatOption = "4dw",
@@ -62,8 +63,8 @@ def event(
 
     options = EventOptions(
         root_ports=tuple(rootport or ()),
-        requester=requester,
-        types=types,
+        requester=one_requester(requester),
+        types=types_given(types),
         direction=direction,
         completions=completions,
         format=format,

@@ -25,7 +25,8 @@ def words_of(texts: Sequence[str]) -> list[int]:
     line = " ".join(texts)
     if re.search(r"\(Flit\)", line, re.IGNORECASE):
         raise UsageError("this is a header in flit mode: its layout is another one, which ptttool does not know", code="flit-header")
-    line = _LABEL.sub("", line)
+    label = _LABEL.match(line)
+    line = line if label is None else line[label.end() :]
     words = []
     for text in re.split(r"[\s,]+", line.strip()):
         match = _WORD.fullmatch(text)

@@ -11,7 +11,6 @@ import typer
 from ptttool.amounts import parse_duration, parse_size
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.event_options import (
-    ALL_TYPES,
     CompletionsOption,
     CpuOption,
     DeviceOption,
@@ -24,6 +23,8 @@ from ptttool.cli.event_options import (
     RootPortOption,
     TypeOption,
     choose,
+    one_requester,
+    types_given,
 )
 from ptttool.cli.machine_options import load_machine, open_source
 from ptttool.cli.talk import clean, note, print_json, print_line, warn
@@ -35,7 +36,7 @@ from ptttool.errors import UsageError
 def trace(
     rootport: RootPortOption = None,
     requester: RequesterOption = None,
-    types: TypeOption = ALL_TYPES,
+    types: TypeOption = None,
     direction: DirectionOption = "inbound",
     completions: CompletionsOption = None,
     format: FormatOption = "4dw",
@@ -85,7 +86,9 @@ def trace(
 
     if str(output) == "-":
         raise UsageError("a recording cannot go to standard output: perf finishes it by writing its head", hint="name a file with -o")
-    options = EventOptions(tuple(rootport or ()), requester, types, direction, completions, format, pattern, device, force)
+    options = EventOptions(
+        tuple(rootport or ()), one_requester(requester), types_given(types), direction, completions, format, pattern, device, force
+    )
     size = parse_size(aux_size, "--aux-size")
     check_aux_size(size)
     seconds = None if duration is None else parse_duration(duration)
