@@ -35,9 +35,9 @@ class _Cell:
     right: bool = False
 
 
-def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None) -> tuple[str, pl.Series]:
+def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *, words: bool = False) -> tuple[str, pl.Series]:
     """Headline and lines of TLPs. ``frame``: with :data:`LINE_COLUMNS`. ``machine``: for names, which are shown as they are.
-    ``width``: of the terminal, None for a pipe, where nothing is left out or cut."""
+    ``width``: of the terminal, None for a pipe, where nothing is left out or cut. ``words``: the header words, too."""
     prepared = pl.DataFrame(
         [
             *(frame.get_column(name) for name in ("index", "time", "kind", "class", "length_dw", "payload_bytes", "tag", "byte_count")),
@@ -58,6 +58,9 @@ def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None) -
         _Cell("target", _target(), 18),
         _Cell("details", _details(), 0),
     ]
+    if words:
+        digits = [pl.col(name).str.slice(2).str.pad_start(8, "0") for name in WORD_COLUMNS]
+        cells[-1:-1] = [_Cell("header words", pl.concat_str(digits, separator=" "), 35)]
     if width is not None:
         gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG)) if width < least}
         cells = [cell for cell in cells if cell.title not in gone]

@@ -126,3 +126,10 @@ def test_columns_as_they_are() -> None:
     assert lines[6].split() == ["CplD", "01:00.0", "5", "SC"]
     assert BY_NAME["first_be"].text == "int"
     assert max(map(len, column_lines(frame, 80)[1].to_list())) == 80
+
+
+def test_words_stand_beside_the_line() -> None:
+    """As an AER log has them, so that they can be handed on."""
+    head, lines = tlp_lines(frame_of([eight(0x60000001, 0x01001E0F, 4, 0x02810040)]), None, None, words=True)
+    assert "header words" in head
+    assert "60000001 01001e0f 00000004 02810040" in lines.item()

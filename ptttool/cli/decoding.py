@@ -167,14 +167,14 @@ class DecodeJob:
         from ptttool.render import column_lines, tlp_lines
 
         width = shutil.get_terminal_size().columns if self._on_terminal else None
-        lines_of_tlps = self.columns is None and not self.words
+        lines_of_tlps = self.columns is None
         known = machine_of(self.path, self.sysfs, self.demo) if lines_of_tlps else None
         machine: Machine | None = None
         rows = 0
         headline = True
         for frame in _in_parts(selection.frames(trace)):
             machine = _shown(traced_part(known, trace)) if headline else machine
-            head, lines = tlp_lines(frame, machine, width) if lines_of_tlps else column_lines(frame, width)
+            head, lines = tlp_lines(frame, machine, width, words=self.words) if lines_of_tlps else column_lines(frame, width)
             if headline:
                 file.write((head + "\n").encode())
                 headline = False

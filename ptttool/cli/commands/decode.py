@@ -51,7 +51,9 @@ def decode(
             show_default=False,
         ),
     ] = None,
-    words: Annotated[bool, typer.Option("--words", help="The header words dw0 to dw3, too.")] = False,
+    words: Annotated[
+        bool, typer.Option("--words", help="The header words dw0 to dw3, too, as recorded: those of 8DW are what ptttool tlp takes.")
+    ] = False,
     limit: Annotated[
         int | None,
         typer.Option(
