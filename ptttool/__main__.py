@@ -15,7 +15,17 @@ def run() -> None:
         code = main()
     except KeyboardInterrupt:  # before or after the command line's own boundary
         code = 130
+    drop_what_cannot_be_written()
     sys.exit(code)
+
+
+def drop_what_cannot_be_written() -> None:
+    """Leave nothing for Python's own last flush, whose failure would change the exit code: the failure has been told by now."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def settle_streams() -> None:
