@@ -128,6 +128,19 @@ def types_given(given: list[str] | None) -> str:
     return ",".join(given) if given else ALL_TYPES
 
 
+def request_as_json(request: TraceRequest) -> dict[str, object]:
+    """What was asked for, for ``--json`` and for sidecars."""
+    return {
+        "root_ports": [str(address) for address in request.root_ports],
+        "requester": None if request.requester is None else str(request.requester),
+        "types": list(request.types),
+        "direction": request.direction,
+        "completions": request.completions,
+        "format": request.format,
+        "pattern": request.pattern,
+    }
+
+
 @dataclass(frozen=True)
 class ChosenEvent:
     """An event and where it goes. ``device``: None where no machine is known. ``notes``: how names were understood."""

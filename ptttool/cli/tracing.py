@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ptttool import __version__, sidecar
-from ptttool.cli.event_options import ChosenEvent
+from ptttool.cli.event_options import ChosenEvent, request_as_json
 from ptttool.cli.talk import clean, note, warn
 from ptttool.errors import InterruptedByUserError, OutputError, PerfError, PtttoolError
 from ptttool.event import perf_command
@@ -83,13 +83,7 @@ class TraceJob:
             "cpu": self.cpu,
             "aux_size": self.aux_size,
             "duration": self.seconds,
-            "root_ports": [str(address) for address in request.root_ports],
-            "requester": None if request.requester is None else str(request.requester),
-            "types": list(request.types),
-            "direction": request.direction,
-            "completions": request.completions,
-            "format": request.format,
-            "pattern": request.pattern,
+            **request_as_json(request),
         }
 
     def record(self) -> Recorded:
@@ -110,7 +104,7 @@ class TraceJob:
         return self._keep(destination, outcome, perf_version=getattr(host.perf, "version", None))
 
     def _run(self, destination: Destination) -> Outcome:
-        from ptttool.cli.trace_report import progress_line
+        from ptttool.cli.recording_line import progress_line
         from ptttool.host.recorder import Recorder, duplicate_of_stderr, with_own_stderr
 
         with duplicate_of_stderr() if self.traced else nullcontext() as descriptor:

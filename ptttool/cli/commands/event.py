@@ -25,6 +25,7 @@ from ptttool.cli.event_options import (
     choose,
     machine_for,
     one_requester,
+    request_as_json,
     types_given,
 )
 from ptttool.cli.talk import clean, note, print_json, print_line, warn
@@ -103,13 +104,7 @@ def _document(chosen: ChosenEvent, words: Sequence[str], notes: Sequence[str]) -
         "command_line": shlex.join(words),
         "device": chosen.name,
         "fields": dict(built.fields),
-        "root_ports": [str(address) for address in request.root_ports],
-        "requester": None if request.requester is None else str(request.requester),
-        "types": list(request.types),
-        "direction": request.direction,
-        "completions": request.completions,
-        "format": request.format,
-        "pattern": request.pattern,
+        **request_as_json(request),
         "inbound": list(built.flow.inbound),
         "outbound": list(built.flow.outbound),
         "checked": built.checked,
