@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,10 +84,32 @@ def print_labelled(label: str, text: str) -> None:
     print_line(f"{label:<{_TEXT_AT}}{line}".rstrip())
 
 
+class _Trimmed(io.TextIOBase):
+    """A text stream that leaves out blanks before line ends: rich fills its tables up with them, and a pipe's reader wants none."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    def write(self, text: str) -> int:
+        self._stream.write(re.sub(r"[ \t]+(?=\n)", "", text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
 def console(*, stderr: bool = False) -> Console:
     """A rich console: colour only on a terminal and without NO_COLOR; in a pipe as wide as the content needs."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 10_000
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    file = stream if stream.isatty() else cast("TextIO", _Trimmed(stream))
+    return Console(file=file, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
