@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 # Requesters in the table for people; --json has all.
 SHOWN_REQUESTERS = 20
-# Room that a requester's ID and counts take, for traces of up to some ten million TLPs.
-_OTHER_CELLS = 66
 
 
 @dataclass(frozen=True)
@@ -238,17 +236,20 @@ def kind_table(tally: Tally) -> Table:
 
 def requester_table(tally: Tally, machine: Machine | None, width: int) -> Table:
     """TLPs by requester, most first, with names where the machine is known, cut to what a terminal of ``width`` has room for."""
-    table = _table(("Requester", False), ("TLPs", True), ("P", True), ("NP", True), ("CPL", True), ("Bytes of data", True), ("Name", False))
-    rows = list(tally.by_requester_and_class())
-    for requester, classes in rows[:SHOWN_REQUESTERS]:
+    titles = ("Requester", "TLPs", "P", "NP", "CPL", "Bytes of data")
+    table = _table((titles[0], False), *((title, True) for title in titles[1:]), ("Name", False))
+    everyone = list(tally.by_requester_and_class())
+    rows = []
+    for requester, classes in everyone[:SHOWN_REQUESTERS]:
         records, payload = (sum(value[i] for value in classes.values()) for i in (0, 1))
         counts = [f"{classes[name][0]:,}" for name in ("P", "NP", "CPL")]
-        cells = [format_id(requester), f"{records:,}", *counts, f"{payload:,}"]
-        name = clean(name_of(machine, requester))
-        room = max(width - _OTHER_CELLS, 8)
+        rows.append((format_id(requester), f"{records:,}", *counts, f"{payload:,}", clean(name_of(machine, requester))))
+    taken = sum(max(map(len, column)) + 2 for column in zip(titles, *(row[:-1] for row in rows), strict=True))
+    room = max(width - taken, 8)
+    for *cells, name in rows:
         table.add_row(*cells, name if len(name) <= room else name[: room - 1] + "…")
-    if len(rows) > SHOWN_REQUESTERS:
-        table.add_row(f"and {len(rows) - SHOWN_REQUESTERS} more (--json has all)")
+    if len(everyone) > SHOWN_REQUESTERS:
+        table.add_row("…", *[""] * (len(titles) - 1), f"and {len(everyone) - SHOWN_REQUESTERS} more: --json has all")
     return table
 
 
