@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ptttool.directions import DIRECTIONS, FORMATS, TYPES
-from ptttool.event import PORT_FLAG, TraceRequest, fields_of, in_words
+from ptttool.event import PORT_FLAG, TraceRequest, fields_of
 from ptttool.machine import Machine
 from ptttool.perfdata.model import Attribute, Contents
 from ptttool.topology import endpoints_behind, is_bridge
+from ptttool.wording import in_words
 
 
 def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ptttool.directions import BOTH, DIRECTIONS, FORMATS, INBOUND, NUMBERS, OUTB
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine import REQUESTER, ROOT_PORT, Filter, FormatTerm, PttDevice
 from ptttool.pci import PciAddress
+from ptttool.wording import in_words
 
 DEFAULT_TERMS: Mapping[str, FormatTerm] = {
     "filter": FormatTerm("filter", "config", 0, 19),
@@ -78,13 +79,6 @@ def root_port_value(address: PciAddress) -> int:
 def requester_value(address: PciAddress) -> int:
     """A requester's filter: its Requester ID; the domain does not enter."""
     return address.routing_id
-
-
-def in_words(names: Sequence[str], conjunction: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {conjunction} {names[-1]}"
 
 
 def in_order(terms: Iterable[str]) -> list[str]:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ptttool.errors import UsageError
-from ptttool.event import in_order, in_words
+from ptttool.event import in_order
 from ptttool.machine import FormatTerm
+from ptttool.wording import in_words
 
 REFUSED, WARNING, NOTE = "error", "warning", "note"
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptttool.directions import DIRECTIONS, FORMATS, TYPE_WORDS, TYPES, Flow
-from ptttool.event import DEFAULT_TERMS, PATTERN_TERM, PATTERNS, PORT_FLAG, RESERVED_FILTER_BITS, fields_of, in_words
+from ptttool.event import DEFAULT_TERMS, PATTERN_TERM, PATTERNS, PORT_FLAG, RESERVED_FILTER_BITS, fields_of
 from ptttool.event_string import NOTE, REFUSED, WARNING, Oddity, is_device_name
 from ptttool.machine import REQUESTER, ROOT_PORT, FormatTerm, Machine, PttDevice
 from ptttool.pci import PciAddress
 from ptttool.topology import endpoints_behind
+from ptttool.wording import in_words
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,6 @@ from ptttool.errors import UsageError
 from ptttool.registry import Registry
 from ptttool.textual import as_text
 
-# Rows of a piece of JSON lines: some 30 MiB of text.
-JSON_ROWS = 1 << 16
-
 Frames = Iterator[pl.DataFrame]
 Schema = Mapping[str, pl.DataType]
 

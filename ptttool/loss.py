@@ -20,6 +20,7 @@ from ptttool.perfdata.model import (
     AuxEvent,
     Contents,
 )
+from ptttool.wording import counted
 
 Severity = Literal["info", "warning", "failure"]
 
@@ -265,7 +266,7 @@ def _flags(contents: Contents) -> Iterator[Finding]:
     for bit, words in FLAG_WORDS.items():
         count = sum(event.flags & bit != 0 for event in contents.aux_events)
         if count:
-            yield Finding("aux-flags", "warning", f"{_count(count, 'AUX event')} flagged {words}; TLPs are missing there")
+            yield Finding("aux-flags", "warning", f"{counted(count, 'AUX event')} flagged {words}; TLPs are missing there")
     others = {event.flags & ~KNOWN_FLAGS for event in contents.aux_events} - {0}
     if others:
         shown = ", ".join(f"{flags:#x}" for flags in sorted(others)[:4])
@@ -285,14 +286,14 @@ def _gaps(streams: list[Stream]) -> Iterator[Finding]:
             yield Finding(
                 "aux-gap",
                 "warning",
-                f"{stream.name} skips {_count(skipped, 'byte')} between its AUX events: an event was lost, or the data were; "
+                f"{stream.name} skips {counted(skipped, 'byte')} between its AUX events: an event was lost, or the data were; "
                 "TLPs may be missing",
             )
         if repeated:
             yield Finding(
                 "aux-overlap",
                 "warning",
-                f"{stream.name} has {_count(repeated, 'byte')} announced twice: its AUX events overlap, the file is odd",
+                f"{stream.name} has {counted(repeated, 'byte')} announced twice: its AUX events overlap, the file is odd",
             )
 
 
@@ -304,18 +305,18 @@ def _amounts(contents: Contents) -> Iterator[Finding]:
         yield Finding(
             "aux-missing",
             "warning",
-            f"the driver announced {_count(announced, 'byte')} of trace data and the file holds {held}: perf had no time or no room to "
+            f"the driver announced {counted(announced, 'byte')} of trace data and the file holds {held}: perf had no time or no room to "
             "save the rest, or the file was cut",
         )
     elif announced > held and not contents.interrupted:
         yield Finding(
-            "empty-trace", "failure", f"the driver announced {_count(announced, 'byte')} of trace data, and the file holds none of them"
+            "empty-trace", "failure", f"the driver announced {counted(announced, 'byte')} of trace data, and the file holds none of them"
         )
     elif held > announced and not ended_early(contents) and announced:
         yield Finding(
             "aux-unannounced",
             "warning",
-            f"the file holds {_count(held, 'byte')} of trace data and {announced} of them were announced: AUX events were lost, and with "
+            f"the file holds {counted(held, 'byte')} of trace data and {announced} of them were announced: AUX events were lost, and with "
             "them what they say of the trace's end; the data are good",
         )
 
@@ -326,9 +327,5 @@ def _lost_records(contents: Contents) -> Iterator[Finding]:
         yield Finding(
             "lost-records",
             "warning",
-            f"perf was too slow for its own records ({_count(count, 'LOST record')}): AUX events may be missing, so this list may be, too",
+            f"perf was too slow for its own records ({counted(count, 'LOST record')}): AUX events may be missing, so this list may be, too",
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -12,6 +12,7 @@ from ptttool.errors import DeviceError, UsageError
 from ptttool.machine import REQUESTER, ROOT_PORT, Machine, PttDevice
 from ptttool.pci import PciAddress
 from ptttool.topology import is_bridge
+from ptttool.wording import in_words
 
 Resolved = tuple[PciAddress, PttDevice, str | None]
 
@@ -59,7 +60,7 @@ def find_function(machine: Machine, text: str) -> PciAddress:
     if len(owners) == 1:
         return owners[0]
     if owners:
-        raise UsageError(f"{name} is reached through {_both(owners)}", hint="name one of them by its address", code="ambiguous-name")
+        raise UsageError(f"{name} is reached through {in_words(owners)}", hint="name one of them by its address", code="ambiguous-name")
     if not name:
         raise UsageError("an empty name", hint="write an address such as 0000:00:10.0, or a name such as nvme0", code="bad-pci-address")
     known = sorted({known for function in machine.functions.values() for known in function.kernel_names})
@@ -118,13 +119,4 @@ def _offer(machine: Machine, kind: str, device: PttDevice | None = None) -> str:
 
 
 def _either(things: Iterable[object]) -> str:
-    return _joined(things, "or")
-
-
-def _both(things: Iterable[object]) -> str:
-    return _joined(things, "and")
-
-
-def _joined(things: Iterable[object], word: str) -> str:
-    *most, last = [str(thing) for thing in things]
-    return f"{', '.join(most)} {word} {last}" if most else last
+    return in_words(things, "or")

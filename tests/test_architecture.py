@@ -16,9 +16,10 @@ SIBLINGS = ("host", "perfdata", "protocols", "export")
 # Who alone may import a third party.
 OWNERS = {"typer": {"cli"}, "rich": {"cli", "render"}, "pyudev": {"host"}}
 # What rooms may import of the project, themselves aside; a room that is not listed may import all but the command line.
-PURE = {"errors", "pci", "registry", "columns", "machine", "directions", "amounts"}
+PURE = {"errors", "pci", "registry", "columns", "machine", "directions", "amounts", "wording"}
 ALLOWED = {
     "errors": set[str](),
+    "wording": set[str](),
     "registry": {"errors"},
     "pci": {"errors"},
     "columns": {"errors"},

@@ -59,9 +59,9 @@ class DecodeJob:
 
         name = format_of(self.to, self.output, OTHER_FORMATS) or "table"
         self._check(name)
-        selection = self._selection(name)
+        page = self._page(name)
+        selection = self._selection(name, page)
         with open_trace(self.path, raw_format=self.raw_format, pattern=self.pattern) as trace:
-            page = self._page(name)
             progress = nullcontext() if self._on_terminal else shown_progress(trace)
             with tidy_end(), self._destination(name) as file, progress:
                 if name == "perf":
@@ -88,7 +88,7 @@ class DecodeJob:
                 if is_given:
                     raise UsageError(f"{option} has no place with --to perf: it prints the AUX data as they are", code="perf-whole")
 
-    def _selection(self, name: str) -> Selection:
+    def _selection(self, name: str, page: int | None) -> Selection:
         from ptttool.export import FORMATS
         from ptttool.render import LINE_COLUMNS
         from ptttool.selection import Selection, all_of, parse_columns
@@ -103,8 +103,7 @@ class DecodeJob:
         if self.words:
             columns = all_of(columns, WORD_COLUMNS)
         where = None if self.where is None else compile_where(self.where)
-        limit = self.limit if self.limit is not None else self._page(name)
-        return Selection(columns, where, self.offset, limit)
+        return Selection(columns, where, self.offset, page if self.limit is None else self.limit)
 
     @property
     def _on_terminal(self) -> bool:

@@ -11,10 +11,11 @@ import typer
 
 from ptttool.directions import INBOUND, TYPES
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
-from ptttool.event import BuiltEvent, TraceRequest, build, in_words, one_filter
+from ptttool.event import BuiltEvent, TraceRequest, build, one_filter
 from ptttool.machine import Machine, PttDevice
 from ptttool.pci import PciAddress
 from ptttool.resolve import resolve_requester, resolve_root_port
+from ptttool.wording import in_words
 
 Direction = Literal["inbound", "outbound", "both"]
 Completions = Literal["a", "b"]

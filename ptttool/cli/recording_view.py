@@ -12,6 +12,7 @@ from ptttool.cli.talk import clean, console, print_labelled
 from ptttool.machine import ROOT_PORT, Machine
 from ptttool.pci import format_id
 from ptttool.topology import functions_by_id, names_behind
+from ptttool.wording import counted, in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -174,7 +175,7 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
         if contents.mode == "raw":
             yield "stream", f"{size:,} bytes"
         else:
-            yield "stream", f"{name}: {size:,} bytes in {_count(payloads, 'payload')}, {_count(events, 'AUX event')}"
+            yield "stream", f"{name}: {size:,} bytes in {counted(payloads, 'payload')}, {counted(events, 'AUX event')}"
     if contents.mode not in ("file", "raw"):
         yield "container", {"pipe": "perf.data in pipe mode", "directory": "perf.data directory"}[contents.mode]
 
@@ -191,14 +192,8 @@ def _agreement(summary: Summary) -> str:
     return "the data do not tell" if findings.undecided_payloads else "the data agree"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def traced_text(explanation: Explanation, machine: Machine | None) -> str:
     """``inbound P and NP of root port 0000:00:10.0 (nvme0)``."""
-    from ptttool.event import in_words
-
     ways = [
         f"{way} {in_words(groups)}"
         for way, groups in (("inbound", explanation.flow.inbound), ("outbound", explanation.flow.outbound))

@@ -9,8 +9,6 @@ from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import MAX_ATTRIBUTES, MAX_IDS, parse_attribute
 from ptttool.perfdata.records import Walker
 
-MAX_FEATURE_TABLE = 256 * layout.SECTION.size
-
 # What people hand over by mistake, and what to tell them.
 _COMPRESSED_FILES = {
     b"\xfd7zXZ\0": ("an xz file", "xz -dc"),

@@ -33,7 +33,6 @@ KERNEL_RECORDS = {
     19: "CGROUP", 20: "TEXT_POKE", 21: "AUX_OUTPUT_HW_ID", 22: "CALLCHAIN_DEFERRED",
 }  # fmt: skip
 # [event] enum perf_user_event_type: written by perf itself.
-FIRST_USER_TYPE = 64
 USER_RECORDS = {
     64: "ATTR", 65: "EVENT_TYPE", 66: "TRACING_DATA", 67: "BUILD_ID", 68: "FINISHED_ROUND", 69: "ID_INDEX", 70: "AUXTRACE_INFO",
     71: "AUXTRACE", 72: "AUXTRACE_ERROR", 73: "THREAD_MAP", 74: "CPU_MAP", 75: "STAT_CONFIG", 76: "STAT", 77: "STAT_ROUND",

@@ -21,7 +21,6 @@ from ptttool.columns import BY_NAME, ENUMS, WORD_COLUMNS
 from ptttool.protocols.hisi_ptt_findings import Findings
 from ptttool.tlp.bulk import ANYTHING, DTYPES, KNOWN, NO_RECORD, RECORD, RULES, U32, Array, Headers, Rule, traits_of
 
-NAME = "hisi_ptt"
 AUXTRACE_TYPE = 6
 PMU_PREFIX = "hisi_ptt"
 
@@ -33,8 +32,6 @@ LOST_IN_4DW = frozenset(("tc", "attr", "at", "td", "ep", "ln", "prefix"))
 ONLY_IN_4DW = frozenset(("so",))
 # Records worked on at a time: the arrays of one step fit into a processor's second-level cache.
 STEP = 1 << 14
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

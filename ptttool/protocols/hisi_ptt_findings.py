@@ -8,6 +8,7 @@ import numpy as np
 
 from ptttool.tlp import codes
 from ptttool.tlp.bulk import KNOWN, RECORD, U32
+from ptttool.wording import counted
 
 # The Fmt/Type code that an 8DW record's check word has when it is taken for a 4DW record.
 CHECK_CODE = 0x7F
@@ -106,29 +107,25 @@ class Findings:
         told = []
         if self.zero_records:
             told.append(
-                f"{_count(self.zero_records, 'all-zero record')} left out: no TLPs, but memory that an older driver committed without "
+                f"{counted(self.zero_records, 'all-zero record')} left out: no TLPs, but memory that an older driver committed without "
                 "the hardware having written it (a trace stopped and started within one session)"
             )
         if self.tails:
-            told.append(f"{_count(self.tail_bytes, 'byte')} at the end of {_count(self.tails, 'payload')} left out: no whole record")
+            told.append(f"{counted(self.tail_bytes, 'byte')} at the end of {counted(self.tails, 'payload')} left out: no whole record")
         if self.unchecked_records:
-            told.append(f"{_count(self.unchecked_records, '8DW record')} without the check word: shown as Unknown")
+            told.append(f"{counted(self.unchecked_records, '8DW record')} without the check word: shown as Unknown")
         if CHECK_CODE in self.unknown_codes and any(name.startswith("4DW") for name in self.formats):
             told.append(
-                f"{_count(self.unknown_codes[CHECK_CODE], '4DW record')} beginning as 8DW records do: the payload may hold both formats, "
+                f"{counted(self.unknown_codes[CHECK_CODE], '4DW record')} beginning as 8DW records do: the payload may hold both formats, "
                 "and what follows may be misread"
             )
         for code, count in sorted(self.unknown_codes.items()):
-            told.append(f"{_count(count, 'record')} of the Fmt/Type code {code:#04x}, {codes.code_name(code)}: shown as Unknown")
+            told.append(f"{counted(count, 'record')} of the Fmt/Type code {code:#04x}, {codes.code_name(code)}: shown as Unknown")
         if self.format_conflicts:
             told.append(
-                f"in {_count(self.format_conflicts, 'payload')} the records are not of the declared format (4DW or 8DW): "
+                f"in {counted(self.format_conflicts, 'payload')} the records are not of the declared format (4DW or 8DW): "
                 "the data were followed"
             )
         if self.missing_bytes:
-            told.append(f"{_count(self.missing_bytes, 'byte')} of trace data are missing: the file is shorter than its records say")
+            told.append(f"{counted(self.missing_bytes, 'byte')} of trace data are missing: the file is shorter than its records say")
         return told + self.notes
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

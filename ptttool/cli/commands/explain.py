@@ -14,10 +14,10 @@ from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.talk import note, print_json, print_labelled
 from ptttool.directions import DIRECTIONS, TYPE_WORDS, Flow
 from ptttool.errors import AccessError, DeviceError, InputError, MissingPackageError, UsageError
-from ptttool.event import in_words
 from ptttool.event_string import Oddity, parse_event, parse_number, pmu_of
 from ptttool.explain import Explanation, as_json, explain, terms_for
 from ptttool.machine import ROOT_PORT, Machine
+from ptttool.wording import in_words
 
 if TYPE_CHECKING:
     from ptttool.perfdata.model import Attribute
