@@ -45,6 +45,7 @@ ALLOWED = {
     "render": PURE | {"textual", "tlp", "topology"},
     "trace": PURE | {"perfdata", "protocols", "tlp", "rawdump", "event"},
     "rawdump": PURE | {"perfdata"},
+    "generate": PURE | {"event", "tlp", "loss", "perfdata"},
 }
 # Start-up of every command imports these; none of them may cost more than the command line itself.
 HEAVY = ("numpy", "polars", "pyudev", "rich.table", "rich.progress", "zstandard")

@@ -54,6 +54,7 @@ def test_keys_of_commands_with_files(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("tune diff", ["--demo", profile]),
         ("tune apply", ["--demo", profile]),
         ("trace", ["--demo", *PORT, "-o", recording]),
+        ("generate", ["--size", "64K", "-o", str(tmp_path / "generated.data")]),
         ("info", [str(captures.path_of("6.12/x-switch-port14", tmp_path))]),
     ):
         assert sorted(printed([*command.split(), *arguments], capsys)) == sorted(documented(command)), command

@@ -1,4 +1,4 @@
-"""Progress of a walk through a recording: a line on a terminal's standard error for anything that takes over a second."""
+"""Progress of a walk through a recording, or of making one: a line on a terminal's standard error where it takes over a second."""
 
 from __future__ import annotations
 
@@ -9,28 +9,40 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ptttool.cli.talk import console
-
-if TYPE_CHECKING:
-    from ptttool.trace import Trace
 
 PATIENCE = 1.0
 _PERIOD = 0.2
 
 
-@contextmanager
-def shown_progress(trace: Trace) -> Iterator[None]:
-    """Show bytes, records, rate and time left of what the body does with ``trace``; nothing in a pipe, nothing within a second.
+class Progress(Protocol):
+    """How far something has come: bytes, of ``total`` where that is known, and records."""
 
-    A thread looks at ``trace.progress``: the walk itself has nothing to do for it.
+    done: int
+    total: int | None
+    records: int
+
+
+class Walk(Protocol):
+    """What takes its time."""
+
+    @property
+    def progress(self) -> Progress: ...
+
+
+@contextmanager
+def shown_progress(walk: Walk) -> Iterator[None]:
+    """Show bytes, records, rate and time left of what the body does with ``walk``; nothing in a pipe, nothing within a second.
+
+    A thread looks at ``walk.progress``: the walk itself has nothing to do for it.
     """
     if not sys.stderr.isatty() or _feeds_a_program():
         yield
         return
     done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(trace, done), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(walk, done), daemon=True)
     watcher.start()
     try:
         yield
@@ -48,7 +60,7 @@ def _feeds_a_program() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _watch(trace: Trace, done: threading.Event) -> None:
+def _watch(walk: Walk, done: threading.Event) -> None:
     started = time.monotonic()
     if done.wait(PATIENCE):
         return
@@ -57,12 +69,12 @@ def _watch(trace: Trace, done: threading.Event) -> None:
 
     with Live(console=console(stderr=True), auto_refresh=False, transient=True) as live:
         while not done.wait(_PERIOD):
-            live.update(Text(progress_text(trace, time.monotonic() - started), no_wrap=True, overflow="ellipsis"), refresh=True)
+            live.update(Text(progress_text(walk, time.monotonic() - started), no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
-def progress_text(trace: Trace, elapsed: float) -> str:
+def progress_text(walk: Walk, elapsed: float) -> str:
     """``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
-    progress = trace.progress
+    progress = walk.progress
     rate = progress.done / elapsed
     parts = [f"{progress.done / 2**20:.1f} MiB", f"{progress.records} TLPs", f"{rate / 2**20:.1f} MiB/s"]
     if progress.total:

@@ -1,0 +1,97 @@
+"""``ptttool generate``: a recording made by calculation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Annotated
+
+import typer
+
+from ptttool.cli.app import ForceOption, JsonOption, app
+from ptttool.cli.talk import clean, note, print_json
+from ptttool.errors import OutputError, UsageError
+
+
+@app.command("generate")
+def generate(
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to: whole or not at all; - is standard output.")],
+    size: Annotated[
+        str,
+        typer.Option("--size", metavar="SIZE", help="Bytes of trace data, at most: 64M, 4G. A record is 32 bytes in 8DW, 16 in 4DW."),
+    ] = "64M",
+    profile: Annotated[str, typer.Option("--profile", metavar="<gpu|mixed|network|nvme>", help="What goes over the link.")] = "nvme",
+    format: Annotated[str, typer.Option("--format", metavar="<4dw|8dw>", help="Which records the device writes.")] = "4dw",
+    direction: Annotated[
+        str,
+        typer.Option(
+            "--direction",
+            metavar="<all|inbound|outbound|both>",
+            help="inbound, outbound, both: what the device would have traced; all: everything, also where no single trace can hold it.",
+        ),
+    ] = "all",
+    pattern: Annotated[
+        str,
+        typer.Option("--pattern", metavar="<legacy|v1>", help="v1: spare header bits hold the fields of PCIe 6 parts."),
+    ] = "legacy",
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another number gives other traffic; the same one the same file.")] = 0,
+    payload_size: Annotated[
+        str, typer.Option("--payload-size", metavar="SIZE", help="Bytes of trace data in an AUXTRACE record, at most.")
+    ] = "8M",
+    streams: Annotated[
+        int,
+        typer.Option("--streams", metavar="N", help="CPUs that traced one after the other, each until its AUX area was full."),
+    ] = 1,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Generate a recording: a perf.data with realistic traffic, for tests and measurements without hardware.
+
+    A link is simulated for some 30,000 TLPs; what follows are copies with other addresses, tags and times. Requests and completions
+    belong together as PCIe has it. perf reads the file as it reads one of a Kunpeng; its host is called "generated". The profiles:
+
+    \b
+    gpu      a GPU: long bursts of large reads and writes, tags of 10 bits (14 with pattern v1)
+    mixed    every kind of TLP: DMA, configuration, I/O, atomics, messages, errors, and a few unknown codes
+    network  a network adapter with 30 virtual functions: packets of all sizes at any address, in and out
+    nvme     four NVMe functions read and write: commands, data, completions, interrupts, doorbells
+
+    The trace ends inside a buffer of 4 MiB, as one does that was stopped: where SIZE would fill the last one, it is a record less.
+    """
+    from ptttool.amounts import parse_size
+    from ptttool.cli.interrupts import tidy_end
+    from ptttool.cli.walking import shown_progress
+    from ptttool.generate.recording import Recording, Wanted
+
+    if json and output == "-":
+        raise UsageError("--json and -o - exclude each other: both are for standard output")
+    wanted = Wanted(
+        profile=profile,
+        format=format,
+        size=parse_size(size, "--size"),
+        direction=direction,
+        pattern=pattern,
+        seed=seed,
+        payload=parse_size(payload_size, "--payload-size"),
+        streams=streams,
+    )
+    with tidy_end(), _destination(output, force) as file:
+        recording = Recording(wanted)
+        with shown_progress(recording):
+            recording.write(file)
+    if json:
+        print_json({"file": output, **recording.as_json()})
+    elif output != "-":
+        note(f"{recording.records:,} TLPs written to {clean(output)}")
+
+
+@contextmanager
+def _destination(output: str, force: bool) -> Iterator[IO[bytes]]:
+    from ptttool.atomic import output_file
+
+    with output_file("/dev/stdout" if output == "-" else output, force=force) as file:
+        if file.isatty():
+            raise OutputError(
+                "a recording is binary: not for a terminal", hint="write it to a file: -o perf.data", code="binary-to-terminal"
+            )
+        yield file

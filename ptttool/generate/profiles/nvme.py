@@ -1,0 +1,78 @@
+"""NVMe under load: functions that fetch commands, move data and post completions, and the CPU's doorbells."""
+
+from __future__ import annotations
+
+from ptttool.generate.functions import PAGE, Function, Host
+from ptttool.generate.link import Process
+from ptttool.generate.profiles import profile
+
+FUNCTIONS = (0x0100, 0x0101, 0x0102, 0x0103)
+QUEUES, DEPTH = 4, 12
+# Pages that a command moves; what is named more often is chosen more often.
+PAGES = (1, 1, 1, 1, 2, 4, 8, 32)
+READS = 0.7
+REGISTERS, QUEUE_MEMORY, LISTS, BUFFERS, INTERRUPTS = 0x80_1000_0000, 0x4000_0000, 0x4800_0000, 0x20_0000_0000, 0x0809_0040
+
+
+class _QueuePair:
+    """Submission and completion queue of one function. ``function`` does the DMA, the host rings the doorbells."""
+
+    def __init__(self, function: Function, number: int) -> None:
+        place = (function.id & 0xFF) * QUEUES + number
+        self.function = function
+        self.submissions = QUEUE_MEMORY + place * 0x10000
+        self.completions = self.submissions + 0x8000
+        self.doorbell = REGISTERS + (function.id & 0xFF) * 0x4000 + 0x1000 + number * 8
+        self.tail = self.head = 0
+
+    def fetch(self) -> Process:
+        """A command is in memory, its doorbell is rung, the function reads it."""
+        command = self.submissions + 64 * (self.tail % 256)
+        self.tail += 1
+        yield from self.function.host.write(self.doorbell)
+        yield self.function.link.rng.uniform(200, 400)
+        yield from self.function.read(command, 64, attr=0, vary=0)
+
+    def complete(self) -> Process:
+        """An entry of 16 bytes, at times an interrupt, and the CPU's doorbell when it has looked."""
+        rng = self.function.link.rng
+        entry = self.completions + 16 * (self.head % 256)
+        self.head += 1
+        yield from self.function.write(entry, 16, attr=0, vary=0)
+        if rng.random() < 0.5:
+            yield from self.function.write(INTERRUPTS, 4, attr=0, vary=0)
+        yield rng.uniform(400, 1500)
+        if rng.random() < 0.5:
+            yield from self.function.host.write(self.doorbell + 4)
+
+
+def _commands(pair: _QueuePair) -> Process:
+    """One command after the other."""
+    function = pair.function
+    link, rng = function.link, function.link.rng
+    while not link.closing:
+        yield from pair.fetch()
+        pages = rng.choice(PAGES)
+        if pages > 2:  # the command names a list of pages
+            yield from function.read(LISTS + rng.randrange(1 << 12) * PAGE, 8 * (pages - 1), attr=0, vary=0)
+        buffers = [BUFFERS + rng.randrange(1 << 20) * PAGE for _ in range(pages)]
+        if rng.random() < READS:
+            yield rng.uniform(6000, 12_000) if rng.random() < 0.9 else rng.uniform(12_000, 30_000)
+            for buffer in buffers:
+                yield from function.write(buffer, PAGE)
+        else:
+            yield from link.together(function.read(buffer, PAGE) for buffer in buffers)
+            yield rng.uniform(2000, 4000)
+        yield from pair.complete()
+        yield rng.expovariate(1 / 800)
+
+
+@profile("nvme", "four NVMe functions read and write: commands, data, completions, interrupts, doorbells", "0000:00:10.0", 7.88)
+def start(host: Host) -> None:
+    """Every queue holds some commands at any time."""
+    for id in FUNCTIONS:
+        function = Function(host, id)
+        for number in range(QUEUES):
+            pair = _QueuePair(function, number)
+            for _ in range(DEPTH):
+                host.link.start(_commands(pair), host.link.rng.uniform(0, 10_000))

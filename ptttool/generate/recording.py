@@ -1,0 +1,192 @@
+"""A whole recording of generated records: what perf and the driver would have written around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from ptttool.directions import BOTH, FORMATS, INBOUND, OUTBOUND
+from ptttool.errors import UsageError
+from ptttool.event import PATTERNS, TraceRequest, build, perf_command
+from ptttool.generate.profiles import PROFILES
+from ptttool.generate.records import Records
+from ptttool.loss import AUXTRACE_HISI_PTT, DMA_BUFFER
+from ptttool.perfdata import layout, writer
+from ptttool.wording import in_words
+
+PMU, PMU_TYPE = "hisi_ptt0_0", 11
+# perf saves the AUX data when 8 MiB have come, and the rest in the end.
+PAYLOAD, SMALLEST_PAYLOAD = 8 << 20, 4096
+MOST_STREAMS = 64
+# perf's clock when the trace begins and a release that its events are those of.
+BEGIN = 1_000_000_000
+RELEASE = "6.12.0"
+# From the last AUX event to the session's end, nanoseconds.
+ENDING = 1_000_000
+
+EVERYTHING = "all"
+WAYS = (EVERYTHING, INBOUND, OUTBOUND, BOTH)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to make. ``size``: bytes of AUX data, at most; ``payload``: bytes of an AUXTRACE record's, at most; ``streams``: CPUs.
+
+    ``format``, ``pattern``: names of :data:`ptttool.directions.FORMATS` and :data:`ptttool.event.PATTERNS`. ``direction``:
+    ``inbound``, ``outbound`` or ``both`` hold what the device would have recorded, ``all`` everything that went over the link.
+    """
+
+    profile: str
+    format: str
+    size: int
+    direction: str = EVERYTHING
+    pattern: str = "legacy"
+    seed: int = 0
+    payload: int = PAYLOAD
+    streams: int = 1
+
+
+@dataclass(frozen=True)
+class Stream:
+    """AUX data of one CPU: records ``first`` to ``first + count``."""
+
+    cpu: int
+    first: int
+    count: int
+
+
+@dataclass
+class Progress:
+    """Bytes and records written."""
+
+    done: int = 0
+    total: int | None = None
+    records: int = 0
+
+
+class Recording:
+    """A recording, to be written once. Raises UsageError for what cannot be made.
+
+    ``records``: TLPs in it; ``size``: bytes of AUX data; ``event``: what it was recorded with; ``duration``: nanoseconds.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        profile = PROFILES.get(wanted.profile)
+        _one_of("--format", wanted.format, FORMATS)
+        _one_of("--pattern", wanted.pattern, PATTERNS)
+        _one_of("--direction", wanted.direction, WAYS)
+        eight_dw, everything = wanted.format == "8dw", wanted.direction == EVERYTHING
+        # No direction of 8DW holds what goes both ways; the event then names the one of most requests.
+        direction = (INBOUND if eight_dw else BOTH) if everything else wanted.direction
+        request = TraceRequest(
+            PMU,
+            root_ports=(profile.port,),
+            direction=direction,
+            format=wanted.format,
+            pattern=None if wanted.pattern == "legacy" else wanted.pattern,
+        )
+        built = build(request, force=True)
+        pattern = PATTERNS[wanted.pattern]
+        self._wanted = wanted
+        self._records = Records(profile, eight_dw=eight_dw, pattern=pattern, seed=wanted.seed, flow=None if everything else built.flow)
+        self._record_size = self._records.record_size
+        if not 1 <= wanted.streams <= MOST_STREAMS:
+            raise UsageError(f"--streams: {wanted.streams}, where 1 to {MOST_STREAMS} can be", code="bad-streams")
+        if wanted.size < self._record_size * wanted.streams:
+            raise UsageError(f"--size: {wanted.size} bytes are too few for a record of {self._record_size} in each stream", code="bad-size")
+        if wanted.payload < SMALLEST_PAYLOAD:
+            raise UsageError(f"--payload-size: {wanted.payload} bytes, where at least {SMALLEST_PAYLOAD} must be", code="bad-size")
+        self._payload = wanted.payload // self._record_size * self._record_size
+        self.streams = tuple(self._dealt_out(wanted.size // self._record_size))
+        self.records = sum(stream.count for stream in self.streams)
+        self.size = self.records * self._record_size
+        self.duration = self._records.time_at(self.records - 1)
+        self.event = writer.Event(built.event, PMU_TYPE, built.config, tuple(stream.cpu for stream in self.streams))
+        self._private = (PMU_TYPE, pattern) if pattern else (PMU_TYPE,)
+        self.progress = Progress(total=self.size)
+
+    def _dealt_out(self, records: int) -> Iterator[Stream]:
+        """All streams but the last one end with a full buffer, as an AUX area without room leaves them; then another CPU takes over.
+
+        The last one ends inside a buffer, as a trace does that is stopped.
+        """
+        per_buffer = DMA_BUFFER // self._record_size
+        share = records // self._wanted.streams
+        share = share // per_buffer * per_buffer or share
+        for cpu in range(self._wanted.streams - 1):
+            yield Stream(cpu, cpu * share, share)
+        first = (self._wanted.streams - 1) * share
+        count = records - first
+        yield Stream(self._wanted.streams - 1, first, count - (count % per_buffer == 0))
+
+    def write(self, file: IO[bytes]) -> None:
+        """All of it, in one go, in bounded memory."""
+        writer.write(file, self.event, self._features(), self._parts, self._supply())
+
+    def as_json(self) -> dict[str, object]:
+        """What was made, for ``--json``; ``duration`` in seconds."""
+        wanted = self._wanted
+        return {
+            "profile": wanted.profile,
+            "format": wanted.format,
+            "pattern": wanted.pattern,
+            "direction": wanted.direction,
+            "seed": wanted.seed,
+            "event": self.event.name,
+            "config": self.event.config,
+            "records": self.records,
+            "size": self.size,
+            "streams": [{"cpu": stream.cpu, "records": stream.count} for stream in self.streams],
+            "duration": self.duration / 1e9,
+        }
+
+    def _supply(self) -> writer.Supply:
+        supply = writer.supply_of(self._records.pieces(self.records))
+        progress = self.progress
+
+        def counted(size: int) -> Iterator[memoryview]:
+            for piece in supply(size):
+                yield piece
+                progress.done += len(piece)
+                progress.records = progress.done // self._record_size
+
+        return counted
+
+    def _parts(self) -> Iterator[bytes | int]:
+        """The data section: AUX events come before the payload that they announce."""
+        event, record_size = self.event, self._record_size
+        yield writer.beginning(event, AUXTRACE_HISI_PTT, self._private)
+        yield writer.comm(event, "load", BEGIN)
+        for stream in self.streams:
+            announced, size = 0, stream.count * record_size
+            for start in range(0, size, self._payload):
+                end = min(start + self._payload, size)
+                while announced < end:
+                    following = min(announced + DMA_BUFFER, size)
+                    time = BEGIN + self._records.time_at(stream.first + following // record_size - 1)
+                    yield writer.aux(event, announced, following - announced, time, stream.cpu)
+                    announced = following
+                yield writer.auxtrace(event, start, end - start, stream.cpu, start // self._payload)
+                yield end - start
+                yield writer.record(writer.FINISHED_ROUND)
+        yield writer.exit_of(event, BEGIN + self.duration + ENDING)
+
+    def _features(self) -> dict[str, bytes]:
+        cpu = self.event.cpus[0] if len(self.event.cpus) == 1 else None
+        return {
+            "hostname": writer.string("generated"),
+            "osrelease": writer.string(RELEASE),
+            "version": writer.string(RELEASE),
+            "arch": writer.string("aarch64"),
+            "nrcpus": layout.U32.pack(MOST_STREAMS) * 2,
+            "cmdline": writer.strings(perf_command(self.event.name, cpu=cpu, command=("load",))),
+            "event_desc": writer.event_desc(self.event),
+            "pmu_mappings": writer.pmu_mappings({1: "software", PMU_TYPE: PMU}),
+        }
+
+
+def _one_of(option: str, value: str, known: Iterable[str]) -> None:
+    known = list(known)
+    if value not in known:
+        raise UsageError(f"{option}: {value!r} is not known", hint=f"choose {in_words(known, 'or')}")

@@ -1,0 +1,185 @@
+"""TLP headers put together from fields: the inverse of :mod:`ptttool.tlp`, a TLP at a time.
+
+Layouts: PCIe base specification 6.x, sections 2.2.1 and 2.2.4 to 2.2.10, non-flit; the bits of PTT's header pattern v1 are those that
+perf names since 2026. Header word 0 is the standard one; what a record keeps of it is the business of :mod:`ptttool.generate.records`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# First bytes of headers (Fmt and Type, table 2-3); the four-word form has bit 5 set too.
+MRD, MRDLK, MWR, IORD, IOWR, DMWR = 0x00, 0x01, 0x40, 0x02, 0x42, 0x5B
+CFGRD0, CFGWR0, CFGRD1, CFGWR1, TCFGRD = 0x04, 0x44, 0x05, 0x45, 0x1B
+CPL, CPLD, CPLLK, CPLDLK = 0x0A, 0x4A, 0x0B, 0x4B
+FETCH_ADD, SWAP, CAS = 0x4C, 0x4D, 0x4E
+MSG, MSGD = 0x30, 0x70
+_FOUR_WORDS, _DATA = 0x20, 0x40
+
+# Bits of header word 0.
+HINTS, DIGEST, POISONED = 1 << 16, 1 << 15, 1 << 14
+TRANSLATION_REQUEST, TRANSLATED = 1 << 10, 2 << 10
+# Attr: ID-based ordering, relaxed ordering, no snoop.
+ID_ORDER, RELAXED, NO_SNOOP = 4, 2, 1
+# Completion Status.
+SUCCESS, UNSUPPORTED, RETRY, ABORT = 0b000, 0b001, 0b010, 0b100
+# Routing of messages, table 2-20.
+TO_ROOT, BY_ID, BROADCAST, LOCAL, GATHERED = 0b000, 0b010, 0b011, 0b100, 0b101
+# First bytes of prefixes.
+TPH_PREFIX, PASID_PREFIX = 0x90, 0x91
+
+# Bits of an address that copies of a block may change: those below decide about 4 KiB boundaries, enables and completions.
+ADDRESS_BITS = 0xFFF0_0000
+# What pattern v1 has for Requester, Completer and Destination Segment.
+SEGMENT = 1
+
+
+class Tlp(NamedTuple):
+    """A TLP's header. ``size``: bytes of header and data on the wire.
+
+    ``vary1`` … ``vary3``: bits of words 1 to 3 that copies of the TLP may change. ``spare2``, ``spare3``: what pattern v1 adds to words
+    2 and 3.
+    """
+
+    size: int
+    dw0: int
+    dw1: int
+    dw2: int
+    dw3: int
+    prefix: int = 0
+    vary1: int = 0
+    vary2: int = 0
+    vary3: int = 0
+    spare2: int = 0
+    spare3: int = 0
+
+
+def enables(address: int, size: int) -> tuple[int, int, int]:
+    """Length in words, First and Last DW Byte Enable of ``size`` bytes from ``address`` (section 2.2.5); a size of 0 is a flush."""
+    start = address & 3
+    words = max(-(-(start + size) // 4), 1)
+    first = 0xF << start & 0xF
+    last = 0xF >> (-(start + size) & 3)
+    if words == 1:
+        return 1, first & last if size else 0, 0
+    return words, first, last
+
+
+def _word0(code: int, length: int, tag: int, attr: int, tc: int) -> int:
+    bits = (tag & 0x200) << 14 | (tag & 0x100) << 11 | tc << 20 | (attr & 4) << 16 | (attr & 3) << 12
+    return code << 24 | bits | length & 0x3FF
+
+
+def request(
+    code: int,
+    requester: int,
+    tag: int,
+    address: int,
+    size: int,
+    *,
+    attr: int = 0,
+    tc: int = 0,
+    more: int = 0,
+    steering: tuple[int, int] | None = None,
+    prefix: int = 0,
+    vary: int = 0,
+    vary_tag: int = 0,
+) -> Tlp:
+    """A memory or I/O request for ``size`` bytes; of the four-word form where the address needs it.
+
+    ``more``: further bits of word 0 (TD, EP, AT). ``steering``: Processing Hint and Steering Tag; the tag stands in the place of a
+    write's tag or of a read's byte enables. ``vary``, ``vary_tag``: bits of the address and of the tag that copies may change.
+    """
+    length, first, last = enables(address, size)
+    return _addressed(code, requester, tag, address, length, last << 4 | first, attr, tc, more, steering, prefix, vary, vary_tag)
+
+
+def atomic(code: int, requester: int, tag: int, address: int, operand: int, *, vary: int = 0, vary_tag: int = 0) -> Tlp:
+    """An atomic request on ``operand`` bytes; a CAS carries two operands. Byte enables are reserved."""
+    length = operand // 4 * (2 if code == CAS else 1)
+    return _addressed(code, requester, tag, address, length, 0, 0, 0, 0, None, 0, vary, vary_tag)
+
+
+def _addressed(
+    code: int,
+    requester: int,
+    tag: int,
+    address: int,
+    length: int,
+    enabled: int,
+    attr: int,
+    tc: int,
+    more: int,
+    steering: tuple[int, int] | None,
+    prefix: int,
+    vary: int,
+    vary_tag: int,
+) -> Tlp:
+    dw0 = _word0(code, length, tag, attr, tc) | more
+    low, number = address & 0xFFFF_FFFC, tag & 0xFF
+    if steering is not None:
+        dw0 |= HINTS
+        low |= steering[0]
+        if code == MWR:
+            number = steering[1]
+        else:
+            enabled = steering[1]
+    dw1 = requester << 16 | number << 8 | enabled
+    carried = 4 * length if code & _DATA else 0
+    if address >> 32:
+        spare = SEGMENT << 23 | tag >> 10 << 16
+        return Tlp(16 + carried, dw0 | _FOUR_WORDS << 24, dw1, address >> 32, low, prefix, vary_tag << 8, 0, vary, spare, 0)
+    return Tlp(12 + carried, dw0, dw1, low, 0, prefix, vary_tag << 8, vary, 0, 0, SEGMENT << 24 | tag >> 10)
+
+
+def completion(
+    code: int,
+    completer: int,
+    requester: int,
+    tag: int,
+    *,
+    size: int = 0,
+    byte_count: int = 4,
+    lower_address: int = 0,
+    status: int = SUCCESS,
+    attr: int = 0,
+    tc: int = 0,
+    vary_tag: int = 0,
+) -> Tlp:
+    """A completion; ``size``: bytes of the request that it carries, ``byte_count``: bytes left including them (section 2.2.9)."""
+    length = -(-((lower_address & 3) + size) // 4) if code & _DATA else 0
+    dw1 = completer << 16 | status << 13 | byte_count & 0xFFF
+    dw2 = requester << 16 | (tag & 0xFF) << 8 | lower_address & 0x7F
+    spare = SEGMENT << 24 | SEGMENT << 16 | 1 << 15 | tag >> 10
+    return Tlp(12 + 4 * length, _word0(code, length, tag, attr, tc), dw1, dw2, 0, 0, 0, vary_tag << 8, 0, 0, spare)
+
+
+def read_completions(
+    completer: int, requester: int, tag: int, address: int, size: int, limit: int, *, attr: int = 0, tc: int = 0, vary_tag: int = 0
+) -> list[Tlp]:
+    """The completions of a read, cut at multiples of ``limit`` bytes, itself one of the Read Completion Boundary (section 2.3.1.1)."""
+    if not size:  # a flush gets a word
+        return [completion(CPLD, completer, requester, tag, size=1, byte_count=1, attr=attr, tc=tc, vary_tag=vary_tag)]
+    answers = []
+    while size:
+        part = min(size, limit - address % limit)
+        low = address & 0x7F
+        answers.append(
+            completion(CPLD, completer, requester, tag, size=part, byte_count=size, lower_address=low, attr=attr, tc=tc, vary_tag=vary_tag)
+        )
+        address, size = address + part, size - part
+    return answers
+
+
+def configuration(code: int, requester: int, tag: int, destination: int, register: int, *, enabled: int = 0xF, vary_tag: int = 0) -> Tlp:
+    """A configuration request for the word at byte ``register``, a multiple of 4."""
+    dw1 = requester << 16 | (tag & 0xFF) << 8 | enabled
+    spare = SEGMENT << 23 | 1 << 22 | tag >> 10 << 16
+    dw2 = destination << 16 | register & 0xFFC
+    return Tlp(16 if code & _DATA else 12, _word0(code, 1, tag, 0, 0), dw1, dw2, 0, 0, vary_tag << 8, 0, 0, 0, spare)
+
+
+def message(number: int, routing: int, requester: int, *, dw2: int = 0, dw3: int = 0, data_words: int = 0) -> Tlp:
+    """A message of that Message Code (section 2.2.8); with data it is a MsgD."""
+    code = (MSGD if data_words else MSG) | routing
+    return Tlp(16 + 4 * data_words, code << 24 | data_words, requester << 16 | number, dw2, dw3)
