@@ -1,0 +1,61 @@
+"""What the profile ``mixed`` is made of: themes, each a process that does one thing once, by what they are about.
+
+What belongs together (a request and its completions, a message and its answer) is in one theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ptttool.generate.functions import PAGE, Function, Host
+from ptttool.generate.link import Link, Process
+from ptttool.registry import Registry
+
+LOW_BUFFERS, BUFFERS, REGISTERS = 0x7000_0000, 0x38_0000_0000, 0x80_4000_0000
+# Max_Payload_Size of the endpoint: the largest that there is.
+LONGEST_PAYLOAD = 4096
+
+
+@dataclass(frozen=True)
+class Scene:
+    """An endpoint of two functions, and one behind a switch."""
+
+    host: Host
+    endpoint: Function
+    second: Function
+    remote: Function
+
+    @property
+    def link(self) -> Link:
+        """The link between host and functions."""
+        return self.host.link
+
+    def buffer(self) -> int:
+        """A page of memory, above or below 4 GiB."""
+        rng = self.link.rng
+        return (BUFFERS if rng.random() < 0.7 else LOW_BUFFERS) + rng.randrange(1 << 14) * PAGE
+
+
+Act = Callable[[Scene], Process]
+
+
+@dataclass(frozen=True)
+class Theme:
+    """``act``: what is done once. ``gap``: nanoseconds until it is done again, on average."""
+
+    act: Act
+    gap: float
+
+
+THEMES: Registry[Theme] = Registry("theme", __name__)
+
+
+def theme(gap: float) -> Callable[[Act], Act]:
+    """Register the decorated function as what a theme does."""
+
+    def add(act: Act) -> Act:
+        THEMES.add(act.__name__, Theme(act, gap))
+        return act
+
+    return add

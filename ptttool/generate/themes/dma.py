@@ -1,0 +1,153 @@
+"""What functions do to the host's memory: reads, writes and atomics of every form, and what goes wrong with them."""
+
+from __future__ import annotations
+
+from ptttool.generate import tlps
+from ptttool.generate.link import Process
+from ptttool.generate.themes import LONGEST_PAYLOAD, Scene, theme
+from ptttool.generate.tlps import ADDRESS_BITS, ID_ORDER, NO_SNOOP, RELAXED, Tlp
+
+INTERRUPTS, NOBODYS = 0x0809_0040, 0x38_F000_0000
+
+
+@theme(150)
+def dma_write(scene: Scene) -> Process:
+    """Of any size, from any byte on."""
+    rng = scene.link.rng
+    function = rng.choice((scene.endpoint, scene.second, scene.remote))
+    attr = rng.choice((0, RELAXED, RELAXED | ID_ORDER, NO_SNOOP))
+    yield from function.write(scene.buffer() + rng.randrange(64), rng.choice((1, 3, 4, 64, 200, 1000, 4032)), attr=attr)
+
+
+@theme(200)
+def dma_read(scene: Scene) -> Process:
+    rng = scene.link.rng
+    function = rng.choice((scene.endpoint, scene.second, scene.remote))
+    yield from function.read(scene.buffer() + rng.randrange(64), rng.choice((1, 4, 64, 500, 1500, 4000)))
+
+
+@theme(5000)
+def longest_write(scene: Scene) -> Process:
+    """A Length of 1024 words, written as 0."""
+    yield from scene.endpoint.write(scene.buffer(), LONGEST_PAYLOAD)
+
+
+@theme(6000)
+def flush(scene: Scene) -> Process:
+    """A read of no byte: behind it, writes have arrived."""
+    function, host, place = scene.endpoint, scene.host, scene.buffer()
+    vary = function.tags.vary
+    return function.ask(
+        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 0, vary=ADDRESS_BITS, vary_tag=vary),
+        lambda tag: tlps.read_completions(host.port, function.id, tag, place, 0, 64, vary_tag=vary),
+        host.delay(),
+    )
+
+
+@theme(1500)
+def interrupt(scene: Scene) -> Process:
+    yield from scene.link.rng.choice((scene.endpoint, scene.second)).write(INTERRUPTS, 4, attr=0, vary=0)
+
+
+@theme(3000)
+def atomics(scene: Scene) -> Process:
+    """The old value comes back."""
+    function, host, rng = scene.endpoint, scene.host, scene.link.rng
+    code = rng.choice((tlps.FETCH_ADD, tlps.SWAP, tlps.CAS))
+    operand = rng.choice((4, 8, 16) if code == tlps.CAS else (4, 8))
+    place, vary = scene.buffer() + operand * rng.randrange(16), function.tags.vary
+    return function.ask(
+        lambda tag: tlps.atomic(code, function.id, tag, place, operand, vary=ADDRESS_BITS, vary_tag=vary),
+        lambda tag: [tlps.completion(tlps.CPLD, host.port, function.id, tag, size=operand, byte_count=operand, vary_tag=vary)],
+        host.delay(),
+    )
+
+
+@theme(4000)
+def hints(scene: Scene) -> Process:
+    """A write with a Steering Tag in the place of its tag; a read with one in the place of its byte enables; a TPH prefix at times."""
+    function, host, rng = scene.endpoint, scene.host, scene.link.rng
+    hint, steering = rng.randrange(4), rng.randrange(256)
+    prefix = tlps.TPH_PREFIX << 24 | rng.randrange(256) << 16 if rng.random() < 0.5 else 0
+    yield function.send(
+        tlps.request(
+            tlps.MWR, function.id, 0, scene.buffer(), 64, steering=(hint, steering), prefix=prefix, attr=RELAXED, vary=ADDRESS_BITS
+        )
+    )
+    place, vary = scene.buffer(), function.tags.vary
+    yield from function.ask(
+        lambda tag: tlps.request(
+            tlps.MRD, function.id, tag, place, 64, steering=(hint, steering), prefix=prefix, vary=ADDRESS_BITS, vary_tag=vary
+        ),
+        lambda tag: tlps.read_completions(host.port, function.id, tag, place, 64, 256, vary_tag=vary),
+        host.delay(),
+    )
+
+
+@theme(4000)
+def address_spaces(scene: Scene) -> Process:
+    """A read in a process's address space (PASID)."""
+    function, host, place = scene.second, scene.host, scene.buffer()
+    prefix, vary = tlps.PASID_PREFIX << 24 | scene.link.rng.randrange(1, 1 << 10), function.tags.vary
+    return function.ask(
+        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 128, prefix=prefix, vary=ADDRESS_BITS, vary_tag=vary),
+        lambda tag: tlps.read_completions(host.port, function.id, tag, place, 128, 256, vary_tag=vary),
+        host.delay(),
+    )
+
+
+@theme(7000)
+def translation(scene: Scene) -> Process:
+    """An address is translated and used; in the end its translation is called back (ATS)."""
+    function, host, place = scene.second, scene.host, scene.buffer()
+    vary = function.tags.vary
+    yield from function.ask(
+        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 8, more=tlps.TRANSLATION_REQUEST, vary=ADDRESS_BITS, vary_tag=vary),
+        lambda tag: tlps.read_completions(host.port, function.id, tag, place, 8, 256, vary_tag=vary),
+        host.delay(),
+    )
+    yield function.send(tlps.request(tlps.MWR, function.id, 0, place, 256, more=tlps.TRANSLATED, vary=ADDRESS_BITS))
+    if scene.link.rng.random() < 0.5:
+        yield host.send(tlps.message(0x01, tlps.BY_ID, host.id, dw2=function.id << 16, data_words=2))
+        yield 400
+        yield function.send(tlps.message(0x02, tlps.BY_ID, function.id, dw2=host.id << 16 | 1, dw3=1))
+
+
+@theme(6000)
+def poison(scene: Scene) -> Process:
+    """Data known to be bad, and the message about it."""
+    function = scene.endpoint
+    yield function.send(tlps.request(tlps.MWR, function.id, 0, scene.buffer(), 64, more=tlps.POISONED, vary=ADDRESS_BITS))
+    yield 100
+    yield function.send(tlps.message(0x30, tlps.TO_ROOT, function.id))
+
+
+@theme(6000)
+def digest(scene: Scene) -> Process:
+    """A write with an end-to-end checksum, of another traffic class."""
+    function = scene.remote
+    yield function.send(tlps.request(tlps.MWR, function.id, 0, scene.buffer(), 128, tc=3, more=tlps.DIGEST, vary=ADDRESS_BITS))
+
+
+@theme(8000)
+def failing_read(scene: Scene) -> Process:
+    """An address that nobody has (UR), or one that fails half-way (CA)."""
+    function, host = scene.endpoint, scene.host
+    unsupported, vary = scene.link.rng.random() < 0.5, function.tags.vary
+    place = NOBODYS if unsupported else scene.buffer()
+    status = tlps.UNSUPPORTED if unsupported else tlps.ABORT
+
+    def answers(tag: int) -> list[Tlp]:
+        good = [] if unsupported else tlps.read_completions(host.port, function.id, tag, place, 512, 256, vary_tag=vary)[:1]
+        left = 512 - 256 * len(good)
+        last = tlps.completion(
+            tlps.CPL, host.port, function.id, tag, status=status, byte_count=left, lower_address=(place + 512 - left) & 0x7F, vary_tag=vary
+        )
+        return [*good, last]
+
+    yield from function.ask(
+        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 512, vary=0 if unsupported else ADDRESS_BITS, vary_tag=vary),
+        answers,
+        host.delay(),
+    )
+    yield function.send(tlps.message(0x31 if unsupported else 0x33, tlps.TO_ROOT, function.id))
