@@ -7,7 +7,7 @@ DEMO_PACKAGES := python3-venv libudev1
 TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint man format clean test-system
+.PHONY: help demo test bench lint man format clean test-system bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -17,6 +17,9 @@ demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded m
 
 test: test-system $(VENV)/dev.stamp ## run the tests (installs perf and umockdev with apt where they are missing)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+bench: bench-system $(VENV)/run.stamp ## measure speed and memory against perf (a quarter of an hour, 15 GB in bench/data; BENCH_ARGS="--only info")
+	$(BIN)/python -m bench $(BENCH_ARGS)
 
 lint: $(VENV)/dev.stamp ## check style and types
 	$(BIN)/ruff check
@@ -50,3 +53,7 @@ $(VENV)/dev.stamp: $(VENV)/pyvenv.cfg pyproject.toml
 test-system:
 	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null \
 		|| sh tests/install-packages.sh $(TEST_PACKAGES)
+
+bench-system:
+	@command -v perf >/dev/null && perf --version >/dev/null 2>&1 || sh tests/install-packages.sh linux-perf
+	@command -v cc >/dev/null || sh tests/install-packages.sh gcc libc6-dev || echo "no C compiler: rows against C stay empty"

@@ -1,0 +1,156 @@
+"""``python -m bench``: the options, and the order of things."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+
+from bench import report
+from bench.checks import Check, checks, light
+from bench.commands import Measurement, run
+from bench.inputs import Input, NoRoomError, input_name, prepare, records_of
+from bench.plan import FORMATS, FULL, HERE, QUICK, Plan, Sizes, plan
+from ptttool.cli.talk import console
+
+ROUNDS = 5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure. The exit code is 1 where a check failed: then the figures are of wrong work. Missed ratios are no failure."""
+    options = _options(arguments)
+    folder: Path = options.data
+    sizes, rounds = (QUICK, 1) if options.quick else (FULL, options.rounds)
+    whole = plan(sizes, {}, folder, options.only)
+    if not whole.rows:
+        _say(f"no row is called {options.only!r}; there are: {', '.join(row.name for row in plan(sizes, {}, folder).rows)}")
+        return 2
+    folder.mkdir(parents=True, exist_ok=True)
+    inputs, missing = _inputs(whole, sizes, folder)
+    chosen = plan(sizes, inputs, folder, options.only)
+    measured = {name: Measurement(command) for name, command in chosen.commands.items()}
+    for measurement in measured.values():
+        measurement.error = missing.get(measurement.command.input)
+    _prepare_columns(chosen, inputs, sizes, folder, measured)
+    for name, measurement in measured.items():
+        if not measurement.command.slow:
+            _say(f"untimed: {name}")
+            run(measurement, timed=False)
+    small = {form: inputs[name] for form in FORMATS if (name := input_name(form, sizes.small)) in inputs}
+    found = [] if options.no_checks else _checked(chain(light(chosen.commands), checks(small, chosen.commands, measured)))
+    for number in range(rounds):
+        for name, measurement in measured.items():
+            if measurement.error is None and number < (measurement.command.rounds or rounds):
+                _say(f"round {number + 1} of {rounds}: {name}")
+                run(measurement, timed=True)
+    _tell(options.output, rounds, inputs.values(), found, chosen, measured)
+    return 0 if all(check.good for check in found) else 1
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure ptttool against perf on generated recordings.")
+    parser.add_argument("-o", "--output", type=Path, default=HERE / "results.json", help="where the JSON goes (default: %(default)s)")
+    parser.add_argument(
+        "--data", type=Path, default=Path(os.environ.get("BENCH_DIR") or HERE / "data"), help="folder for recordings, kept (BENCH_DIR)"
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often everything is run (default: %(default)s)")
+    parser.add_argument("--only", metavar="NAME", help="only rows whose name contains this")
+    parser.add_argument("--quick", action="store_true", help="small recordings and one round: for tests, the figures mean nothing")
+    parser.add_argument("--no-checks", action="store_true", help="do not look at what the commands put out")
+    options = parser.parse_args(arguments)
+    if options.rounds < 1:
+        parser.error("--rounds: at least 1")
+    return options
+
+
+def _inputs(whole: Plan, sizes: Sizes, folder: Path) -> tuple[dict[str, Input], dict[str, str]]:
+    """The recordings that are needed, by name; and why those are missing that cannot be made."""
+    inputs, missing = {}, {}
+    needed = {command.input for command in whole.commands.values()}
+    for form in FORMATS:
+        for size in (sizes.small, sizes.middle, sizes.large):
+            name = input_name(form, size)
+            if name not in needed:
+                continue
+            _say(f"recording: {name}")
+            try:
+                inputs[name] = prepare(folder, form, size)
+            except (NoRoomError, subprocess.CalledProcessError) as error:
+                missing[name] = str(error)
+    return inputs, missing
+
+
+def _prepare_columns(chosen: Plan, inputs: dict[str, Input], sizes: Sizes, folder: Path, measured: dict[str, Measurement]) -> None:
+    """Compile the loop in C, and put records alone into files."""
+    wanted = [name for name in chosen.commands if name.startswith("columns-")]
+    if not wanted:
+        return
+    problem = _compile(HERE / "columns.c", folder / "columns")
+    if problem is not None:
+        _say(problem)
+        for name in wanted:
+            if name.startswith("columns-c-"):
+                measured[name].error = problem
+    for form in FORMATS:
+        recording = inputs.get(input_name(form, sizes.small))
+        if recording is None or not any(name.endswith(form) for name in wanted):
+            continue
+        with recording.path.with_suffix(".raw").open("wb") as file:
+            for piece in records_of(recording, form):
+                file.write(piece)
+
+
+def _compile(source: Path, program: Path) -> str | None:
+    """Why there is no program; None where there is."""
+    compiler = os.environ.get("CC") or "cc"
+    if shutil.which(compiler) is None:
+        return f"no C compiler ({compiler}): install gcc to compare with the loop in C"
+    done = subprocess.run([compiler, "-O2", "-std=c11", "-o", str(program), str(source)], stderr=subprocess.PIPE, text=True, check=False)
+    return f"{compiler} failed: {done.stderr.strip().splitlines()[-1]}" if done.returncode else None
+
+
+def _checked(found: Iterable[Check]) -> list[Check]:
+    held = []
+    for check in found:
+        held.append(check)
+        _say(f"checked: {check.name}: {check.text}: {'yes' if check.good else f'NO: {check.expected} expected, {check.found} found'}")
+    return held
+
+
+def _tell(output: Path, rounds: int, inputs: Iterable[Input], found: list[Check], chosen: Plan, measured: dict[str, Measurement]) -> None:
+    results = [report.result(row, measured) for row in chosen.rows]
+    about = report.machine()
+    document = {
+        "machine": about,
+        "rounds": rounds,
+        "inputs": [{**one.about, "file": one.path.name} for one in inputs],
+        "checks": [check.as_json() for check in found],
+        "commands": {name: measurement.as_json() for name, measurement in measured.items()},
+        "rows": [one.as_json() for one in results],
+    }
+    output.write_text(json.dumps(document, indent=2) + "\n")
+    out = console()
+    for line in report.machine_lines(about):
+        out.print(line)
+    out.print(f"medians of {rounds} round{'s' if rounds > 1 else ''}; {sum(check.good for check in found)} of {len(found)} checks hold")
+    out.print()
+    out.print(report.table(results))
+    _say(f"written to {output}")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"bench: {text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,139 @@
+"""What is measured, against what, and what is wanted of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.commands import Command
+from bench.inputs import PTTTOOL, Input, input_name
+
+MIB, GIB = 1 << 20, 1 << 30
+FORMATS = ("8dw", "4dw")
+# Where a summary's memory and speed must not depend on the file's size.
+PEAK_LIMIT = 400 * MIB
+REQUESTER = "01:00.1"
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of trace data of the three recordings of each format."""
+
+    small: int = 256 * MIB
+    middle: int = GIB
+    large: int = 4 * GIB
+
+
+FULL, QUICK = Sizes(), Sizes(MIB, 2 * MIB, 4 * MIB)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: ``subject`` against ``baseline``, both names of commands.
+
+    ``ratio``: ``faster`` (baseline's seconds by the subject's, wanted at least) or ``slower`` (the subject's by the baseline's, wanted at
+    most). ``scale``: what the baseline's seconds are multiplied with. ``peak_limit``: bytes, None where memory is not the point.
+    """
+
+    name: str
+    work: str
+    subject: str
+    baseline: str | None = None
+    ratio: str = "faster"
+    wanted: float | None = None
+    scale: float = 1.0
+    peak_limit: int | None = PEAK_LIMIT
+
+
+def size_words(size: int) -> str:
+    """``256 MiB``, ``4 GiB``."""
+    return f"{size // GIB} GiB" if size % GIB == 0 else f"{size // MIB} MiB"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Commands by name, and the rows made of them."""
+
+    commands: dict[str, Command]
+    rows: tuple[Row, ...]
+
+
+def plan(sizes: Sizes, inputs: dict[str, Input], folder: Path, only: str | None = None) -> Plan:
+    """Everything, or the rows whose name contains ``only``, with the commands that they need."""
+    commands = {command.name: command for command in _commands(sizes, inputs, folder)}
+    rows = [row for row in _rows(sizes) if only is None or only in row.name]
+    needed = {name for row in rows for name in (row.subject, row.baseline)}
+    return Plan({name: command for name, command in commands.items() if name in needed}, tuple(rows))
+
+
+def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[Command]:
+    """In the order of a round: what reads the same file follows upon another."""
+
+    def path(form: str, size: int) -> str:
+        name = input_name(form, size)
+        return str(inputs[name].path) if name in inputs else str(folder / f"{name}.data")
+
+    for form in FORMATS:
+        small, middle, large = (path(form, size) for size in (sizes.small, sizes.middle, sizes.large))
+        name = input_name(form, sizes.small)
+        yield Command(f"perf-{form}", ("perf", "report", "-D", "-i", small), name, slow=True)
+        yield Command(f"info-{form}", (*PTTTOOL, "info", small), name)
+        parquet = str(folder / f"{form}.parquet")
+        yield Command(f"parquet-{form}", (*PTTTOOL, "decode", small, "--to", "parquet", "-o", parquet, "--force"), name)
+        for kind in ("perf", "csv", "jsonl"):
+            yield Command(f"{kind}-text-{form}", (*PTTTOOL, "decode", small, "--to", kind), name)
+        condition = f"requester = '{REQUESTER}'"
+        yield Command(f"where-{form}", (*PTTTOOL, "decode", small, "--where", condition, "--limit", "100"), name)
+        raw = str(folder / f"{name}.raw")
+        for chosen in ("core", "default"):
+            yield Command(f"columns-{chosen}-{form}", (sys.executable, str(HERE / "columns.py"), raw, form, chosen), name, reports=True)
+            yield Command(f"columns-c-{chosen}-{form}", (str(folder / "columns"), raw, form, chosen), name, reports=True)
+        yield Command(f"info-middle-{form}", (*PTTTOOL, "info", middle), input_name(form, sizes.middle))
+        name = input_name(form, sizes.large)
+        for jobs in ("1", "2"):
+            yield Command(f"info-jobs-{jobs}-{form}", (*PTTTOOL, "info", large, "--jobs", jobs), name)
+        large_parquet = str(folder / f"{form}-large.parquet")
+        yield Command(
+            f"parquet-large-{form}", (*PTTTOOL, "decode", large, "--to", "parquet", "-o", large_parquet, "--force"), name, rounds=1
+        )
+    python = sys.executable
+    yield Command("help", (*PTTTOOL, "--help"))
+    yield Command("list", (*PTTTOOL, "list", "--json", "--demo"))
+    yield Command("typer", (python, "-c", "import typer"))
+
+
+def _rows(sizes: Sizes) -> Iterator[Row]:
+    """The table of what must be reached, in its order."""
+    small, middle, large = (size_words(size) for size in (sizes.small, sizes.middle, sizes.large))
+    for form in FORMATS:
+        perf, shown = f"perf-{form}", form.upper()
+        yield Row(f"perf-{form}", f"perf report -D, {small} {shown}", perf, peak_limit=None)
+        yield Row(f"info-{form}", f"info, {small} {shown}", f"info-{form}", perf, wanted=50)
+        scale = sizes.middle / sizes.small
+        yield Row(f"info-middle-{form}", f"info, {middle} {shown}", f"info-middle-{form}", perf, wanted=120, scale=scale)
+        yield Row(f"parquet-{form}", f"decode to Parquet, all columns, {small} {shown}", f"parquet-{form}", perf, wanted=20)
+        yield Row(f"perf-text-{form}", f"decode to perf's text, {small} {shown}", f"perf-text-{form}", perf, wanted=8)
+        yield Row(f"csv-{form}", f"decode to CSV, default columns, {small} {shown}", f"csv-text-{form}", perf, wanted=5)
+        yield Row(f"jsonl-{form}", f"decode to JSON lines, {small} {shown}", f"jsonl-text-{form}", perf, wanted=3)
+        yield Row(f"where-{form}", f"decode 100 TLPs of one requester, {small} {shown}", f"where-{form}", perf, wanted=50)
+    for form in FORMATS:
+        shown = form.upper()
+        yield Row(
+            f"jobs-{form}", f"info --jobs 2 against --jobs 1, {large} {shown}", f"info-jobs-2-{form}", f"info-jobs-1-{form}", wanted=1.7
+        )
+        yield Row(f"parquet-large-{form}", f"decode to Parquet, all columns, {large} {shown}", f"parquet-large-{form}")
+        for chosen, words in (("core", "eight"), ("default", "all default")):
+            yield Row(
+                f"columns-{chosen}-{form}",
+                f"decode to {words} columns in process against C, {small} {shown}",
+                f"columns-{chosen}-{form}",
+                f"columns-c-{chosen}-{form}",
+                ratio="slower",
+                wanted=2.5,
+                peak_limit=None,
+            )
+    yield Row("help", "ptttool --help against import typer", "help", "typer", ratio="slower", wanted=2.5)
+    yield Row("list", "ptttool list --json against import typer", "list", "typer", ratio="slower", wanted=3)
