@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from bench.commands import Command, Measurement, environment
-from bench.inputs import Input
+from bench.inputs import PTTTOOL, Input
 from bench.plan import FORMATS
 from ptttool.columns import ALL_COLUMNS
 
@@ -58,7 +58,7 @@ def light(commands: Mapping[str, Command]) -> Iterator[Check]:
     )
     for name in ("help", "list"):
         if name in commands:
-            words = [sys.executable, "-c", code, *commands[name].words[1:]]
+            words = [sys.executable, "-c", code, *commands[name].words[len(PTTTOOL) :]]
             done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True, env=environment())
             imported = json.loads(done.stderr.splitlines()[-1])
             yield Check(f"light-{name}", f"{name} imports neither numpy nor polars", [], imported)

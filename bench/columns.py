@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ def total(frame: pl.DataFrame, name: str) -> tuple[int, int]:
 
 
 def main(path: str, form: str, chosen: str) -> None:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # threads of polars, too
     layout, columns = Layout(form == "8dw"), SETS[chosen]
     words = np.fromfile(path, dtype="<u4").reshape(-1, layout.words)
     parts = [words[start : start + PART] for start in range(0, len(words), PART)]

@@ -18,7 +18,8 @@ from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
 
 PROFILE = "nvme"
-PTTTOOL = (str(Path(sys.executable).with_name("ptttool")),)
+_SCRIPT = Path(sys.executable).with_name("ptttool")
+PTTTOOL = (str(_SCRIPT),) if _SCRIPT.exists() else (sys.executable, "-m", "ptttool")
 # A disk that this leaves no room on is not filled.
 SPARE = 1 << 30
 
