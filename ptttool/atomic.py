@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,23 +50,29 @@ def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
             return
     if mode is not None and not force:
         raise OutputError(f"{path}: exists already", hint="--force overwrites it", code="exists")
+    temporary = target.with_name(f".{target.name[:60]}.{os.urandom(8).hex()}")
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:60]}.", dir=target.parent)
-    except PermissionError as error:
-        raise AccessError(f"{path}: {error.strerror}", hint="write where you may, or become who may", code="output-not-permitted") from None
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror}", code="cannot-write") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+        # Created within: a signal may come as soon as the file is there.
+        with os.fdopen(_create(temporary, path), "wb") as file:
             os.fchmod(file.fileno(), _new_file_mode() if mode is None else stat.S_IMODE(mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise
+
+
+def _create(temporary: Path, path: str | Path) -> int:
+    """A descriptor of a new file that nobody else may read; the errors name ``path``."""
+    try:
+        return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except PermissionError as error:
+        raise AccessError(f"{path}: {error.strerror}", hint="write where you may, or become who may", code="output-not-permitted") from None
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror}", code="cannot-write") from None
 
 
 def _is_standard_output(about: os.stat_result) -> bool:

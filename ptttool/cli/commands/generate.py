@@ -75,10 +75,9 @@ def generate(
         payload=parse_size(payload_size, "--payload-size"),
         streams=streams,
     )
-    with tidy_end(), _destination(output, force) as file:
-        recording = Recording(wanted)
-        with shown_progress(recording):
-            recording.write(file)
+    recording = Recording(wanted)
+    with tidy_end(), _destination(output, force) as file, shown_progress(recording):
+        recording.write(file)
     if json:
         print_json({"file": output, **recording.as_json()})
     elif output != "-":
