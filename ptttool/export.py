@@ -1,44 +1,56 @@
-"""Frames of TLPs to files: CSV, JSON lines, Parquet, Arrow. Each writer takes frames one by one, so memory stays bounded."""
+"""TLPs to files: CSV, JSON lines, Parquet, Arrow. Blocks are turned into pieces of a file, by many jobs at once; one writer puts them
+together, so memory stays bounded."""
 
 from __future__ import annotations
 
-import os
-import re
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from queue import Full, Queue
-from typing import IO
-
-import polars as pl
-import polars.selectors as cs
-from polars.io.plugins import register_io_source
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ptttool.columns import ALL_COLUMNS, DEFAULT_COLUMNS
 from ptttool.errors import UsageError
 from ptttool.registry import Registry
-from ptttool.textual import as_text
 
-Frames = Iterator[pl.DataFrame]
-Schema = Mapping[str, pl.DataType]
+if TYPE_CHECKING:
+    from ptttool.block import Block
+
+Encoder = Callable[["Block"], Any]
+"""Makes a piece of a file of a block: something that can be pickled."""
+
+
+class Writer(Protocol):
+    """A file that is being written."""
+
+    def add(self, piece: Any) -> None:
+        """Write what the format's encoder made of a block."""
+
+    def close(self) -> None:
+        """Finish the file, which stays open."""
+
+    def abandon(self) -> None:
+        """Let go of everything without finishing it."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """One way to write frames.
+    """One way to write TLPs.
 
-    ``suffixes``: of file names that mean it. ``columns``: what it holds by default. ``binary``: not for a terminal. ``write``: takes
-    the frames, their schema, the file and facts about the recording (kept where the format has a place for them).
+    ``suffixes``: of file names that mean it. ``columns``: what it holds by default. ``binary``: not for a terminal. ``encoder``: for
+    these columns. ``writer``: of a file with these columns and facts about the recording (kept where the format has a place for them).
+    ``unit_records``: TLPs of a piece, at most. ``worth_workers``: whether pieces are small enough to be made elsewhere: moving text
+    from one process to another takes as long as making it.
     """
 
     name: str
     suffixes: tuple[str, ...]
     columns: tuple[str, ...]
     binary: bool
-    write: Callable[[Frames, Schema, IO[bytes], Mapping[str, str]], None]
+    encoder: Callable[[Sequence[str]], Encoder]
+    writer: Callable[[IO[bytes], Sequence[str], Mapping[str, str]], Writer]
+    unit_records: int
+    worth_workers: bool = False
 
 
 FORMATS: Registry[Format] = Registry("output format")
@@ -67,102 +79,94 @@ def format_of(name: str | None, output: Path | None, others: Mapping[str, tuple[
     return found
 
 
-# Seconds after which to look whether the writer still takes frames.
-_LOOK = 0.05
-# Rows of text made at a time: some ten MB, which the C library does not ask the system for each time anew.
-_TEXT_ROWS = 1 << 15
+def write(name: str, blocks: Iterable[Block], file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> None:
+    """Blocks with these columns to a file, one by one."""
+    encoder = FORMATS.get(name).encoder(columns)
+    write_pieces(name, map(encoder, blocks), file, columns, facts)
 
 
-# Text goes through a buffer, so that Python writes it: polars writes to a file's descriptor and words errors its own way.
-def _write_csv(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
-    headline = True
-    for frame in frames:
-        for part in frame.iter_slices(_TEXT_ROWS) if frame.height else [frame] if headline else []:
-            buffer = BytesIO()
-            # Nothing of a single column is an empty line, which readers pass over.
-            absent = '""' if part.width == 1 else ""
-            as_text(part).write_csv(buffer, include_header=headline, null_value=absent, quote_style="never")
-            file.write(buffer.getbuffer())
-            headline = False
-
-
-def _write_jsonl(frames: Frames, _schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
-    for frame in frames:
-        # polars writes enums at half the speed of texts.
-        for part in frame.iter_slices(_TEXT_ROWS) if frame.height else []:
-            buffer = BytesIO()
-            as_text(part).with_columns(cs.enum().cast(pl.String)).write_ndjson(buffer)
-            file.write(buffer.getbuffer())
-
-
-def _write_parquet(frames: Frames, schema: Schema, file: IO[bytes], facts: Mapping[str, str]) -> None:
-    def sink(lazy: pl.LazyFrame) -> None:
-        lazy.sink_parquet(file, compression="zstd", compression_level=1, statistics=True, metadata=dict(facts))
-
-    _stream(frames, schema, sink)
-
-
-def _write_arrow(frames: Frames, schema: Schema, file: IO[bytes], _facts: Mapping[str, str]) -> None:
-    _stream(frames, schema, lambda lazy: lazy.sink_ipc(file))
-
-
-def _stream(frames: Frames, schema: Schema, sink: Callable[[pl.LazyFrame], None]) -> None:
-    """Give frames to one of polars' streaming writers, one waiting while another is written.
-
-    The writer has a thread of its own. Python hears Ctrl-C in the main thread only, which must not be inside polars then; and whatever
-    goes wrong in ``frames`` is no concern of polars, whose threads would outlive an error and abort Python at its end.
-    """
-    waiting: Queue[pl.DataFrame | None] = Queue(maxsize=1)
-    ended = threading.Event()
-    failures: list[BaseException] = []
-
-    def source(_columns: object, _predicate: object, _rows: object, _batch: object) -> Frames:
-        while (frame := waiting.get()) is not None:
-            yield frame
-
-    def run() -> None:
-        try:
-            with _system_errors():
-                sink(register_io_source(source, schema=dict(schema)))
-        except BaseException as error:
-            failures.append(error)
-        finally:
-            ended.set()
-
-    def put(frame: pl.DataFrame | None) -> None:
-        while not ended.is_set():
-            with suppress(Full):
-                waiting.put(frame, timeout=_LOOK)
-                return
-
-    threading.Thread(target=run, name="writer", daemon=True).start()
+def write_pieces(name: str, pieces: Iterable[Any], file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> None:
+    """Pieces that the format's encoder made."""
+    writer = FORMATS.get(name).writer(file, columns, facts)
     try:
-        for frame in frames:
-            put(frame)
-            if ended.is_set():
-                break
-    finally:
-        # Not Thread.join(): Python 3.11 takes a thread for ended when its join is interrupted.
-        put(None)
-        ended.wait()
-    if failures:
-        raise failures[0]
+        for piece in pieces:
+            writer.add(piece)
+    except BaseException:
+        with suppress(Exception):  # what went wrong first is what counts
+            writer.abandon()
+        raise
+    writer.close()
 
 
-@contextmanager
-def _system_errors() -> Iterator[None]:
-    """polars tells a failed write with the system's number in its text alone: make it a plain OSError again."""
-    try:
-        yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        number = re.search(r"\(os error (\d+)\)|\[Errno (\d+)\]", str(error))
-        if number is None:
-            raise
-        code = int(number[1] or number[2])
-        raise OSError(code, os.strerror(code)) from None
+class _Text:
+    """A file of lines, with a headline or without."""
+
+    def __init__(self, file: IO[bytes], headline: str = "") -> None:
+        self._file = file
+        file.write(headline.encode())
+
+    def add(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self._file.write(piece)
+
+    def close(self) -> None:
+        """Nothing follows the last line."""
+
+    def abandon(self) -> None:
+        """A file of lines holds nothing back."""
 
 
-FORMATS.add("csv", Format("csv", (".csv",), DEFAULT_COLUMNS, False, _write_csv))
-FORMATS.add("jsonl", Format("jsonl", (".jsonl", ".ndjson"), ALL_COLUMNS, False, _write_jsonl))
-FORMATS.add("parquet", Format("parquet", (".parquet", ".pq"), ALL_COLUMNS, True, _write_parquet))
-FORMATS.add("arrow", Format("arrow", (".arrow", ".ipc", ".feather"), ALL_COLUMNS, True, _write_arrow))
+def _csv_encoder(columns: Sequence[str]) -> Encoder:
+    from ptttool.rowtext import Lines, csv_form
+
+    return _list_of(Lines(columns, csv_form(columns)))
+
+
+def _jsonl_encoder(columns: Sequence[str]) -> Encoder:
+    from ptttool.rowtext import Lines, json_form
+
+    return _list_of(Lines(columns, json_form(columns)))
+
+
+def _list_of(lines: Any) -> Encoder:
+    return lambda block: list(lines.text(block))
+
+
+def _parquet_encoder(_columns: Sequence[str]) -> Encoder:
+    from ptttool.parquet.file import row_group_of
+
+    return row_group_of
+
+
+def _parquet_writer(file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> Writer:
+    from ptttool.parquet.file import ParquetFile
+
+    return ParquetFile(file, columns, facts)
+
+
+def _arrow_writer(file: IO[bytes], columns: Sequence[str], _facts: Mapping[str, str]) -> Writer:
+    from ptttool.arrow_file import ArrowFile
+
+    return ArrowFile(file, columns)
+
+
+def _same(block: Block) -> Block:
+    return block
+
+
+# Text is many times larger than what it is made of: less of it at a time.
+_TEXT_RECORDS, _RECORDS = 1 << 15, 1 << 18
+
+FORMATS.add(
+    "csv",
+    Format(
+        "csv", (".csv",), DEFAULT_COLUMNS, False, _csv_encoder,
+        lambda file, columns, _facts: _Text(file, ",".join(columns) + "\n"), _TEXT_RECORDS,
+    ),
+)  # fmt: skip
+FORMATS.add(
+    "jsonl",
+    Format("jsonl", (".jsonl", ".ndjson"), ALL_COLUMNS, False, _jsonl_encoder, lambda file, _columns, _facts: _Text(file), _TEXT_RECORDS),
+)
+FORMATS.add("parquet", Format("parquet", (".parquet", ".pq"), ALL_COLUMNS, True, _parquet_encoder, _parquet_writer, _RECORDS, True))
+FORMATS.add("arrow", Format("arrow", (".arrow", ".ipc", ".feather"), ALL_COLUMNS, True, lambda _columns: _same, _arrow_writer, _RECORDS))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
 from ptttool.errors import AccessError, InputError
+from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import AuxChunk, Contents
 
 # Read at a time from what cannot be mapped; a multiple of every record size.
@@ -27,7 +27,7 @@ class RawDump:
         self.contents = Contents(mode="raw")
         self.size: int | None = None
         self.position = 0
-        self._map: mmap.mmap | None = None
+        self._file_map: MappedFile | None = None
         self._open = ExitStack()
         self._file: BinaryIO = sys.stdin.buffer if self.path == "-" else self._open_file()
         status = os.fstat(self._file.fileno())
@@ -50,9 +50,9 @@ class RawDump:
     def chunks(self) -> Iterator[AuxChunk]:
         """The dump as one payload: of a file the whole mapping, of a pipe a piece at a time."""
         if self.size is not None and self.path != "-":
-            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._refuse_container(self._map[:8])
-            yield self._chunk(0, memoryview(self._map))
+            self._file_map = MappedFile(self._file.fileno(), self.path)
+            self._refuse_container(bytes(self._file_map.view[:8]))
+            yield self._chunk(0, self._file_map.view[:])
             self.position = self.size
             return
         start = 0
@@ -82,20 +82,14 @@ class RawDump:
     def _chunk(self, start: int, data: memoryview) -> AuxChunk:
         size = self.size if self.size is not None else start + len(data)
         return AuxChunk(
-            number=0, offset=0, start=start, payload_size=size, idx=0, cpu=-1, tid=-1, reference=0, file_offset=start, data=data
+            number=0, offset=0, start=start, payload_size=size, idx=0, cpu=-1, tid=-1, reference=0, file_offset=start, data=data,
+            file=self._file_map,
         )  # fmt: skip
-
-    def forget(self, chunk: AuxChunk, upto: int) -> None:
-        """Give the pages of the first ``upto`` bytes of a mapped chunk back."""
-        length = upto // mmap.PAGESIZE * mmap.PAGESIZE
-        if self._map is not None and length and chunk.start == 0:
-            self._map.madvise(mmap.MADV_DONTNEED, 0, length)
 
     def close(self) -> None:
         """Let the file go."""
-        if self._map is not None:
-            with suppress(BufferError):  # views of it are still about: it goes when they go
-                self._map.close()
+        if self._file_map is not None:
+            self._file_map.close()
         self._open.close()
 
     def __enter__(self) -> RawDump:

@@ -5,16 +5,79 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ptttool.block import Block, Values
 from ptttool.columns import ALL_COLUMNS, BY_NAME
 from ptttool.errors import UsageError
+from ptttool.export import FORMATS, Encoder
+from ptttool.protocols.hisi_ptt_columns import decode
+from ptttool.protocols.hisi_ptt_findings import Findings
+from ptttool.protocols.hisi_ptt_records import UNIT_RECORDS, Records
+from ptttool.workers import ALONE, Workers
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ptttool.trace import Trace
     from ptttool.where import Where
+
+
+@dataclass(frozen=True)
+class Select:
+    """Work: the columns of those records of a unit for which a condition is true."""
+
+    columns: tuple[str, ...]
+    where: Where | None = None
+    unit_records: int = UNIT_RECORDS
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether rows are numbered."""
+        return "index" in self.columns or (self.where is not None and "index" in self.where.columns)
+
+    def __call__(self, records: Records, index: int, findings: Findings, /) -> Block:
+        if self.where is None:
+            return decode(records, self.columns, index=index, findings=findings)
+        from ptttool.frames import frame_of
+
+        wanted = self.where.mask(frame_of(decode(records, self.where.columns, index=index, findings=findings)), records.size)
+        block = decode(records.taken(wanted), self.columns)
+        if "index" not in self.columns:
+            return block
+        places = np.flatnonzero(wanted).astype(np.uint64) + np.uint64(index)
+        return Block(block.size, {**block.columns, "index": Values(places)})
+
+
+@dataclass(frozen=True)
+class Encode:
+    """Work: the same as a piece of a file, with its number of rows."""
+
+    select: Select
+    format: str
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether rows are numbered."""
+        return self.select.needs_index
+
+    @property
+    def unit_records(self) -> int:
+        """Records at a time."""
+        return self.select.unit_records
+
+    def __call__(self, records: Records, index: int, findings: Findings, /) -> tuple[int, Any]:
+        block = self.select(records, index, findings)
+        return block.size, _encoder(self.format, self.select.columns)(block)
+
+
+@lru_cache(maxsize=8)
+def _encoder(format: str, columns: tuple[str, ...]) -> Encoder:
+    """Once in a process: encoders have tables."""
+    return FORMATS.get(format).encoder(columns)
 
 
 @dataclass(frozen=True)
@@ -28,28 +91,40 @@ class Selection:
     limit: int | None = None
 
     @property
-    def needed(self) -> tuple[str, ...]:
-        """Columns to decode: those of the result, and those that the condition looks at."""
-        return tuple(dict.fromkeys((*self.columns, *(self.where.columns if self.where is not None else ()))))
+    def whole(self) -> bool:
+        """All rows for which the condition is true."""
+        return self.offset == 0 and self.limit is None
 
-    def frames(self, trace: Trace) -> Iterator[pl.DataFrame]:
-        """The selected rows, a frame a block, at least one; the walk ends as soon as there are enough."""
+    def blocks(self, trace: Trace, *, workers: Workers = ALONE) -> Iterator[Block]:
+        """The selected rows, at least one block; the walk ends as soon as there are enough."""
+        blocks = trace.run(Select(self.columns, self.where), workers=workers)
+        if self.whole:
+            yield from blocks
+            return
         to_skip, to_give = self.offset, self.limit
-        needed = self.needed
-        for frame in trace.frames(needed):
-            if self.where is not None:
-                frame = self.where.filter(frame)
-            if len(needed) != len(self.columns):
-                frame = frame.select(self.columns)
-            if to_skip:
-                skipped = min(to_skip, frame.height)
-                frame, to_skip = frame.slice(skipped), to_skip - skipped
+        for block in blocks:
+            start = min(to_skip, block.size)
+            stop = block.size if to_give is None else min(start + to_give, block.size)
+            to_skip -= start
             if to_give is not None:
-                frame = frame.head(min(to_give, frame.height))
-                to_give -= frame.height
-            yield frame
+                to_give -= stop - start
+            yield block.part(start, stop)
             if to_give == 0:
                 return
+
+    def frames(self, trace: Trace, *, workers: Workers = ALONE) -> Iterator[pl.DataFrame]:
+        """The same as frames."""
+        from ptttool.frames import frame_of
+
+        return map(frame_of, self.blocks(trace, workers=workers))
+
+    def pieces(self, trace: Trace, format: str, *, workers: Workers = ALONE) -> Iterator[tuple[int, Any]]:
+        """The same as pieces of a file (:mod:`ptttool.export`), each with its number of rows."""
+        if self.whole:
+            work = Encode(Select(self.columns, self.where, FORMATS.get(format).unit_records), format)
+            return trace.run(work, workers=workers)
+        encoder = _encoder(format, self.columns)
+        return ((block.size, encoder(block)) for block in self.blocks(trace, workers=workers))
 
 
 def parse_columns(text: str) -> tuple[str, ...]:

@@ -7,28 +7,38 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
-import polars as pl
 
+from ptttool.block import Block
 from ptttool.columns import BY_NAME
 from ptttool.errors import InputError, UsageError
 from ptttool.event import PATTERNS
+from ptttool.jobs import Outcome, Work, run
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
 from ptttool.protocols import hisi_ptt
-from ptttool.protocols.hisi_ptt import Declared, Layout, decode_block, schema_of
+from ptttool.protocols.hisi_ptt import Declared, Layout
 from ptttool.protocols.hisi_ptt_findings import Findings
-from ptttool.protocols.hisi_ptt_tally import Tally
+from ptttool.protocols.hisi_ptt_records import UNIT_RECORDS, Piece, Records, Unit
+from ptttool.protocols.hisi_ptt_tally import Sum, Tally
 from ptttool.rawdump import RawDump
+from ptttool.selection import Selection
 from ptttool.tlp.bulk import U32
+from ptttool.workers import ALONE, Workers
 
-# Records in a frame, at most and, unless the recording ends, at least.
-FRAME_ROWS, SMALLEST_FRAME = 1 << 18, 1 << 15
+if TYPE_CHECKING:
+    import polars as pl
+
+R = TypeVar("R")
+
+# Records in a frame, at most and, of a pipe that brings more, at least.
+FRAME_ROWS, SMALLEST_FRAME = UNIT_RECORDS, 1 << 15
 
 # What a PERF_RECORD_AUXTRACE_INFO's type stands for.
 AUX_TRACES = {1: "Intel PT", 2: "Intel BTS", 3: "CoreSight ETM", 4: "Arm SPE", 5: "s390 CPU-MF", 6: "HiSilicon PTT", 7: "Power VPA DTL"}
@@ -45,7 +55,6 @@ class Source(Protocol):
     @property
     def position(self) -> int: ...
     def chunks(self) -> Iterator[AuxChunk]: ...
-    def forget(self, chunk: AuxChunk, upto: int) -> None: ...
     def close(self) -> None: ...
 
 
@@ -75,13 +84,12 @@ class Payload:
 
 
 @dataclass(frozen=True)
-class _Block:
-    """Records that lie one after the other, at most :data:`FRAME_ROWS`. ``offset``: of the first in its AUX stream."""
+class _Planned:
+    """A unit of work, and what is over once it is done. ``spent``: chunks, and how far they were looked at. ``position``: of the walk."""
 
-    records: U32
-    layout: Layout
-    offset: int
-    cpu: int
+    unit: Unit
+    spent: tuple[tuple[AuxChunk, int], ...]
+    position: int
 
 
 class Trace:
@@ -122,51 +130,49 @@ class Trace:
         by_name = (a for a in contents.attributes if a.name is not None and a.name.startswith(hisi_ptt.PMU_PREFIX))
         return next(by_number, None) or next(by_name, None)
 
-    def frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def frames(self, columns: Sequence[str], *, workers: Workers = ALONE) -> Iterator[pl.DataFrame]:
         """The TLPs as frames of just these columns, in this order, up to :data:`FRAME_ROWS` rows each; at least one frame.
 
         Types are those of :mod:`ptttool.columns`; absent fields are null. An unknown column is a :class:`~ptttool.errors.UsageError`.
+        ``workers``: processes that decode.
         """
-        for name in columns:
-            if name not in BY_NAME:
-                raise UsageError(f"no column is called {name!r}", hint="columns: " + ", ".join(BY_NAME), code="unknown-column")
-        return self._frames(tuple(columns))
+        return Selection(checked_columns(columns)).frames(self, workers=workers)
 
-    def _frames(self, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
-        waiting: list[pl.DataFrame] = []
-        rows = 0
-        delivered = False
-        for block in self._blocks():
-            frame = decode_block(
-                block.records,
-                block.layout,
-                columns,
-                index=self.findings.records,
-                offset=block.offset,
-                cpu=block.cpu,
-                findings=self.findings,
-            )
-            self.progress.records = self.findings.records
-            # Small payloads are put together: writers like frames of some size.
-            if rows + len(block.records) > FRAME_ROWS and waiting:
-                yield _joined(waiting)
-                delivered, waiting, rows = True, [], 0
-            waiting.append(frame)
-            rows += len(block.records)
-            if rows >= SMALLEST_FRAME:
-                yield _joined(waiting)
-                delivered, waiting, rows = True, [], 0
-        if waiting or not delivered:
-            yield _joined(waiting) if waiting else pl.DataFrame(schema=schema_of(columns))
+    def blocks(self, columns: Sequence[str], *, workers: Workers = ALONE) -> Iterator[Block]:
+        """The same as arrays (:mod:`ptttool.block`)."""
+        return Selection(checked_columns(columns)).blocks(self, workers=workers)
 
-    def tally(self) -> Tally:
+    def tally(self, *, workers: Workers = ALONE) -> Tally:
         """The whole recording summed up."""
-        tally: Tally | None = None
-        for block in self._blocks():
-            tally = Tally(self.findings) if tally is None else tally
-            tally.update(block.records, block.layout)
-            self.progress.records = self.findings.records
-        return Tally(self.findings) if tally is None else tally
+        tally = Tally()
+        for part in self.run(Sum(), workers=workers):
+            tally.merge(part)
+        return tally
+
+    def run(self, work: Work[R], *, workers: Workers = ALONE) -> Iterator[R]:
+        """What ``work`` gives for every unit of the recording, in order; for a recording without records once, for none."""
+        under_way: deque[_Planned] = deque()
+
+        def units() -> Iterator[Unit]:
+            for planned in self._units(work.unit_records):
+                under_way.append(planned)
+                yield planned.unit
+
+        nothing = True
+        for outcome in run(units(), work, workers):
+            self._count(outcome, under_way.popleft())
+            nothing = False
+            yield outcome.value
+        if nothing:
+            yield work(Records(Layout(bool(self._raw))), 0, self.findings)
+
+    def _count(self, outcome: Outcome[R], planned: _Planned) -> None:
+        """A unit has been worked on."""
+        self.findings.merge(outcome.findings)
+        self.progress.records = self.findings.records
+        self.progress.done = max(self.progress.done, planned.position)
+        for chunk, upto in planned.spent:
+            chunk.forget(upto)
 
     def payloads(self) -> Iterator[Payload]:
         """The records as they lie in the file, for perf's text; a raw dump is one payload of the format that the user named."""
@@ -182,14 +188,48 @@ class Trace:
             if chunk.start == 0 and not self.is_raw:
                 layout = Layout(eight_dw=bool(len(words)) and int(words[0]) >= hisi_ptt.CHECK_WORD)
             records = words[: len(words) // layout.words * layout.words].reshape(-1, layout.words)
+            begin = self._source.position
             # A payload without one whole record has a headline in perf's text, too.
             for start in range(0, max(len(records), 1), FRAME_ROWS):
                 part = records[start : start + FRAME_ROWS]
                 at = chunk.start + start * layout.record_size
                 yield Payload(chunk.number, chunk.payload_size, at, layout, part)
-                self._done(chunk, (start + len(part)) * layout.record_size)
+                upto = (start + len(part)) * layout.record_size
+                self.progress.done = max(self.progress.done, begin + upto)
+                chunk.forget(upto)
 
-    def _blocks(self) -> Iterator[_Block]:
+    def _units(self, most: int) -> Iterator[_Planned]:
+        """The records in units of work: of one layout, ``most`` of them, or, where they come through a pipe, as there are."""
+        pieces: list[Piece] = []
+        spent: list[tuple[AuxChunk, int]] = []
+        layout, records, position = Layout(False), 0, 0
+        enough = most if self._source.size is not None else min(most, SMALLEST_FRAME)
+
+        def planned() -> _Planned:
+            return _Planned(Unit(layout, tuple(pieces)), tuple(spent), position)
+
+        for chunk, found in self._laid_out():
+            begin = self._source.position
+            size = len(chunk.data) // found.record_size * found.record_size
+            start = 0
+            while start < size:
+                if pieces and (found != layout or records >= enough):
+                    yield planned()
+                    pieces, spent, records = [], [], 0
+                layout = found
+                part = min(size - start, (most - records) * layout.record_size)
+                data = chunk.data[start : start + part]
+                path = "" if chunk.file is None else chunk.file.path
+                pieces.append(Piece(path, chunk.file_offset + start, part, chunk.offset + chunk.start + start, chunk.cpu, data))
+                start += part
+                records += part // layout.record_size
+                spent.append((chunk, start))
+                position = begin + start
+        if pieces:
+            yield planned()
+
+    def _laid_out(self) -> Iterator[tuple[AuxChunk, Layout]]:
+        """The chunks, with what their records look like."""
         declared = Declared(self._raw, self._pattern)
         number, choice = -1, None
         for chunk in self._chunks():
@@ -208,13 +248,8 @@ class Trace:
             layout = choice.layout
             if chunk.start == 0:
                 self.findings.count_format(layout.title)
-            records = words[: len(words) // layout.words * layout.words].reshape(-1, layout.words)
             self.findings.count_tail(len(chunk.data) % layout.record_size)
-            for start in range(0, len(records), FRAME_ROWS):
-                part = records[start : start + FRAME_ROWS]
-                at = chunk.start + start * layout.record_size
-                yield _Block(part, layout, chunk.offset + at, chunk.cpu)
-                self._done(chunk, (start + len(part)) * layout.record_size)
+            yield chunk, layout
 
     def _chunks(self) -> Iterator[AuxChunk]:
         source = self._start()
@@ -222,15 +257,8 @@ class Trace:
             self._check(source.contents, at_end=False)
             self.findings.missing_bytes += chunk.missing
             yield chunk
-            source.forget(chunk, len(chunk.data))
-            self.progress.done = source.position
         self._check(source.contents, at_end=True)
         self.progress.done = source.position
-
-    def _done(self, chunk: AuxChunk, upto: int) -> None:
-        """Records up to this place of a chunk are dealt with."""
-        self.progress.done = max(self.progress.done, chunk.file_offset + upto)
-        self._source.forget(chunk, upto)
 
     def _start(self) -> Source:
         if self._walked:
@@ -280,8 +308,12 @@ class Trace:
         self.close()
 
 
-def _joined(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=True)
+def checked_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns. Raises UsageError where one is none."""
+    for name in columns:
+        if name not in BY_NAME:
+            raise UsageError(f"no column is called {name!r}", hint="columns: " + ", ".join(BY_NAME), code="unknown-column")
+    return tuple(columns)
 
 
 def pmu_names(contents: Contents) -> dict[int, str]:

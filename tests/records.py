@@ -5,7 +5,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+import numpy as np
+import polars as pl
 from hypothesis import strategies as st
+
+from ptttool.frames import frame_of
+from ptttool.jobs import done_with
+from ptttool.protocols.hisi_ptt import Layout
+from ptttool.protocols.hisi_ptt_findings import Findings
+from ptttool.protocols.hisi_ptt_records import Piece, Records, Unit
+from ptttool.selection import Select
+from ptttool.tlp.bulk import U32
 
 ALL_CODES = tuple(range(256))
 KNOWN_CODES = (
@@ -56,3 +66,26 @@ def records_4dw(draw: st.DrawFn) -> Words:
         return (0,) * 4
     code = draw(st.sampled_from(KNOWN_CODES if kind > 3 else range(128)))
     return (four(code, 0, 0, 0, length=0, time=0)[0] | draw(st.integers(0, (1 << 25) - 1)), draw(WORD), draw(WORD), draw(WORD))
+
+
+def loaded(words: U32, layout: Layout, *, offset: int = 0, cpu: int = -1) -> Records:
+    """Records on their way to a decoder. ``words``: shape (n, 4 or 8)."""
+    data = memoryview(np.ascontiguousarray(words, dtype="<u4").tobytes())
+    return Unit(layout, (Piece("", 0, len(data), offset, cpu, data),)).load()
+
+
+def decode_block(
+    words: U32,
+    layout: Layout,
+    columns: Sequence[str],
+    *,
+    index: int = 0,
+    offset: int = 0,
+    cpu: int | None = None,
+    findings: Findings | None = None,
+) -> pl.DataFrame:
+    """Records as a frame."""
+    outcome = done_with(loaded(words, layout, offset=offset, cpu=-1 if cpu is None else cpu), Select(tuple(columns)), index)
+    if findings is not None:
+        findings.merge(outcome.findings)
+    return frame_of(outcome.value)

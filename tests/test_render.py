@@ -12,11 +12,11 @@ import pytest
 from ptttool.columns import ALL_COLUMNS, BY_NAME
 from ptttool.machine import Machine, PciFunction
 from ptttool.pci import PciAddress
-from ptttool.protocols.hisi_ptt import Layout, decode_block
+from ptttool.protocols.hisi_ptt import Layout
 from ptttool.render import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, column_lines, tlp_lines
 from ptttool.trace import open_trace
 from tests import captures
-from tests.records import Words, eight, four, packed
+from tests.records import Words, decode_block, eight, four, packed
 
 MACHINE = Machine(
     "a test",

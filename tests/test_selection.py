@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ptttool import selection as selection_module
+from ptttool.block import Block
 from ptttool.errors import UsageError
+from ptttool.protocols.hisi_ptt_columns import decode
+from ptttool.protocols.hisi_ptt_records import Records
 from ptttool.selection import Selection, all_of, parse_columns
-from ptttool.trace import FRAME_ROWS, Trace, open_trace
+from ptttool.trace import FRAME_ROWS, open_trace
 from ptttool.where import compile_where
 from tests import captures
 from tests.recordings import words_8dw
@@ -39,18 +44,18 @@ def test_a_range_of_rows(condition: str | None, offset: int, limit: int | None) 
 
 
 def test_only_what_is_needed_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, ...]] = []
-    frames = Trace.frames
+    asked: list[tuple[tuple[str, ...], int]] = []
 
-    def spied(self: Trace, columns: tuple[str, ...]) -> object:
-        asked.append(columns)
-        return frames(self, columns)
+    def spied(records: Records, columns: tuple[str, ...], **rest: Any) -> Block:
+        asked.append((columns, records.size))
+        return decode(records, columns, **rest)
 
-    monkeypatch.setattr(Trace, "frames", spied)
-    selection = Selection(("tag",), compile_where("kind = 'MRd' AND tag > 3 OR dw0 = 1"))
-    assert selection.needed == ("tag", "kind", "dw0")
-    assert selected(selection).columns == ["tag"]
-    assert asked == [("tag", "kind", "dw0")]
+    monkeypatch.setattr(selection_module, "decode", spied)
+    found = selected(Selection(("tag",), compile_where("kind = 'MRd' AND tag > 3 OR dw0 = 1")))
+    assert found.columns == ["tag"]
+    (condition, everything), (result, rest) = asked
+    assert (condition, result) == (("kind", "tag", "dw0"), ("tag",))
+    assert everything > rest == found.height > 0
 
 
 @pytest.mark.parametrize(("limit", "blocks"), [(0, 1), (1, 1), (FRAME_ROWS, 1), (FRAME_ROWS + 1, 2), (None, 3)])

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ptttool.columns import ALL_COLUMNS, CLASSES, KINDS
 from ptttool.errors import UsageError
-from ptttool.protocols.hisi_ptt import Layout, decode_block
+from ptttool.protocols.hisi_ptt import Layout
 from ptttool.tlp import Header, codes, decode_header
 from ptttool.tlp.header import byte_count, enabled_bytes
-from tests.records import ALL_CODES, KNOWN_CODES, WORD, eight
+from tests.records import ALL_CODES, KNOWN_CODES, WORD, decode_block, eight
 
 # Columns of a header alone: not of the record around it.
 HEADER_COLUMNS = tuple(name for name in ALL_COLUMNS if name not in ("index", "offset", "cpu", "time", "so"))

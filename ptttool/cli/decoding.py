@@ -10,12 +10,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from ptttool.cli.reading_options import failure_of, machine_of, traced_part
 from ptttool.cli.talk import clean, note, warn
 from ptttool.columns import WORD_COLUMNS
 from ptttool.errors import OutputError, UsageError
+from ptttool.workers import Workers, workers_for
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,17 +50,30 @@ class DecodeJob:
     pattern: str | None = None
     sysfs: Path | None = None
     demo: bool = False
+    jobs: int | None = None
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where the recording is damaged: what could be read is written by then."""
-        from ptttool.cli.interrupts import tidy_end
-        from ptttool.cli.walking import shown_progress
         from ptttool.export import format_of
-        from ptttool.trace import open_trace
 
         name = format_of(self.to, self.output, OTHER_FORMATS) or "table"
         self._check(name)
         page = self._page(name)
+        with self._workers(name) as workers:
+            self._decode(name, page, workers)
+
+    def _workers(self, name: str) -> Workers:
+        """As many as were asked for; else as many as are worth it."""
+        from ptttool.export import FORMATS
+
+        worth = name not in OTHER_FORMATS and FORMATS.get(name).worth_workers and self.limit is None
+        return workers_for(self.path, self.jobs, worth=worth)
+
+    def _decode(self, name: str, page: int | None, workers: Workers) -> None:
+        from ptttool.cli.interrupts import tidy_end
+        from ptttool.cli.walking import shown_progress
+        from ptttool.trace import open_trace
+
         selection = self._selection(name, page)
         with open_trace(self.path, raw_format=self.raw_format, pattern=self.pattern) as trace:
             progress = nullcontext() if self._on_terminal else shown_progress(trace)
@@ -67,9 +81,9 @@ class DecodeJob:
                 if name == "perf":
                     rows = self._write_perf(trace, file)
                 elif name == "table":
-                    rows = self._write_table(trace, selection, file)
+                    rows = self._write_table(trace, selection, file, workers)
                 else:
-                    rows = self._write_frames(trace, selection, name, file)
+                    rows = self._write_frames(trace, selection, name, file, workers)
             self._tell(trace, name, rows, page)
             failure = failure_of(trace)
         if failure is not None:
@@ -150,19 +164,25 @@ class DecodeJob:
             file.write(piece)
         return records
 
-    def _write_frames(self, trace: Trace, selection: Selection, name: str, file: IO[bytes]) -> int:
-        from ptttool.export import FORMATS
-        from ptttool.protocols.hisi_ptt import schema_of
+    def _write_frames(self, trace: Trace, selection: Selection, name: str, file: IO[bytes], workers: Workers) -> int:
+        from ptttool.export import write_pieces
 
-        counted = _Counted(selection.frames(trace))
+        rows = 0
+
+        def pieces() -> Iterator[Any]:
+            nonlocal rows
+            for count, piece in selection.pieces(trace, name, workers=workers):
+                rows += count
+                yield piece
+
         attribute = trace.attribute
         facts = {"ptttool.recording": os.path.basename(self.path)}  # noqa: PTH119 - "-" is no path
         if attribute is not None:
             facts |= {"ptttool.event": clean(attribute.name or ""), "ptttool.config": f"{attribute.config:#x}"}
-        FORMATS.get(name).write(iter(counted), schema_of(selection.columns), file, facts)
-        return counted.rows
+        write_pieces(name, pieces(), file, selection.columns, facts)
+        return rows
 
-    def _write_table(self, trace: Trace, selection: Selection, file: IO[bytes]) -> int:
+    def _write_table(self, trace: Trace, selection: Selection, file: IO[bytes], workers: Workers) -> int:
         from ptttool.render import column_lines, tlp_lines
 
         width = shutil.get_terminal_size().columns if self._on_terminal else None
@@ -171,7 +191,7 @@ class DecodeJob:
         machine: Machine | None = None
         rows = 0
         headline = True
-        for frame in _in_parts(selection.frames(trace)):
+        for frame in _in_parts(selection.frames(trace, workers=workers)):
             machine = _shown(traced_part(known, trace)) if headline else machine
             head, lines = tlp_lines(frame, machine, width, words=self.words) if lines_of_tlps else column_lines(frame, width)
             if headline:
@@ -225,19 +245,6 @@ def _same_file(output: Path, recording: str) -> bool:
 
 def _not_for_a_terminal(name: str) -> OutputError:
     return OutputError(f"{name} is binary: not for a terminal", hint=f"write it to a file: -o trace.{name}", code="binary-to-terminal")
-
-
-class _Counted:
-    """Frames, with a count of the rows that went through."""
-
-    def __init__(self, frames: Iterator[pl.DataFrame]) -> None:
-        self._frames = frames
-        self.rows = 0
-
-    def __iter__(self) -> Iterator[pl.DataFrame]:
-        for frame in self._frames:
-            self.rows += frame.height
-            yield frame
 
 
 def _in_parts(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:

@@ -30,6 +30,20 @@ PatternOption = Annotated[
     ),
 ]
 
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        max=1024,
+        help="Work with so many processes; by default with as many as there are processors and as the recording is large enough for. "
+        "The result is the same.",
+        show_default=False,
+    ),
+]
+
 
 def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None:
     """The machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither."""

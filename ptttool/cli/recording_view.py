@@ -13,6 +13,7 @@ from ptttool.machine import ROOT_PORT, Machine
 from ptttool.pci import format_id
 from ptttool.topology import functions_by_id, names_behind
 from ptttool.wording import counted, in_words
+from ptttool.workers import ALONE, Workers
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -82,13 +83,20 @@ class Summary:
         }
 
 
-def summarise(trace: Trace, machine: Machine | None, *, command: tuple[str, ...] | None = None, started: str | None = None) -> Summary:
+def summarise(
+    trace: Trace,
+    machine: Machine | None,
+    *,
+    command: tuple[str, ...] | None = None,
+    started: str | None = None,
+    workers: Workers = ALONE,
+) -> Summary:
     """Walk the recording."""
     from ptttool.cli.walking import shown_progress
     from ptttool.loss import signs_of_loss
 
     with shown_progress(trace):
-        tally = trace.tally()
+        tally = trace.tally(workers=workers)
     return Summary(trace, tally, signs_of_loss(trace.contents), machine, command, started)
 
 

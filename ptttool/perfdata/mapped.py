@@ -7,13 +7,14 @@ import os
 
 
 class MappedFile:
-    """A regular file, mapped read-only. ``view``: all of it.
+    """A regular file, mapped read-only. ``path``: its name. ``view``: all of it.
 
     The descriptor may be closed afterwards. A file that somebody shortens while it is mapped kills the process (SIGBUS): no program that
     maps files is safe from that.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, path: str) -> None:
+        self.path = path
         self.size = os.fstat(descriptor).st_size
         self._map = mmap.mmap(descriptor, self.size, access=mmap.ACCESS_READ)
         self.view = memoryview(self._map)

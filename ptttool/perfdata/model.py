@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ptttool.perfdata.mapped import MappedFile
+
 AUX_TRUNCATED, AUX_OVERWRITE, AUX_PARTIAL, AUX_COLLISION = 1, 2, 4, 8
 
 
@@ -43,7 +45,8 @@ class AuxChunk:
     ``number``: of the payload, 0, 1, … in file order. ``offset``: of the payload in its AUX stream. ``start``: of this piece in the
     payload, a multiple of 4096 (0 for a file: one piece). ``payload_size``: what the record promises. ``idx``: the stream; ``cpu``: -1
     where the record names none. ``file_offset``: of ``data``. ``data``: read-only, a view of the mapped file or a buffer.
-    ``missing``: bytes of the payload that the file should hold and does not (told with the last piece).
+    ``missing``: bytes of the payload that the file should hold and does not (told with the last piece). ``file``: that ``data`` is a
+    view of; None for a buffer.
     """
 
     number: int
@@ -57,6 +60,12 @@ class AuxChunk:
     file_offset: int
     data: memoryview
     missing: int = 0
+    file: MappedFile | None = None
+
+    def forget(self, upto: int) -> None:
+        """Give the memory of its first ``upto`` bytes back, where they are a mapped file's; they can still be read."""
+        if self.file is not None:
+            self.file.forget(self.file_offset, self.file_offset + upto)
 
 
 @dataclass(frozen=True, slots=True)

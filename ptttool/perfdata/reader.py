@@ -53,9 +53,6 @@ class Reader:
     def _walk(self) -> Iterator[AuxChunk]:
         raise NotImplementedError
 
-    def forget(self, chunk: AuxChunk, upto: int) -> None:
-        """Give back the memory of a chunk's first ``upto`` bytes; they can still be read."""
-
     def close(self) -> None:
         """Let go of the file. Chunks that are still in use stay valid."""
 
@@ -65,10 +62,12 @@ class Reader:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _chunk(self, payload: Payload, number: int, start: int, file_offset: int, data: memoryview, missing: int) -> AuxChunk:
+    def _chunk(
+        self, payload: Payload, number: int, start: int, file_offset: int, data: memoryview, missing: int, file: MappedFile | None = None
+    ) -> AuxChunk:
         return AuxChunk(
             number=number, offset=payload.offset, start=start, payload_size=payload.size, idx=payload.idx, cpu=payload.cpu, tid=payload.tid,
-            reference=payload.reference, file_offset=file_offset, data=data, missing=missing,
+            reference=payload.reference, file_offset=file_offset, data=data, missing=missing, file=file,
         )  # fmt: skip
 
     def _end_payload(self, payload: Payload, number: int, file_offset: int, held: int) -> None:
@@ -99,7 +98,6 @@ class MappedReader(Reader):
         super().__init__(path, mode)
         self._files = [file]
         self._segments: list[_Segment] = []
-        self._chunk_files: dict[int, MappedFile] = {}
         self.size = file.size
         self._open_main(file, path if mode == "file" else f"{path}/data")
 
@@ -169,15 +167,8 @@ class MappedReader(Reader):
                 held = min(payload.size, end - position)
                 number, self._number = self._number, self._number + 1
                 self._end_payload(payload, number, position, held)
-                self._chunk_files[number] = file
-                yield self._chunk(payload, number, 0, position, view[position : position + held], payload.size - held)
-                del self._chunk_files[number]
+                yield self._chunk(payload, number, 0, position, view[position : position + held], payload.size - held, file)
                 position += held
-
-    def forget(self, chunk: AuxChunk, upto: int) -> None:
-        file = self._chunk_files.get(chunk.number)
-        if file is not None:
-            file.forget(chunk.file_offset, chunk.file_offset + min(upto, len(chunk.data)))
 
     def close(self) -> None:
         for file in self._files:
@@ -235,7 +226,7 @@ def _map_if_regular(name: str, descriptor: int) -> MappedFile | None:
         os.close(descriptor)
         raise empty_file(name)
     try:
-        return MappedFile(descriptor)
+        return MappedFile(descriptor, name)
     except OSError:  # a file system without mmap
         return None
 
@@ -276,7 +267,7 @@ def _map(path: Path) -> MappedFile | None:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InputError(path, "not a regular file")
-        return MappedFile(descriptor) if os.fstat(descriptor).st_size else None
+        return MappedFile(descriptor, str(path)) if os.fstat(descriptor).st_size else None
     except OSError as error:
         raise _cannot_open(str(path), error) from None
     finally:

@@ -1,4 +1,4 @@
-"""HiSilicon PTT trace records: layouts, how to tell them apart, and the frames that come of them.
+"""HiSilicon PTT trace records: their layouts and how to tell them apart.
 
 Source: the kernel's document on PTT (Documentation/trace/hisi-ptt.rst, section 4) and, for pattern 1, the fields that perf names since
 2026. Words are little-endian; as numbers they are TLP header words, most significant bit first.
@@ -9,17 +9,13 @@ Source: the kernel's document on PTT (Documentation/trace/hisi-ptt.rst, section 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
-from ptttool.columns import BY_NAME, ENUMS, WORD_COLUMNS
-from ptttool.protocols.hisi_ptt_findings import Findings
-from ptttool.tlp.bulk import ANYTHING, DTYPES, KNOWN, NO_RECORD, RECORD, RULES, U32, Array, Headers, Rule, traits_of
+from ptttool.tlp.bulk import KNOWN, NO_RECORD, U32, Headers, traits_of
 
 AUXTRACE_TYPE = 6
 PMU_PREFIX = "hisi_ptt"
@@ -30,8 +26,8 @@ MOST_ZEROS = 4 << 20
 # Columns whose bits the 4DW layout leaves out, and the one that only it has.
 LOST_IN_4DW = frozenset(("tc", "attr", "at", "td", "ep", "ln", "prefix"))
 ONLY_IN_4DW = frozenset(("so",))
-# Records worked on at a time: the arrays of one step fit into a processor's second-level cache.
-STEP = 1 << 14
+# Units of 32 bytes looked at together.
+_STEP = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -133,8 +129,8 @@ def layout_in_data(words: U32, *, sample: int = 64) -> bool | None:
     # Memory that was looked at is not given back until the chunk is done with: zeros without end are not read twice.
     units = words[: min(len(words), MOST_ZEROS) // 8 * 8].reshape(-1, 8)
     picked = np.empty((0, 8), dtype=np.uint32)
-    for start in range(0, len(units), STEP):
-        part = units[start : start + STEP]
+    for start in range(0, len(units), _STEP):
+        part = units[start : start + _STEP]
         picked = np.concatenate((picked, part[part.any(axis=1)][:sample]))
         if len(picked) >= sample:
             break
@@ -188,161 +184,3 @@ def choose_layout(words: U32, declared: Declared) -> Choice:
     if declared.eight_dw is not None:
         return Choice(Layout(declared.eight_dw, pattern), False, False)
     return Choice(Layout(bool(len(words)) and int(words[0]) >= CHECK_WORD, pattern), False, False)
-
-
-def without_zeros(records: U32) -> tuple[U32, npt.NDArray[np.intp] | None]:
-    """Records that are not all zero, and their places (None: all are kept).
-
-    Older drivers (seen: Linux 6.1) may commit memory that the hardware never wrote: no TLP looks like that.
-    """
-    suspects = np.flatnonzero(records[:, 0] == 0)
-    if not len(suspects):
-        return records, None
-    zeros = suspects[~records[suspects].any(axis=1)]
-    if not len(zeros):
-        return records, None
-    kept = np.ones(len(records), dtype=np.bool_)
-    kept[zeros] = False
-    places = np.flatnonzero(kept)
-    return records[places], places
-
-
-def schema_of(columns: Sequence[str]) -> dict[str, pl.DataType]:
-    """The polars type of each column."""
-    return {name: _polars_type(name) for name in columns}
-
-
-def _polars_type(name: str) -> pl.DataType:
-    dtype = BY_NAME[name].dtype
-    if dtype == "enum":
-        return ENUM_TYPES[name]
-    return {"u8": pl.UInt8(), "u16": pl.UInt16(), "u32": pl.UInt32(), "u64": pl.UInt64(), "i32": pl.Int32()}[dtype]
-
-
-ENUM_TYPES = {name: pl.Enum(values) for name, values in ENUMS.items()}
-# By code; a spare entry for "none", which is masked away.
-_ENUM_VALUES = {name: pl.Series(name, [*values, values[0]], dtype=ENUM_TYPES[name]) for name, values in ENUMS.items()}
-
-
-def decode_block(
-    records: U32,
-    layout: Layout,
-    columns: Sequence[str],
-    *,
-    index: int = 0,
-    offset: int = 0,
-    cpu: int | None = None,
-    findings: Findings | None = None,
-) -> pl.DataFrame:
-    """Records as a frame with just the columns asked for, in that order; absent fields are null.
-
-    ``records``: shape (n, 4 or 8), dtype ``<u4``, whole records that lie one after the other. ``index``: of the first TLP.
-    ``offset``: of the first record in its AUX stream, in bytes. ``cpu``: None or -1 where it is not known. All-zero records are left out.
-    ``findings``: what was odd is added to it.
-    """
-    kept, places = without_zeros(records)
-    block = _Block(layout, kept, [name for name in columns if name not in layout.absent])
-    if findings is not None:
-        findings.records += len(kept)
-        findings.zero_records += len(records) - len(kept)
-        block.report(findings)
-    frame = {}
-    for name in columns:
-        if name == "index":
-            series = pl.Series(name, np.arange(index, index + len(kept), dtype=np.uint64))
-        elif name == "offset":
-            size = layout.record_size
-            steps = np.arange(len(kept), dtype=np.uint64) if places is None else places.astype(np.uint64)
-            series = pl.Series(name, steps * np.uint64(size) + np.uint64(offset))
-        elif name == "cpu":
-            value = None if cpu is None or cpu < 0 else cpu
-            series = pl.Series(name, [value], dtype=pl.Int32()).new_from_index(0, len(kept))
-        else:
-            series = block.series(name)
-        frame[name] = series
-    return pl.DataFrame(frame)
-
-
-class _Block:
-    """The arrays behind a frame: values of every column for every record, and the traits that say which of them count."""
-
-    def __init__(self, layout: Layout, records: U32, columns: Sequence[str]) -> None:
-        self.layout = layout
-        self.size = len(records)
-        self.traits: U32 = np.empty(self.size, dtype=np.uint32)
-        self.codes: U32 = np.empty(self.size, dtype=np.uint8)
-        self.some, self.every = 0, 0xFFFFFFFF
-        # Enums are looked up by 32-bit codes, and every one must be a code, masked or not.
-        self.arrays: dict[str, Array] = {
-            name: np.zeros(self.size, dtype=np.uint32) if name in ENUMS else np.empty(self.size, dtype=DTYPES[name])
-            for name in columns
-            if name in _SOURCES
-        }
-        for start in range(0, self.size, STEP):
-            self._fill(slice(start, start + STEP), records[start : start + STEP])
-        self._masks: dict[int, pl.Series] = {}
-
-    def _fill(self, place: slice, records: U32) -> None:
-        headers = self.layout.headers(records)
-        self.traits[place] = headers.traits
-        self.some |= headers.some
-        self.every &= headers.every
-        self.codes[place] = headers.dw0 >> 24
-        for name, array in self.arrays.items():
-            source = _SOURCES[name]
-            if headers.some & source.having and (headers.v1 or not source.v1_only):
-                array[place] = source.values(headers, records, self.layout)
-
-    def report(self, findings: Findings) -> None:
-        """Add records that are not understood to the findings."""
-        if not self.every & KNOWN:
-            findings.count_unknown(self.traits, self.codes)
-
-    def series(self, name: str) -> pl.Series:
-        """A column, null where a record does not have it."""
-        array, source = self.arrays.get(name), _SOURCES[name]
-        if array is None or not self.some & source.having or (source.v1_only and self.layout.pattern != 1):
-            return pl.Series(name, [None], dtype=_polars_type(name)).new_from_index(0, self.size)
-        series = _ENUM_VALUES[name].gather(pl.Series(name, array)) if name in ENUMS else pl.Series(name, array)
-        if name == "prefix":
-            return series.zip_with(self._mask(source.having) & (series != 0), pl.Series(name, [None], dtype=series.dtype))
-        if self.every & source.having:
-            return series
-        return series.zip_with(self._mask(source.having), pl.Series(name, [None], dtype=series.dtype))
-
-    def _mask(self, having: int) -> pl.Series:
-        mask = self._masks.get(having)
-        if mask is None:
-            mask = self._masks[having] = pl.Series("", (self.traits & having) != 0)
-        return mask
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where a column's values come from; records with any of the traits ``having`` have it."""
-
-    values: Callable[[Headers, U32, Layout], Array]
-    having: int
-    v1_only: bool = False
-
-
-def _from_rule(rule: Rule) -> _Source:
-    return _Source(lambda headers, _records, _layout: rule.values(headers), rule.having, rule.v1_only)
-
-
-def _word_source(number: int) -> _Source:
-    return _Source(lambda _headers, records, layout: layout.header_word(records, number), ANYTHING)
-
-
-def _prefix(headers: Headers, _records: U32, _layout: Layout) -> Array:
-    assert headers.prefix is not None, "a column of 8DW alone"
-    return headers.prefix
-
-
-_SOURCES: dict[str, _Source] = {
-    **{name: _from_rule(rule) for name, rule in RULES.items()},
-    "time": _Source(lambda _headers, records, layout: layout.times(records), RECORD),
-    "prefix": _Source(_prefix, RECORD),
-    "so": _Source(lambda _headers, records, _layout: (records[:, 0] >> 21) & 1, KNOWN),
-    **{name: _word_source(number) for number, name in enumerate(WORD_COLUMNS)},
-}

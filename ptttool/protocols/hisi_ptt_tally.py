@@ -9,13 +9,18 @@ import numpy.typing as npt
 
 from ptttool.columns import CLASSES, KINDS
 from ptttool.pci import format_id
-from ptttool.protocols.hisi_ptt import Layout, without_zeros
+from ptttool.protocols.hisi_ptt import Layout
 from ptttool.protocols.hisi_ptt_findings import Findings
+from ptttool.protocols.hisi_ptt_records import UNIT_RECORDS, Records
 from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, COMPLETION, DATA, KIND_MASK, KNOWN, RECORD, TRAITS, U32, Headers, lengths_of
 
-STEP = 1 << 15
+# Records worked on at a time: the arrays of one step fit into a processor's second-level cache.
+STEP = 1 << 14
+# Records whose sums fit into one table.
+MOST_AT_ONCE, _COUNT_BITS = 1 << 18, 21
 # Kinds in a row of the tables; a power of two above len(KINDS).
 _ROW = KIND_MASK + 1
+_ROW_BITS = KIND_MASK.bit_length()
 _CLASS_OF_KIND = {int(traits & KIND_MASK): int(traits >> CLASS_SHIFT & CLASS_MASK) for traits in TRAITS.tolist()}
 
 Counts = npt.NDArray[np.int64]
@@ -35,60 +40,72 @@ class Tally:
         self.time_smallest: int | None = None
         self.time_largest: int | None = None
         # Requesters get a row of the tables as they turn up; row 0 is for records that name none.
-        self._rows: dict[int, int] = {}
+        self._requesters: npt.NDArray[np.intp] = np.zeros(1, dtype=np.intp)
         self._row_of: npt.NDArray[np.uint32] = np.zeros(1 << 16, dtype=np.uint32)
         self._records: Counts = np.zeros((1, _ROW), dtype=np.int64)
         self._payload: Counts = np.zeros((1, _ROW), dtype=np.int64)
 
-    def update(self, records: U32, layout: Layout) -> None:
-        """Add records of one layout, shape (n, 4 or 8), dtype ``<u4``."""
-        for start in range(0, len(records), STEP):
-            part = records[start : start + STEP]
-            kept, _ = without_zeros(part)
-            self.findings.zero_records += len(part) - len(kept)
-            self.findings.records += len(kept)
-            if len(kept):
-                headers = layout.headers(kept)
-                self._count(headers)
-                times = layout.times(kept)
-                self._see_times(times if headers.every & RECORD else times[(headers.traits & RECORD) != 0])
+    def __getstate__(self) -> dict[str, object]:
+        """All but the one table that can be made of another one and is larger than everything else."""
+        return {name: value for name, value in self.__dict__.items() if name != "_row_of"}
 
-    def _count(self, headers: Headers) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._row_of = np.zeros(1 << 16, dtype=np.uint32)
+        self._row_of[self._requesters[1:]] = np.arange(1, len(self._requesters))
+
+    def update(self, records: Records) -> None:
+        """Add records."""
+        for words in records.words:
+            for start in range(0, len(words), MOST_AT_ONCE):
+                self._update(words[start : start + MOST_AT_ONCE], records.layout)
+
+    def _update(self, words: U32, layout: Layout) -> None:
+        # Where in the tables each record counts, and what: 1 and, above that, its data in words.
+        places = np.empty(len(words), dtype=np.intp)
+        weights = np.empty(len(words), dtype=np.float64)
+        for start in range(0, len(words), STEP):
+            part = words[start : start + STEP]
+            headers = layout.headers(part)
+            span = slice(start, start + len(part))
+            places[span] = (self._rows(headers) << _ROW_BITS) | (headers.traits & KIND_MASK)
+            weights[span] = ((lengths_of(headers.dw0) & headers.mask(DATA)) << _COUNT_BITS) | 1 if headers.some & DATA else 1
+            times = layout.times(part)
+            self._see_times(times if headers.every & RECORD else times[(headers.traits & RECORD) != 0])
+        # One table for both sums, which doubles hold exactly: below 2^18 records of at most 2^10 words.
+        both = np.bincount(places, weights=weights, minlength=self._records.size).astype(np.int64).reshape(-1, _ROW)
+        self._records += both & ((1 << _COUNT_BITS) - 1)
+        self._payload += both >> _COUNT_BITS << 2
+
+    def _rows(self, headers: Headers) -> U32:
+        """Rows of the tables that belong to headers."""
         requesters = headers.pick(COMPLETION, headers.dw2, headers.dw1) >> 16
         if headers.every & KNOWN:
-            rows = self._rows_of(requesters)
-        else:
-            known = (headers.traits & KNOWN) != 0
-            rows = np.zeros(len(requesters), dtype=np.uint32)
-            rows[known] = self._rows_of(requesters[known])
-            self.findings.count_unknown(headers.traits, headers.dw0 >> 24)
-        places = ((rows << KIND_MASK.bit_length()) | (headers.traits & KIND_MASK)).astype(np.intp)
-        size = self._records.size
-        self._records += np.bincount(places, minlength=size).reshape(-1, _ROW)
-        if headers.some & DATA:
-            # Sums of at most 32 Ki × 4 KiB are exact in double precision.
-            payload = (lengths_of(headers.dw0) << 2) & headers.mask(DATA)
-            self._payload += np.bincount(places, weights=payload, minlength=size).reshape(-1, _ROW).astype(np.int64)
+            return self._rows_of(requesters)
+        known = (headers.traits & KNOWN) != 0
+        rows = np.zeros(len(requesters), dtype=np.uint32)
+        rows[known] = self._rows_of(requesters[known])
+        self.findings.count_unknown(headers.traits, headers.dw0 >> 24)
+        return rows
 
     def _rows_of(self, requesters: U32) -> U32:
         places = requesters.astype(np.intp)
-        rows: U32 = self._row_of.take(places)
+        rows: U32 = self._row_of.take(places, mode="wrap")
         if not rows.all():
-            for requester in np.unique(requesters[rows == 0]).tolist():
-                self._add_row(requester)
-            rows = self._row_of.take(places)
+            self._add_rows(np.unique(places[rows == 0]))
+            rows = self._row_of.take(places, mode="wrap")
         return rows
 
-    def _add_row(self, requester: int) -> int:
-        row = self._rows.get(requester)
-        if row is None:
-            row = self._rows[requester] = len(self._rows) + 1
-            self._row_of[requester] = row
-            if row >= len(self._records):
-                more = np.zeros((row, _ROW), dtype=np.int64)  # doubles them
-                self._records = np.concatenate((self._records, more))
-                self._payload = np.concatenate((self._payload, more))
-        return row
+    def _add_rows(self, requesters: npt.NDArray[np.intp]) -> None:
+        """Rows for requesters that have none."""
+        count = len(self._requesters)
+        self._row_of[requesters] = np.arange(count, count + len(requesters))
+        self._requesters = np.concatenate((self._requesters, requesters))
+        lacking = len(self._requesters) - len(self._records)
+        if lacking > 0:
+            more = np.zeros((max(lacking, len(self._records)), _ROW), dtype=np.int64)
+            self._records = np.concatenate((self._records, more))
+            self._payload = np.concatenate((self._payload, more))
 
     def _see_times(self, times: U32) -> None:
         if len(times):
@@ -107,12 +124,11 @@ class Tally:
         if other.time_first is not None:
             assert other.time_last is not None and other.time_smallest is not None and other.time_largest is not None
             self._see_time(other.time_first, other.time_last, other.time_smallest, other.time_largest)
-        self._records[0] += other._records[0]
-        self._payload[0] += other._payload[0]
-        for requester, row in other._rows.items():
-            mine = self._add_row(requester)
-            self._records[mine] += other._records[row]
-            self._payload[mine] += other._payload[row]
+        theirs = other._requesters[1:]
+        self._add_rows(theirs[self._row_of[theirs] == 0])
+        rows = np.concatenate(([0], self._row_of[theirs]))
+        self._records[rows] += other._records[: len(rows)]
+        self._payload[rows] += other._payload[: len(rows)]
 
     @property
     def records(self) -> int:
@@ -146,7 +162,8 @@ class Tally:
     def _sorted_rows(self) -> list[tuple[int, int]]:
         totals = self._records.sum(axis=1).tolist()
         return sorted(
-            ((requester, row) for requester, row in self._rows.items() if totals[row]), key=lambda item: (-totals[item[1]], item[0])
+            ((requester, row) for row, requester in enumerate(self._requesters.tolist()) if row and totals[row]),
+            key=lambda item: (-totals[item[1]], item[0]),
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -167,6 +184,18 @@ class Tally:
             ],
             "time": {"first": self.time_first, "last": self.time_last, "smallest": self.time_smallest, "largest": self.time_largest},
         }
+
+
+class Sum:
+    """Work: the sums of a unit (:mod:`ptttool.jobs`)."""
+
+    needs_index = False
+    unit_records = UNIT_RECORDS
+
+    def __call__(self, records: Records, _index: int, findings: Findings, /) -> Tally:
+        tally = Tally(findings)
+        tally.update(records)
+        return tally
 
 
 def _by_class(records: list[int], payload: list[int]) -> dict[str, tuple[int, int]]:

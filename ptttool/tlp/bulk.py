@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.columns import BY_NAME, CLASSES, KINDS, STATUSES
+from ptttool.columns import CLASSES, KINDS, STATUSES
 from ptttool.tlp import codes
 
 # Arrays of uint32 and uint8. The stubs of numpy take `u4 & 3` for signed, so the types say no more than that they are arrays.
@@ -25,11 +25,6 @@ Array = npt.NDArray[Any]
 
 UNKNOWN = KINDS.index("Unknown")
 NO_CLASS = len(CLASSES)
-DTYPES: dict[str, np.dtype[np.generic]] = {
-    name: np.dtype({"u8": "u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4", "enum": "u1"}[column.dtype])
-    for name, column in BY_NAME.items()
-}
-
 # What a header is and has: a word of bits. Bits 4:0 are its kind (place in KINDS), bits 6:5 its class (place in CLASSES, or 3).
 KIND_MASK, CLASS_SHIFT, CLASS_MASK = 0x1F, 5, 0x3
 KNOWN = 1 << 7

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ptttool.columns import BY_NAME, ENUMS
@@ -22,16 +24,21 @@ class Where:
     expr: pl.Expr
     columns: tuple[str, ...]
 
-    def filter(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows for which it is true. Raises UsageError where it cannot be worked out (a number too large to be cast)."""
+    def mask(self, frame: pl.DataFrame, rows: int) -> npt.NDArray[np.bool_]:
+        """Which rows it is true for. ``frame``: with its columns; ``rows``: of it, which a frame without columns does not tell.
+
+        Raises UsageError where it cannot be worked out (a number too large to be cast).
+        """
         # As a column of its own: where it filters, polars 2.1 takes NULL & 0 for 0.
         try:
-            mask = frame.select(self.expr.alias("where")).to_series()
+            mask = frame.select(self.expr.alias("where")).to_series().fill_null(False)
         except pl.exceptions.PolarsError as error:
             raise _refused(error) from None
-        if not self.columns:
-            return frame if mask.to_list() == [True] else frame.clear()
-        return frame.filter(mask)
+        return mask.to_numpy() if self.columns else np.full(rows, mask.to_list() == [True])
+
+    def filter(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows for which it is true."""
+        return frame.filter(pl.Series(self.mask(frame, frame.height)))
 
 
 def compile_where(text: str) -> Where:

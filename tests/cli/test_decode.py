@@ -23,10 +23,10 @@ import pytest
 from ptttool import sidecar
 from ptttool.cli.main import main
 from ptttool.columns import ALL_COLUMNS, DEFAULT_COLUMNS, WORD_COLUMNS
+from ptttool.frames import schema_of
 from ptttool.machine import Machine, PciFunction
 from ptttool.pci import PciAddress
 from ptttool.perftext import text
-from ptttool.protocols.hisi_ptt import schema_of
 from ptttool.trace import open_trace
 from tests import captures
 from tests.recordings import build_directory, build_perfdata, words_4dw, words_8dw

@@ -499,9 +499,9 @@ def test_the_walk_touches_no_payload_and_forgets_what_was_read(tmp_path: Path) -
             assert sum(chunk.data[::4096]) == 0
             touched = resident()
             assert touched - before > size // 2
-            reader.forget(chunk, size // 2)
+            chunk.forget(size // 2)
             assert resident() < touched - size // 3
-            reader.forget(chunk, len(chunk.data))
+            chunk.forget(len(chunk.data))
             assert resident() - before < 8 << 20
             assert chunk.data[5] == 0
             assert reader.position == chunk.file_offset

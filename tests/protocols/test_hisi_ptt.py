@@ -12,19 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptttool.columns import ALL_COLUMNS, BY_NAME, ENUMS, WORD_COLUMNS
+from ptttool.frames import schema_of
 from ptttool.protocols.hisi_ptt import (
     Declared,
     Layout,
     choose_layout,
     declared_layout,
-    decode_block,
     doubts,
     layout_in_data,
-    schema_of,
 )
 from ptttool.protocols.hisi_ptt_findings import Findings
 from ptttool.tlp.bulk import U32
-from tests.records import ALL_CODES, Words, eight, four, packed, records_4dw, records_8dw
+from tests.records import ALL_CODES, Words, decode_block, eight, four, packed, records_4dw, records_8dw
 from tests.reference import hisi_ptt as reference
 
 COLUMNS = (*ALL_COLUMNS, *WORD_COLUMNS)

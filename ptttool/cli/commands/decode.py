@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
-from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument
+from ptttool.cli.reading_options import InputOption, JobsOption, PatternOption, RecordingArgument
 from ptttool.cli.talk import json_line
 from ptttool.errors import PtttoolError, UsageError
 
@@ -65,6 +65,7 @@ def decode(
     ] = 0,
     input_format: InputOption = None,
     pattern: PatternOption = None,
+    jobs: JobsOption = None,
     json: Annotated[
         bool,
         typer.Option(
@@ -104,6 +105,7 @@ def decode(
         pattern=pattern,
         sysfs=sysfs,
         demo=demo,
+        jobs=jobs,
     )
     try:
         job.run()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument, failure_of, machine_of, sidecar_of
+from ptttool.cli.reading_options import InputOption, JobsOption, PatternOption, RecordingArgument, failure_of, machine_of, sidecar_of
 from ptttool.cli.talk import print_json
+from ptttool.workers import Workers, workers_for
 
 
 @app.command("info")
@@ -12,6 +15,7 @@ def info(
     file: RecordingArgument,
     input_format: InputOption = None,
     pattern: PatternOption = None,
+    jobs: JobsOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -21,6 +25,11 @@ def info(
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
     without a container. Names of devices come from the file that 'ptttool trace' keeps beside a recording, or from --sysfs.
     """
+    with workers_for(file, jobs) as workers:
+        _info(file, input_format, pattern, json, sysfs, demo, workers)
+
+
+def _info(file: str, input_format: str | None, pattern: str | None, json: bool, sysfs: Path | None, demo: bool, workers: Workers) -> None:
     from ptttool.cli.recording_view import print_summary, summarise
     from ptttool.trace import open_trace
 
@@ -30,7 +39,7 @@ def info(
         if sysfs is not None or demo:
             machine = machine_of(file, sysfs, demo)
         command, started = (None, None) if sidecar is None else (sidecar.command, sidecar.started)
-        summary = summarise(trace, machine, command=command, started=started)
+        summary = summarise(trace, machine, command=command, started=started, workers=workers)
         failure = failure_of(trace)
         if json:
             document = summary.as_json()

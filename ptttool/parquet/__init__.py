@@ -1,0 +1,1 @@
+"""Parquet files straight from arrays: most columns of a trace are small codes, which are a dictionary's indexes as they stand."""

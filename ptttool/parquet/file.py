@@ -1,0 +1,147 @@
+"""A Parquet file: row groups one by one, then the footer that says where everything is.
+
+Source: the Apache Parquet format, ``parquet.thrift``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from ptttool import __version__
+from ptttool.block import Block
+from ptttool.columns import BY_NAME, ENUMS
+from ptttool.parquet import thrift
+from ptttool.parquet.pages import ZSTD, Chunk, chunk_of, physical_type
+
+MAGIC = b"PAR1"
+# Converted types, for readers that know no logical types: UTF8, UINT_8 … UINT_64, INT_32.
+_CONVERTED = {"enum": 0, "u8": 11, "u16": 12, "u32": 13, "u64": 14, "i32": 17}
+_BITS = {"u8": 8, "u16": 16, "u32": 32, "u64": 64, "i32": 32}
+_OPTIONAL = 1
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Rows ready to be written, the chunks in the order of the columns."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+
+def row_group_of(block: Block) -> RowGroup:
+    """A block's rows."""
+    return RowGroup(block.size, tuple(chunk_of(name, values, block.size) for name, values in block.columns.items()))
+
+
+class ParquetFile:
+    """A file that is being written. ``facts``: key and value, kept in the footer."""
+
+    def __init__(self, file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> None:
+        self._file = file
+        self._columns = tuple(columns)
+        self._facts = facts
+        self._groups: list[thrift.Value] = []
+        self._rows = 0
+        self._position = 0
+        self._write(MAGIC)
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._position += len(data)
+
+    def add(self, group: RowGroup) -> None:
+        """Write rows; none are left out."""
+        if not group.rows:
+            return
+        start = self._position
+        columns = []
+        for name, chunk in zip(self._columns, group.chunks, strict=True):
+            columns.append(_column_chunk(name, chunk, self._position))
+            self._write(chunk.data)
+        self._rows += group.rows
+        self._groups.append(
+            thrift.struct(
+                {
+                    1: thrift.list_of(columns),
+                    2: thrift.i64(sum(chunk.plain_size for chunk in group.chunks)),
+                    3: thrift.i64(group.rows),
+                    5: thrift.i64(start),
+                    6: thrift.i64(self._position - start),
+                }
+            )
+        )
+
+    def close(self) -> None:
+        """Write the footer. A file without rows has no row groups."""
+        schema = [thrift.struct({4: thrift.binary("schema"), 5: thrift.i32(len(self._columns))}), *map(_schema_element, self._columns)]
+        facts = {"ARROW:schema": _arrow_schema(self._columns), **self._facts}
+        order = thrift.struct({1: thrift.struct({})})  # statistics are ordered as the type says
+        footer = thrift.struct(
+            {
+                1: thrift.i32(2),
+                2: thrift.list_of(schema),
+                3: thrift.i64(self._rows),
+                4: thrift.list_of(self._groups) if self._groups else (9, b"\x0c"),
+                5: thrift.list_of(thrift.struct({1: thrift.binary(key), 2: thrift.binary(value)}) for key, value in facts.items()),
+                6: thrift.binary(f"ptttool version {__version__}"),
+                7: thrift.list_of([order] * len(self._columns)),
+            }
+        )[1]
+        self._write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+
+    def abandon(self) -> None:
+        """A file without its footer is none."""
+
+
+def _schema_element(name: str) -> thrift.Value:
+    dtype = BY_NAME[name].dtype
+    if name in ENUMS:
+        logical = thrift.struct({1: thrift.struct({})})
+    else:
+        logical = thrift.struct({10: thrift.struct({1: thrift.i8(_BITS[dtype]), 2: thrift.boolean(dtype == "i32")})})
+    return thrift.struct(
+        {
+            1: thrift.i32(physical_type(name)),
+            3: thrift.i32(_OPTIONAL),
+            4: thrift.binary(name),
+            6: thrift.i32(_CONVERTED[dtype]),
+            10: logical,
+        }
+    )
+
+
+def _column_chunk(name: str, chunk: Chunk, start: int) -> thrift.Value:
+    statistics = {3: thrift.i64(chunk.nulls)}
+    if chunk.smallest is not None and chunk.largest is not None:
+        statistics |= {5: thrift.binary(chunk.largest), 6: thrift.binary(chunk.smallest)}
+    described = thrift.struct(
+        {
+            1: thrift.i32(physical_type(name)),
+            2: thrift.list_of(map(thrift.i32, chunk.encodings)),
+            3: thrift.list_of([thrift.binary(name)]),
+            4: thrift.i32(ZSTD),
+            5: thrift.i64(chunk.values),
+            6: thrift.i64(chunk.plain_size),
+            7: thrift.i64(len(chunk.data)),
+            9: thrift.i64(start + chunk.dictionary_size),
+            11: thrift.i64(start) if chunk.dictionary_size else None,
+            12: thrift.struct(statistics),
+        }
+    )
+    return thrift.struct({2: thrift.i64(start), 3: described})
+
+
+def _arrow_schema(columns: Sequence[str]) -> str:
+    """The Arrow schema, which tells Arrow's readers that a text is an enum, and of which values: as polars writes it."""
+    from io import BytesIO
+
+    import polars as pl
+
+    from ptttool.frames import schema_of
+
+    empty = BytesIO()
+    pl.DataFrame(schema=schema_of(columns)).write_parquet(empty)
+    empty.seek(0)
+    return pl.read_parquet_metadata(empty)["ARROW:schema"]
