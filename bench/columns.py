@@ -7,49 +7,51 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import polars as pl
 
+from ptttool.block import Block
 from ptttool.columns import DEFAULT_COLUMNS
-from ptttool.protocols.hisi_ptt import Layout, decode_block
+from ptttool.protocols.hisi_ptt import Layout
+from ptttool.protocols.hisi_ptt_columns import decode
+from ptttool.protocols.hisi_ptt_records import UNIT_RECORDS, Piece, Unit
 
-# Records that ptttool decodes at a time.
-PART = 1 << 18
 SETS = {
     "core": ("time", "kind", "class", "length_dw", "payload_bytes", "requester", "tag", "address"),
     "default": tuple(name for name in DEFAULT_COLUMNS if name != "index"),
 }
 
 
-def decode(words: np.ndarray[Any, np.dtype[np.uint32]], layout: Layout, columns: Sequence[str]) -> pl.DataFrame:
-    """What is measured: the library's function from records, shape (n, 8 or 4), to columns."""
-    return decode_block(words, layout, columns)
+def columns_of(unit: Unit, columns: Sequence[str]) -> Block:
+    """What is measured: the library's way from records in memory to columns."""
+    return decode(unit.load(), columns)
 
 
-def total(frame: pl.DataFrame, name: str) -> tuple[int, int]:
+def total(block: Block, name: str) -> tuple[int, int]:
     """How many records have a column, and the sum of its values."""
-    series = frame[name].to_physical().cast(pl.UInt64)
-    return len(series) - series.null_count(), int(series.sum())
+    present = block.columns[name].present()
+    return len(present), int(present.sum(dtype=np.uint64))
 
 
 def main(path: str, form: str, chosen: str) -> None:
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # threads of polars, too
+    """Twice over all records: to add up the columns, and to measure."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     layout, columns = Layout(form == "8dw"), SETS[chosen]
-    words = np.fromfile(path, dtype="<u4").reshape(-1, layout.words)
-    parts = [words[start : start + PART] for start in range(0, len(words), PART)]
+    data = np.fromfile(path, dtype=np.uint8).data
+    step = UNIT_RECORDS * layout.record_size
+    parts = [(start, data[start : start + step]) for start in range(0, len(data), step)]
+    units = [Unit(layout, (Piece("", start, len(part), start, 0, part),)) for start, part in parts]
     records = 0
     totals = dict.fromkeys(columns, (0, 0))
-    for part in parts:
-        frame = decode(part, layout, columns)
-        records += frame.height
+    for unit in units:
+        block = columns_of(unit, columns)
+        records += block.size
         for name in columns:
-            having, added = total(frame, name)
+            having, added = total(block, name)
             totals[name] = (totals[name][0] + having, totals[name][1] + added & 0xFFFF_FFFF_FFFF_FFFF)
     started = time.perf_counter()
-    for part in parts:
-        decode(part, layout, columns)
+    for unit in units:
+        columns_of(unit, columns)
     seconds = time.perf_counter() - started
     found = {name: {"having": having, "sum": added} for name, (having, added) in totals.items()}
     sys.stdout.write(json.dumps({"seconds": seconds, "records": records, "columns": found}))

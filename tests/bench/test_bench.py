@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -155,9 +156,10 @@ def test_every_row_has_a_ratio_or_says_why_not(quick: dict[str, Any]) -> None:
         if row["error"] is None:
             assert row["peak_mib"] > 1
             assert (row["ratio"] is None) == (row["baseline"] is None)
-        else:
-            assert row["ratio"] is None
-            assert row["met"] is None
+        else:  # for want of a compiler only
+            assert shutil.which("cc") is None
+            assert row["name"].startswith("columns-")
+            assert (row["ratio"], row["met"]) == (None, None)
 
 
 def test_ratios_come_from_what_was_measured(quick: dict[str, Any]) -> None:
@@ -171,7 +173,7 @@ def test_ratios_come_from_what_was_measured(quick: dict[str, Any]) -> None:
         assert row["ratio"] == pytest.approx(scaled / ours[0] if row["ratio_of"] == "baseline to command" else ours[0] / scaled)
         assert row["met"] == (row["ratio"] >= row["wanted"] if row["wanted_is"] == "at least" else row["ratio"] <= row["wanted"])
         compared += 1
-    assert compared >= 7
+    assert compared >= 8
 
 
 def test_what_the_commands_put_out_is_checked(quick: dict[str, Any]) -> None:
