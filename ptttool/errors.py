@@ -9,6 +9,7 @@
 | 6    | bad input: a damaged, foreign or unreadable file            |
 | 7    | hardware: ETIMEDOUT, or what was read back differs          |
 | 8    | an optional package is missing                              |
+| 9    | the processes or the cluster that do the work failed        |
 | 130  | interrupted                                                 |
 """
 
@@ -38,6 +39,10 @@ class PtttoolError(Exception):
             self.code = code
         self.details = details
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Whole from one process to another: exceptions are otherwise made anew of their message alone."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     def as_json(self) -> dict[str, Any]:
         """The error as the value of ``"error"`` in ``--json`` output."""
         body: dict[str, Any] = {"code": self.code, "exit_code": self.exit_code, "message": self.message}
@@ -45,6 +50,13 @@ class PtttoolError(Exception):
             body["hint"] = self.hint
         body.update(self.details)
         return body
+
+
+def _restored(kind: type[PtttoolError], arguments: tuple[Any, ...], state: dict[str, Any]) -> PtttoolError:
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(PtttoolError):
@@ -124,6 +136,13 @@ class HardwareError(PtttoolError):
 
     exit_code = 7
     code = "hardware"
+
+
+class WorkersError(PtttoolError):
+    """The processes, or the cluster, that should do the work cannot."""
+
+    exit_code = 9
+    code = "workers"
 
 
 class MissingPackageError(PtttoolError):

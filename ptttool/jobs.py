@@ -1,21 +1,23 @@
-"""Work on a recording's units, several at once, with the results in the order of the recording: the same with any number of jobs.
+"""Work on a recording, several parts of it at once, with the results in its order: the same with any number of jobs.
 
 Work is a function of records. Jobs are processes: numpy's steps here are so short that threads would spend their time waiting for Python's
 lock. A job opens the recording itself and reads just the units that it is given; a cluster's workers (:mod:`ptttool.cluster`) do the same
-from shared storage.
+from shared storage. There is one way for all of them: units are put into batches, a task is what is done with a batch.
 """
 
 from __future__ import annotations
 
-import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from ptttool.errors import InputError
+from ptttool.errors import WorkersError
 from ptttool.protocols.hisi_ptt_findings import Findings
 from ptttool.protocols.hisi_ptt_records import Piece, Records, Unit
+from ptttool.storage import read_into
 from ptttool.workers import Workers
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+M = TypeVar("M", bound="Mergeable")
+
+Batch = Sequence[Unit]
 
 
 class Work(Protocol[R_co]):
@@ -39,25 +44,106 @@ class Work(Protocol[R_co]):
     def __call__(self, records: Records, index: int, findings: Findings, /) -> R_co: ...
 
 
+class Mergeable(Protocol):
+    """A result that takes in the one of what lies behind it."""
+
+    def merge(self, other: Any) -> None: ...
+
+
 @dataclass
 class Outcome(Generic[R]):
-    """What came of a unit. ``findings``: of its records, their number among them."""
+    """What came of a batch. ``findings``: of its records, their number among them. ``size``: bytes of trace."""
 
     value: R
     findings: Findings = field(default_factory=Findings)
+    size: int = 0
 
 
-def run(units: Iterable[Unit], work: Work[R], workers: Workers) -> Iterator[Outcome[R]]:
-    """The outcomes of all units, in their order."""
-    units = iter(units)
-    first = next(units, None)
+Task = Callable[[Batch, int], Outcome[R]]
+"""Does something with a batch, given the number of its first TLP; it can be pickled."""
+
+
+def merged(units: Iterable[Unit], work: Work[M], workers: Workers, done: Callable[[int, int], None]) -> Outcome[M] | None:
+    """What ``work`` gives for all units, merged into one; None without units.
+
+    ``done``: told the bytes and the TLPs of every batch, 0 where their number is not known yet.
+    """
+    task: Task[M] = partial(_all_merged, work)
+    parts = batches(units, workers.batch_bytes)
+    if workers.reduces:
+        return _reduced(parts, task, workers, done)
+    whole: Outcome[M] | None = None
+    for outcome in in_order(parts, task, workers, needs_index=work.needs_index):
+        done(outcome.size, outcome.findings.records)
+        whole = outcome if whole is None else _merge(whole, outcome)
+    return whole
+
+
+def _reduced(parts: Iterable[Batch], task: Task[M], workers: Workers, done: Callable[[int, int], None]) -> Outcome[M] | None:
+    sizes, futures = [], []
+    for part in parts:
+        sizes.append(sum(unit.size for unit in part))
+        futures.append(workers.submit(task, bare(part), 0))
+    return workers.reduce(futures, _merge, lambda number: done(sizes[number], 0))
+
+
+def in_order(parts: Iterable[Batch], task: Task[R], workers: Workers, *, needs_index: bool) -> Iterator[Outcome[R]]:
+    """The task's outcomes for all batches, in their order; a few are under way at a time."""
+    parts = iter(parts)
+    first = next(parts, None)
     if first is None:
         return
     # What came through a pipe is in this process alone.
-    if workers.jobs == 1 or not all(piece.path for piece in first.pieces):
-        yield from _alone(first, units, work)
-    else:
-        yield from _together(first, units, work, workers)
+    if workers.jobs == 1 or not all(piece.path for unit in first for piece in unit.pieces):
+        index = 0
+        part: Batch | None = first
+        while part is not None:
+            outcome = task(part, index)
+            index += outcome.findings.records
+            yield outcome
+            part = next(parts, None)
+        return
+    waiting: deque[Future[Outcome[R]]] = deque()
+    try:
+        for part, index in _numbered(first, parts, workers, needs_index):
+            waiting.append(workers.submit(task, bare(part), index))
+            if len(waiting) > workers.jobs + 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenExecutor:
+        raise WorkersError(
+            "a process that worked on the recording was killed, perhaps for want of memory",
+            hint="--jobs 1 does the work in one process",
+            code="worker-killed",
+        ) from None
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def batches(units: Iterable[Unit], size: int) -> Iterator[Batch]:
+    """Units together, so many that they have ``size`` bytes, at least one."""
+    batch: list[Unit] = []
+    held = 0
+    for unit in units:
+        batch.append(unit)
+        held += unit.size
+        if held >= size:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
+def bare(batch: Batch) -> Batch:
+    """Without data, for whoever can read them."""
+    return [unit.bare() for unit in batch]
+
+
+def load(unit: Unit) -> Records:
+    """The records of a unit, read where the data did not come with it."""
+    return unit.load(None if all(piece.data is not None for piece in unit.pieces) else _read_piece)
 
 
 def done_with(records: Records, work: Work[R], index: int) -> Outcome[R]:
@@ -66,52 +152,61 @@ def done_with(records: Records, work: Work[R], index: int) -> Outcome[R]:
     return Outcome(work(records, index, findings), findings)
 
 
-def _alone(first: Unit, units: Iterator[Unit], work: Work[R]) -> Iterator[Outcome[R]]:
+def _numbered(first: Batch, parts: Iterator[Batch], workers: Workers, needs_index: bool) -> Iterator[tuple[Batch, int]]:
+    """Batches with the numbers of their first TLPs: all-zero records are none, so everything before them has been looked at."""
     index = 0
-    unit: Unit | None = first
-    while unit is not None:
-        records = unit.load()
-        yield done_with(records, work, index)
-        index += records.size
-        unit = next(units, None)
+    if workers.batch_bytes == 0:  # on this machine, where looking is quick
+        part: Batch | None = first
+        while part is not None:
+            yield part, index
+            if needs_index:
+                index += sum(unit.count() for unit in part)
+            part = next(parts, None)
+        return
+    counting: deque[tuple[Batch, Future[int] | None]] = deque()
+
+    def count(part: Batch) -> None:
+        counting.append((part, workers.submit(_count, bare(part)) if needs_index else None))
+
+    count(first)
+    while counting:
+        while len(counting) <= workers.jobs and (more := next(parts, None)) is not None:
+            count(more)
+        part, tlps = counting.popleft()
+        yield part, index
+        index += tlps.result() if tlps is not None else 0
 
 
-def _together(first: Unit, units: Iterator[Unit], work: Work[R], workers: Workers) -> Iterator[Outcome[R]]:
-    index = 0
-    unit: Unit | None = first
-    waiting: deque[Future[Outcome[R]]] = deque()
-    try:
-        while unit is not None:
-            waiting.append(workers.submit(_do, unit.bare(), work, index))
-            if work.needs_index:
-                index += unit.count()
-            if len(waiting) > workers.jobs + 1:
-                yield waiting.popleft().result()
-            unit = next(units, None)
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()
+def work_on_each(work: Work[R], batch: Batch, index: int) -> Outcome[list[R]]:
+    """Task: the work's results, unit by unit."""
+    values, findings, size = [], Findings(), 0
+    for unit in batch:
+        outcome = done_with(load(unit), work, index + findings.records)
+        values.append(outcome.value)
+        findings.merge(outcome.findings)
+        size += unit.size
+    return Outcome(values, findings, size)
 
 
-def _do(unit: Unit, work: Work[R], index: int) -> Outcome[R]:
-    return done_with(unit.load(read_piece), work, index)
+def _all_merged(work: Work[M], batch: Batch, index: int) -> Outcome[M]:
+    """Task: the work's results as one."""
+    outcome = work_on_each(work, batch, index)
+    whole = outcome.value[0]
+    for value in outcome.value[1:]:
+        whole.merge(value)
+    return Outcome(whole, outcome.findings, outcome.size)
 
 
-def read_piece(piece: Piece, into: memoryview) -> None:
-    """Read a piece from its file. Raises InputError where the file is gone or shorter than it was."""
-    try:
-        descriptor = os.open(piece.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            done = 0
-            while done < piece.size:
-                count = os.preadv(descriptor, [into[done:]], piece.file_offset + done)
-                if not count:
-                    reason = "the file was shortened while it was read"
-                    raise InputError(piece.path, reason, offset=piece.file_offset + done, code="truncated")
-                done += count
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise InputError(piece.path, error.strerror or str(error), offset=piece.file_offset) from None
+def _merge(first: Outcome[M], second: Outcome[M]) -> Outcome[M]:
+    first.value.merge(second.value)
+    first.findings.merge(second.findings)
+    return Outcome(first.value, first.findings, first.size + second.size)
+
+
+def _count(batch: Batch) -> int:
+    """TLPs of a batch."""
+    return sum(load(unit).size for unit in batch)
+
+
+def _read_piece(piece: Piece, into: memoryview) -> None:
+    read_into(piece.path, piece.file_offset, into)

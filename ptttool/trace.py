@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ptttool.block import Block
 from ptttool.columns import BY_NAME
 from ptttool.errors import InputError, UsageError
 from ptttool.event import PATTERNS
-from ptttool.jobs import Outcome, Work, run
+from ptttool.jobs import M, Task, Work, batches, in_order, merged, work_on_each
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
 from ptttool.protocols import hisi_ptt
 from ptttool.protocols.hisi_ptt import Declared, Layout
@@ -29,6 +30,7 @@ from ptttool.protocols.hisi_ptt_records import UNIT_RECORDS, Piece, Records, Uni
 from ptttool.protocols.hisi_ptt_tally import Sum, Tally
 from ptttool.rawdump import RawDump
 from ptttool.selection import Selection
+from ptttool.storage import read_into
 from ptttool.tlp.bulk import U32
 from ptttool.workers import ALONE, Workers
 
@@ -144,35 +146,56 @@ class Trace:
 
     def tally(self, *, workers: Workers = ALONE) -> Tally:
         """The whole recording summed up."""
-        tally = Tally()
-        for part in self.run(Sum(), workers=workers):
-            tally.merge(part)
-        return tally
+        return self.merge(Sum(), workers=workers)
 
     def run(self, work: Work[R], *, workers: Workers = ALONE) -> Iterator[R]:
         """What ``work`` gives for every unit of the recording, in order; for a recording without records once, for none."""
-        under_way: deque[_Planned] = deque()
-
-        def units() -> Iterator[Unit]:
-            for planned in self._units(work.unit_records):
-                under_way.append(planned)
-                yield planned.unit
-
         nothing = True
-        for outcome in run(units(), work, workers):
-            self._count(outcome, under_way.popleft())
+        for values in self.run_batches(workers.batch_bytes, partial(work_on_each, work), work, workers=workers):
             nothing = False
-            yield outcome.value
+            yield from values
         if nothing:
             yield work(Records(Layout(bool(self._raw))), 0, self.findings)
 
-    def _count(self, outcome: Outcome[R], planned: _Planned) -> None:
-        """A unit has been worked on."""
+    def merge(self, work: Work[M], *, workers: Workers = ALONE) -> M:
+        """What ``work`` gives for the whole recording, its results for units merged."""
+        planned: deque[_Planned] = deque()
+
+        def done(size: int, tlps: int) -> None:
+            self.progress.records += tlps
+            self._let_go(size, planned)
+
+        outcome = merged(self._kept(self._units(work.unit_records), planned), work, workers, done)
+        if outcome is None:
+            return work(Records(Layout(bool(self._raw))), 0, self.findings)
         self.findings.merge(outcome.findings)
         self.progress.records = self.findings.records
-        self.progress.done = max(self.progress.done, planned.position)
-        for chunk, upto in planned.spent:
-            chunk.forget(upto)
+        return outcome.value
+
+    def run_batches(self, size: int, task: Task[R], work: Work[Any], *, workers: Workers = ALONE) -> Iterator[R]:
+        """What a task gives for batches of units of at least ``size`` bytes (0: each unit), in order. ``work``: what the units are for."""
+        planned: deque[_Planned] = deque()
+        units = self._kept(self._units(work.unit_records), planned)
+        for outcome in in_order(batches(units, size), task, workers, needs_index=work.needs_index):
+            self.findings.merge(outcome.findings)
+            self.progress.records = self.findings.records
+            self._let_go(outcome.size, planned)
+            yield outcome.value
+
+    def _kept(self, planned: Iterator[_Planned], under_way: deque[_Planned]) -> Iterator[Unit]:
+        for each in planned:
+            under_way.append(each)
+            yield each.unit
+
+    def _let_go(self, size: int, under_way: deque[_Planned]) -> None:
+        """So many bytes have been worked on, taken for the first ones of those under way."""
+        left = size
+        while left > 0 and under_way:
+            planned = under_way.popleft()
+            left -= planned.unit.size
+            self.progress.done = max(self.progress.done, planned.position)
+            for chunk, upto in planned.spent:
+                chunk.forget(upto)
 
     def payloads(self) -> Iterator[Payload]:
         """The records as they lie in the file, for perf's text; a raw dump is one payload of the format that the user named."""
@@ -184,7 +207,7 @@ class Trace:
             )
         layout = Layout(eight_dw=bool(self._raw))
         for chunk in self._chunks():
-            words = np.frombuffer(chunk.data, dtype="<u4", count=len(chunk.data) // 4)
+            words = np.frombuffer(whole_data(chunk), dtype="<u4", count=chunk.held // 4)
             if chunk.start == 0 and not self.is_raw:
                 layout = Layout(eight_dw=bool(len(words)) and int(words[0]) >= hisi_ptt.CHECK_WORD)
             records = words[: len(words) // layout.words * layout.words].reshape(-1, layout.words)
@@ -210,7 +233,7 @@ class Trace:
 
         for chunk, found in self._laid_out():
             begin = self._source.position
-            size = len(chunk.data) // found.record_size * found.record_size
+            size = chunk.held // found.record_size * found.record_size
             start = 0
             while start < size:
                 if pieces and (found != layout or records >= enough):
@@ -218,9 +241,8 @@ class Trace:
                     pieces, spent, records = [], [], 0
                 layout = found
                 part = min(size - start, (most - records) * layout.record_size)
-                data = chunk.data[start : start + part]
-                path = "" if chunk.file is None else chunk.file.path
-                pieces.append(Piece(path, chunk.file_offset + start, part, chunk.offset + chunk.start + start, chunk.cpu, data))
+                data = None if chunk.remote else chunk.data[start : start + part]
+                pieces.append(Piece(chunk.path, chunk.file_offset + start, part, chunk.offset + chunk.start + start, chunk.cpu, data))
                 start += part
                 records += part // layout.record_size
                 spent.append((chunk, start))
@@ -248,7 +270,7 @@ class Trace:
             layout = choice.layout
             if chunk.start == 0:
                 self.findings.count_format(layout.title)
-            self.findings.count_tail(len(chunk.data) % layout.record_size)
+            self.findings.count_tail(chunk.held % layout.record_size)
             yield chunk, layout
 
     def _chunks(self) -> Iterator[AuxChunk]:
@@ -306,6 +328,15 @@ class Trace:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def whole_data(chunk: AuxChunk) -> memoryview:
+    """A chunk's data, fetched where they are elsewhere."""
+    if not chunk.remote:
+        return chunk.data
+    buffer = np.empty(chunk.held, dtype=np.uint8).data
+    read_into(chunk.remote, chunk.file_offset, buffer)
+    return buffer
 
 
 def checked_columns(columns: Sequence[str]) -> tuple[str, ...]:

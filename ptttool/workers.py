@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +30,11 @@ def jobs_worth_it(size: int) -> int:
 class Workers:
     """``jobs`` processes; none where it is 1: then there is nobody to submit to. A context manager."""
 
+    # Bytes of trace that are worked on in one go; 0: one unit.
+    batch_bytes = 0
+    # Whether results are put together by the workers, too.
+    reduces = False
+
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
@@ -47,6 +52,10 @@ class Workers:
         """Have a function called by one of them."""
         assert self._pool is not None, "no workers"
         return self._pool.submit(function, *arguments)
+
+    def reduce(self, futures: Sequence[Future[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
+        """What the futures hold, neighbours merged until one is left. ``done``: told the numbers of those that have ended."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Let them go, once they have finished what they are at."""

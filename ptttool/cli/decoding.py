@@ -12,11 +12,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ptttool.cli.reading_options import failure_of, machine_of, traced_part
+from ptttool.cli.reading_options import chosen_workers, failure_of, machine_of, traced_part
 from ptttool.cli.talk import clean, note, warn
 from ptttool.columns import WORD_COLUMNS
 from ptttool.errors import OutputError, UsageError
-from ptttool.workers import Workers, workers_for
+from ptttool.workers import Workers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,6 +51,7 @@ class DecodeJob:
     sysfs: Path | None = None
     demo: bool = False
     jobs: int | None = None
+    scheduler: str | None = None
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where the recording is damaged: what could be read is written by then."""
@@ -67,7 +68,7 @@ class DecodeJob:
         from ptttool.export import FORMATS
 
         worth = name not in OTHER_FORMATS and FORMATS.get(name).worth_workers and self.limit is None
-        return workers_for(self.path, self.jobs, worth=worth)
+        return chosen_workers(self.path, self.jobs, self.scheduler, worth=worth)
 
     def _decode(self, name: str, page: int | None, workers: Workers) -> None:
         from ptttool.cli.interrupts import tidy_end
@@ -175,11 +176,7 @@ class DecodeJob:
                 rows += count
                 yield piece
 
-        attribute = trace.attribute
-        facts = {"ptttool.recording": os.path.basename(self.path)}  # noqa: PTH119 - "-" is no path
-        if attribute is not None:
-            facts |= {"ptttool.event": clean(attribute.name or ""), "ptttool.config": f"{attribute.config:#x}"}
-        write_pieces(name, pieces(), file, selection.columns, facts)
+        write_pieces(name, pieces(), file, selection.columns, facts_of(trace))
         return rows
 
     def _write_table(self, trace: Trace, selection: Selection, file: IO[bytes], workers: Workers) -> int:
@@ -221,6 +218,15 @@ class DecodeJob:
         if self.output is not None:
             what = "record" if name == "perf" else "TLP"
             note(f"{rows} {what}{'' if rows == 1 else 's'} written to {clean(str(self.output))}")
+
+
+def facts_of(trace: Trace) -> dict[str, str]:
+    """What a file keeps of its recording, where it has a place for it."""
+    facts = {"ptttool.recording": os.path.basename(trace.path)}  # noqa: PTH119 - "-" is no path
+    attribute = trace.attribute
+    if attribute is not None:
+        facts |= {"ptttool.event": clean(attribute.name or ""), "ptttool.config": f"{attribute.config:#x}"}
+    return facts
 
 
 def _shown(machine: Machine | None) -> Machine | None:

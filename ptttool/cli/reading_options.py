@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.talk import clean, note, warn
-from ptttool.errors import InputError
+from ptttool.errors import InputError, UsageError
+from ptttool.workers import Workers, workers_for
 
 if TYPE_CHECKING:
     from ptttool.machine import Machine
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ptttool.trace import Trace
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
+RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")]
 InputOption = Annotated[
     str | None,
     typer.Option("--input", metavar="<4dw|8dw>", help="FILE holds AUX data without a container, of this format.", show_default=False),
@@ -43,6 +45,31 @@ JobsOption = Annotated[
         show_default=False,
     ),
 ]
+
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="tcp://HOST:PORT",
+        help="Have the workers of this Dask cluster do it. They read the recording themselves: its path, or address (s3://…), must mean "
+        "the same to them.",
+        show_default=False,
+    ),
+]
+
+
+def chosen_workers(path: str, jobs: int | None, scheduler: str | None, *, worth: bool = True) -> Workers:
+    """A cluster's workers, or this machine's: ``jobs`` of them, or as many as the recording is large enough for.
+
+    ``worth``: whether more than one may be worth it at all.
+    """
+    if scheduler is None:
+        return workers_for(path, jobs, worth=worth)
+    if jobs is not None:
+        raise UsageError("--jobs and --scheduler exclude each other", hint="the cluster has as many workers as it has", code="two-crews")
+    from ptttool.cluster import Cluster
+
+    return Cluster(scheduler)
 
 
 def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None:

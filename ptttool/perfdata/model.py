@@ -46,7 +46,8 @@ class AuxChunk:
     payload, a multiple of 4096 (0 for a file: one piece). ``payload_size``: what the record promises. ``idx``: the stream; ``cpu``: -1
     where the record names none. ``file_offset``: of ``data``. ``data``: read-only, a view of the mapped file or a buffer.
     ``missing``: bytes of the payload that the file should hold and does not (told with the last piece). ``file``: that ``data`` is a
-    view of; None for a buffer.
+    view of; None for a buffer. ``remote``: the address of a file elsewhere, of whose payload ``data`` holds just the beginning; all of
+    it is ``held`` bytes.
     """
 
     number: int
@@ -61,6 +62,18 @@ class AuxChunk:
     data: memoryview
     missing: int = 0
     file: MappedFile | None = None
+    remote: str = ""
+    remote_size: int = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of the payload, or of the piece of it, that the file has."""
+        return self.remote_size if self.remote else len(self.data)
+
+    @property
+    def path(self) -> str:
+        """Where its data can be read again; empty where nowhere."""
+        return self.remote if self.file is None else self.file.path
 
     def forget(self, upto: int) -> None:
         """Give the memory of its first ``upto`` bytes back, where they are a mapped file's; they can still be read."""

@@ -19,6 +19,7 @@ from ptttool.perfdata.header import empty_file, parse_header, read_attributes, r
 from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents
 from ptttool.perfdata.records import MAX_AUX_EVENTS, Payload, Walker, Why
+from ptttool.storage import is_remote
 
 WINDOW = 16 << 20
 
@@ -182,6 +183,10 @@ def open_perfdata(path: str | Path) -> Reader:
     is none of that: the contents tell.
     """
     name = str(path)
+    if is_remote(name):
+        from ptttool.perfdata.remote import RemoteReader
+
+        return RemoteReader(name)
     if name == "-":
         try:
             descriptor = os.dup(sys.stdin.fileno())

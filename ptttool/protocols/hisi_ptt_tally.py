@@ -30,11 +30,10 @@ class Tally:
     """Sums over TLPs; two of them merge.
 
     ``time_first``, ``time_last``: of the first and last record seen; ``time_smallest``, ``time_largest``: all raw Time fields, None
-    without records. ``findings``: what was odd in the records.
+    without records.
     """
 
-    def __init__(self, findings: Findings | None = None) -> None:
-        self.findings = Findings() if findings is None else findings
+    def __init__(self) -> None:
         self.time_first: int | None = None
         self.time_last: int | None = None
         self.time_smallest: int | None = None
@@ -54,13 +53,13 @@ class Tally:
         self._row_of = np.zeros(1 << 16, dtype=np.uint32)
         self._row_of[self._requesters[1:]] = np.arange(1, len(self._requesters))
 
-    def update(self, records: Records) -> None:
-        """Add records."""
+    def update(self, records: Records, findings: Findings) -> None:
+        """Add records. ``findings``: what is odd in them is added to it."""
         for words in records.words:
             for start in range(0, len(words), MOST_AT_ONCE):
-                self._update(words[start : start + MOST_AT_ONCE], records.layout)
+                self._update(words[start : start + MOST_AT_ONCE], records.layout, findings)
 
-    def _update(self, words: U32, layout: Layout) -> None:
+    def _update(self, words: U32, layout: Layout, findings: Findings) -> None:
         # Where in the tables each record counts, and what: 1 and, above that, its data in words.
         places = np.empty(len(words), dtype=np.intp)
         weights = np.empty(len(words), dtype=np.float64)
@@ -68,7 +67,7 @@ class Tally:
             part = words[start : start + STEP]
             headers = layout.headers(part)
             span = slice(start, start + len(part))
-            places[span] = (self._rows(headers) << _ROW_BITS) | (headers.traits & KIND_MASK)
+            places[span] = (self._rows(headers, findings) << _ROW_BITS) | (headers.traits & KIND_MASK)
             weights[span] = ((lengths_of(headers.dw0) & headers.mask(DATA)) << _COUNT_BITS) | 1 if headers.some & DATA else 1
             times = layout.times(part)
             self._see_times(times if headers.every & RECORD else times[(headers.traits & RECORD) != 0])
@@ -77,7 +76,7 @@ class Tally:
         self._records += both & ((1 << _COUNT_BITS) - 1)
         self._payload += both >> _COUNT_BITS << 2
 
-    def _rows(self, headers: Headers) -> U32:
+    def _rows(self, headers: Headers, findings: Findings) -> U32:
         """Rows of the tables that belong to headers."""
         requesters = headers.pick(COMPLETION, headers.dw2, headers.dw1) >> 16
         if headers.every & KNOWN:
@@ -85,7 +84,7 @@ class Tally:
         known = (headers.traits & KNOWN) != 0
         rows = np.zeros(len(requesters), dtype=np.uint32)
         rows[known] = self._rows_of(requesters[known])
-        self.findings.count_unknown(headers.traits, headers.dw0 >> 24)
+        findings.count_unknown(headers.traits, headers.dw0 >> 24)
         return rows
 
     def _rows_of(self, requesters: U32) -> U32:
@@ -120,7 +119,6 @@ class Tally:
 
     def merge(self, other: Tally) -> None:
         """Add what another tally saw after this one."""
-        self.findings.merge(other.findings)
         if other.time_first is not None:
             assert other.time_last is not None and other.time_smallest is not None and other.time_largest is not None
             self._see_time(other.time_first, other.time_last, other.time_smallest, other.time_largest)
@@ -193,8 +191,8 @@ class Sum:
     unit_records = UNIT_RECORDS
 
     def __call__(self, records: Records, _index: int, findings: Findings, /) -> Tally:
-        tally = Tally(findings)
-        tally.update(records)
+        tally = Tally()
+        tally.update(records, findings)
         return tally
 
 

@@ -119,6 +119,7 @@ class Headers:
         self.every = int(np.bitwise_and.reduce(self.traits))
         self._word = word
         self._prefix = prefix
+        self._masks: dict[int, U32] = {}
 
     @cached_property
     def dw1(self) -> U32:
@@ -133,6 +134,16 @@ class Headers:
         return self._word(3)
 
     @cached_property
+    def lengths(self) -> U32:
+        """Length in words, 1..1024."""
+        return lengths_of(self.dw0)
+
+    @cached_property
+    def transaction(self) -> U32:
+        """The word with Requester ID and tag, which a completion has further on."""
+        return self.pick(COMPLETION, self.dw2, self.dw1)
+
+    @cached_property
     def prefix(self) -> U32 | None:
         return None if self._prefix is None else self._prefix()
 
@@ -142,11 +153,19 @@ class Headers:
             return no
         if self.every & trait:
             return yes
+        if no is _NOTHING:
+            return yes & self.mask(trait)
         return no ^ ((no ^ yes) & self.mask(trait))
 
     def mask(self, trait: int) -> U32:
         """All ones for headers with the trait (a single bit), zero for the others."""
-        return np.uint32(0) - ((self.traits >> (trait.bit_length() - 1)) & 1)
+        mask = self._masks.get(trait)
+        if mask is None:
+            mask = self._masks[trait] = np.uint32(0) - ((self.traits >> (trait.bit_length() - 1)) & 1)
+        return mask
+
+
+_NOTHING: U32 = np.zeros(1, dtype=np.uint32)
 
 
 def _bits(word: int, low: int, width: int) -> Callable[[Headers], U32]:
@@ -168,19 +187,19 @@ def _class(h: Headers) -> U32:
 
 
 def _length(h: Headers) -> U32:
-    return lengths_of(h.dw0)
+    return h.lengths
 
 
 def _payload(h: Headers) -> U32:
-    return (lengths_of(h.dw0) << 2) & h.mask(DATA)
+    return h.pick(DATA, h.lengths << 2, _NOTHING)
 
 
 def _requester(h: Headers) -> U32:
-    return h.pick(COMPLETION, h.dw2, h.dw1) >> 16
+    return h.transaction >> 16
 
 
 def _tag(h: Headers) -> U32:
-    tag = ((h.pick(COMPLETION, h.dw2, h.dw1) >> 8) & 0xFF) | ((h.dw0 >> 11) & 0x100) | ((h.dw0 >> 14) & 0x200)
+    tag = ((h.transaction >> 8) & 0xFF) | ((h.dw0 >> 11) & 0x100) | ((h.dw0 >> 14) & 0x200)
     if h.v1:
         high = h.pick(LOW_EXTRA, h.dw3, h.pick(ADDRESS_64, h.dw2, h.dw3) >> 16) & 0xF
         tag |= (high & h.mask(SEGMENT)) << 10

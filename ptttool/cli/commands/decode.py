@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
-from ptttool.cli.reading_options import InputOption, JobsOption, PatternOption, RecordingArgument
+from ptttool.cli.reading_options import InputOption, JobsOption, PatternOption, RecordingsArgument, SchedulerOption
 from ptttool.cli.talk import json_line
 from ptttool.errors import PtttoolError, UsageError
 
 
 @app.command("decode")
 def decode(
-    file: RecordingArgument,
+    files: RecordingsArgument,
     to: Annotated[
         str | None,
         typer.Option(
@@ -29,7 +29,13 @@ def decode(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to: whole or not at all; - is standard output.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to: whole or not at all; - is standard output, FOLDER/ a folder of Parquet files.",
+            show_default=False,
+        ),
     ] = None,
     force: ForceOption = False,
     where: Annotated[
@@ -65,7 +71,17 @@ def decode(
     ] = 0,
     input_format: InputOption = None,
     pattern: PatternOption = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            "--partition",
+            metavar="host,device,recording",
+            help="Sort the Parquet files of the folder that -o names into subfolders, as Hive names them: host=node7/.",
+            show_default=False,
+        ),
+    ] = None,
     jobs: JobsOption = None,
+    scheduler: SchedulerOption = None,
     json: Annotated[
         bool,
         typer.Option(
@@ -75,10 +91,12 @@ def decode(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Decode the TLPs of a recording, to a table, CSV, JSON lines, Parquet, Arrow or perf's own text.
+    """Decode the TLPs of recordings, to a table, CSV, JSON lines, Parquet, Arrow or perf's own text.
 
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
     without a container. A damaged FILE gives what could be read, and then the exit code 6.
+
+    Several FILEs, and one with -o FOLDER/, become a folder of Parquet files, a table as it is for DuckDB, polars and Spark.
 
     The condition of --where is an SQL expression for polars: comparisons, IN, BETWEEN, LIKE, IS NULL, AND, OR, NOT, arithmetic (also on
     bits: & | XOR << >>), CASE, and functions of one TLP such as coalesce() and abs(). Numbers may be hexadecimal, IDs are written
@@ -87,12 +105,31 @@ def decode(
     The columns, their types and their meaning are listed in the README; a field that a TLP does not have is empty (null). The Time
     field is raw: its unit is not documented.
     """
+    from ptttool.cli.dataset_job import DatasetJob, is_dataset
     from ptttool.cli.decoding import DecodeJob
 
     if json and to not in (None, "jsonl"):
         raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to jsonl")
+    if is_dataset(files, output, partition):
+        if limit is not None or offset:
+            raise UsageError("--limit and --offset have no place with a folder: it holds all TLPs", code="folder-whole")
+        DatasetJob(
+            files=files,
+            output=output,
+            to="jsonl" if json else to,
+            force=force,
+            where=where,
+            columns=columns,
+            words=words,
+            partition=partition,
+            raw_format=input_format,
+            pattern=pattern,
+            jobs=jobs,
+            scheduler=scheduler,
+        ).run()
+        return
     job = DecodeJob(
-        path=file,
+        path=files[0],
         to="jsonl" if json else to,
         output=None if output in (None, "-") else Path(str(output)),
         force=force,
@@ -106,6 +143,7 @@ def decode(
         sysfs=sysfs,
         demo=demo,
         jobs=jobs,
+        scheduler=scheduler,
     )
     try:
         job.run()

@@ -5,9 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.reading_options import InputOption, JobsOption, PatternOption, RecordingArgument, failure_of, machine_of, sidecar_of
+from ptttool.cli.reading_options import (
+    InputOption,
+    JobsOption,
+    PatternOption,
+    RecordingArgument,
+    SchedulerOption,
+    chosen_workers,
+    failure_of,
+    machine_of,
+    sidecar_of,
+)
 from ptttool.cli.talk import print_json
-from ptttool.workers import Workers, workers_for
+from ptttool.workers import Workers
 
 
 @app.command("info")
@@ -16,6 +26,7 @@ def info(
     input_format: InputOption = None,
     pattern: PatternOption = None,
     jobs: JobsOption = None,
+    scheduler: SchedulerOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -25,7 +36,7 @@ def info(
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
     without a container. Names of devices come from the file that 'ptttool trace' keeps beside a recording, or from --sysfs.
     """
-    with workers_for(file, jobs) as workers:
+    with chosen_workers(file, jobs, scheduler) as workers:
         _info(file, input_format, pattern, json, sysfs, demo, workers)
 
 

@@ -1,0 +1,121 @@
+"""One ``ptttool decode`` of one or several recordings to a folder of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ptttool.cli.decoding import facts_of
+from ptttool.cli.reading_options import chosen_workers, failure_of
+from ptttool.cli.talk import clean, note, warn
+from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
+from ptttool.wording import counted
+
+if TYPE_CHECKING:
+    from ptttool.selection import Select
+    from ptttool.workers import Workers
+
+
+def is_dataset(files: list[str], output: str | None, partition: str | None) -> bool:
+    """Whether a folder was asked for: by several recordings, by partitions, or by what the output is."""
+    if len(files) > 1 or partition is not None:
+        return True
+    return output is not None and (output.endswith("/") or Path(output).is_dir() or ("://" in output and not Path(output).suffix))
+
+
+@dataclass
+class DatasetJob:
+    """What was asked for; fields are the options of the command."""
+
+    files: list[str]
+    output: str | None
+    to: str | None
+    force: bool
+    where: str | None
+    columns: str | None
+    words: bool
+    partition: str | None
+    raw_format: str | None
+    pattern: str | None
+    jobs: int | None
+    scheduler: str | None
+
+    def run(self) -> None:
+        """Decode all. What cannot be read is told and left out; at the end the first of these errors is raised."""
+        if self.output is None or self.output == "-":
+            raise UsageError("several recordings, or parts of one, go to a folder", hint="name it with -o FOLDER", code="no-folder")
+        if self.to not in (None, "parquet"):
+            raise UsageError(f"a folder holds Parquet files, not {self.to}", hint="--to parquet, or one file for each", code="not-parquet")
+        doubled = next((file for file in self.files if self.files.count(file) > 1), None)
+        if doubled is not None:
+            raise UsageError(f"{doubled} is named twice", code="recording-twice")
+        # The largest one says how many processes are worth it.
+        with chosen_workers(max(self.files, key=_size), self.jobs, self.scheduler) as workers:
+            self._write(self.output, workers)
+
+    def _write(self, output: str, workers: Workers) -> None:
+        from ptttool.cli.interrupts import tidy_end
+        from ptttool.dataset import checked_partitions, new_folder
+
+        partitions = checked_partitions(self.partition)
+        select = self._select()
+        failures: list[PtttoolError] = []
+        rows = good = 0
+        with tidy_end(), new_folder(output, force=self.force) as folder:
+            for number, file in enumerate(self.files):
+                try:
+                    written, failure = self._write_one(file, number, folder, select, partitions, workers)
+                except (InputError, AccessError) as error:
+                    failures.append(error)
+                    continue
+                rows += written
+                good += 1
+                if failure is not None:
+                    failures.append(failure)
+            if not good:
+                raise _told(failures)
+        note(f"{counted(rows, 'TLP')} of {counted(good, 'recording')} written to {clean(output)}")
+        if failures:
+            raise _told(failures)
+
+    def _write_one(
+        self, file: str, number: int, folder: str, select: Select, partitions: tuple[str, ...], workers: Workers
+    ) -> tuple[int, InputError | None]:
+        from ptttool.cli.walking import shown_progress
+        from ptttool.dataset import remove_recording, write_recording
+        from ptttool.trace import open_trace
+
+        with open_trace(file, raw_format=self.raw_format, pattern=self.pattern) as trace, shown_progress(trace):
+            try:
+                rows = write_recording(trace, select, folder, number, partitions, facts_of(trace), workers)
+            except (InputError, AccessError):
+                remove_recording(folder, number)
+                raise
+            for sentence in trace.findings.sentences():
+                note(clean(f"{file}: {sentence}"))
+            return rows, failure_of(trace)
+
+    def _select(self) -> Select:
+        from ptttool.columns import ALL_COLUMNS, WORD_COLUMNS
+        from ptttool.selection import Select, all_of, parse_columns
+        from ptttool.where import compile_where
+
+        columns = ALL_COLUMNS if self.columns is None else parse_columns(self.columns)
+        where = None if self.where is None else compile_where(self.where)
+        return Select(all_of(columns, WORD_COLUMNS) if self.words else columns, where)
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size  # noqa: PTH116 - "-" is no path
+    except OSError:
+        return 0
+
+
+def _told(failures: list[PtttoolError]) -> PtttoolError:
+    """The first of several errors; the others are said on standard error."""
+    for failure in failures[1:]:
+        warn(clean(str(failure)))
+    return failures[0]

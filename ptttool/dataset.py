@@ -1,0 +1,200 @@
+"""Recordings to a folder of Parquet files, of which each is written by whoever decodes its part.
+
+The folder is a table as it is for DuckDB, polars and Spark; with partitions its subfolders are named as Hive names them
+(``host=node7/``).
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ptttool.errors import OutputError, UsageError
+from ptttool.jobs import Batch, Outcome, done_with, load
+from ptttool.parquet.file import ParquetFile, row_group_of
+from ptttool.protocols.hisi_ptt_findings import Findings
+from ptttool.selection import Select
+from ptttool.storage import is_remote
+from ptttool.trace import Trace, pmu_names
+from ptttool.workers import ALONE, Workers
+
+# Bytes of trace in a file: some 25 to 50 MB of Parquet.
+PART_BYTES = 128 << 20
+
+
+def _host(trace: Trace) -> str:
+    return _text(trace.contents.features.get("hostname")) or posixpath.basename(posixpath.dirname(trace.path)) or "unknown"
+
+
+def _recording(trace: Trace) -> str:
+    return posixpath.basename(trace.path)
+
+
+def _device(trace: Trace) -> str:
+    attribute = trace.attribute
+    name = None if attribute is None else pmu_names(trace.contents).get(attribute.type)
+    return name or "unknown"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+PARTITIONS: Mapping[str, Callable[[Trace], str]] = {"host": _host, "device": _device, "recording": _recording}
+"""What files can be sorted by: the host that was recorded (else the recording's folder), its device, the recording's name."""
+
+
+def checked_partitions(names: str | None) -> tuple[str, ...]:
+    """``host,device`` as names, each once."""
+    found = tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
+    for name in found:
+        if name not in PARTITIONS:
+            raise UsageError(f"--partition: nothing is called {name!r}", hint="known: " + ", ".join(PARTITIONS), code="unknown-partition")
+    return found
+
+
+@dataclass(frozen=True)
+class WritePart:
+    """Task: a batch's rows to a Parquet file of their own; gives their number.
+
+    ``folder``: that is there, or an address. ``prefix``: of the file's name, which goes on with where the batch lies.
+    """
+
+    select: Select
+    folder: str
+    prefix: str
+    facts: tuple[tuple[str, str], ...]
+
+    def __call__(self, batch: Batch, index: int) -> Outcome[int]:
+        findings = Findings()
+        rows = 0
+        first = batch[0].pieces[0]
+        name = f"{self.prefix}{quote(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}.parquet"
+        with _whole_file(posixpath.join(self.folder, name)) as file:
+            parquet = ParquetFile(file, self.select.columns, dict(self.facts))
+            for unit in batch:
+                outcome = done_with(load(unit), self.select, index + findings.records)
+                findings.merge(outcome.findings)
+                rows += outcome.value.size
+                parquet.add(row_group_of(outcome.value))
+            parquet.close()
+        return Outcome(rows, findings, sum(unit.size for unit in batch))
+
+
+@contextmanager
+def _whole_file(path: str) -> Iterator[Any]:
+    """A file that is there when it is whole: two workers that do the same task do not spoil each other's."""
+    if is_remote(path):
+        import fsspec
+
+        with fsspec.open(path, "wb") as file:  # object stores show a file when it is closed
+            yield file
+        return
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def write_recording(
+    trace: Trace, select: Select, folder: str, number: int, partitions: tuple[str, ...], facts: Mapping[str, str], workers: Workers = ALONE
+) -> int:
+    """One recording's rows into a dataset's folder; gives their number. ``number``: of the recording among those of the dataset."""
+    rows = 0
+    task = WritePart(select, _place(trace, folder, partitions), prefix_of(number), tuple(facts.items()))
+    for written in trace.run_batches(PART_BYTES, task, select, workers=workers):
+        rows += written
+    return rows
+
+
+def prefix_of(number: int) -> str:
+    """What the names of a recording's files begin with."""
+    return f"r{number:04}-"
+
+
+def _place(trace: Trace, folder: str, partitions: tuple[str, ...]) -> str:
+    """The subfolder of a recording, made where it is not there yet."""
+    place = posixpath.join(folder, *(f"{name}={quote(PARTITIONS[name](trace), safe=' ')}" for name in partitions))
+    if not is_remote(place):
+        Path(place).mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def remove_recording(folder: str, number: int) -> None:
+    """Take the files of a recording that cannot be read to its end away again."""
+    if is_remote(folder):
+        import fsspec
+
+        system, name = fsspec.core.url_to_fs(folder)
+        for path in system.glob(f"{name}/**/{prefix_of(number)}*.parquet"):
+            system.rm(path)
+        return
+    for path in Path(folder).rglob(f"{prefix_of(number)}*.parquet"):
+        path.unlink()
+
+
+@contextmanager
+def new_folder(path: str, *, force: bool) -> Iterator[str]:
+    """A folder to write to, which takes the place of ``path`` when the block ends well and leaves no trace otherwise.
+
+    An existing one is refused unless it is empty or ``force`` is given. At an address the folder is written in place.
+    """
+    if is_remote(path):
+        _refuse_full_address(path, force)
+        yield path
+        return
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise OutputError(f"{path}: a file, no folder", code="not-a-folder")
+    if target.is_dir() and any(target.iterdir()) and not force:
+        raise OutputError(f"{path}: a folder with something in it", hint="--force replaces it", code="exists")
+    temporary = target.with_name(f".{target.name[:60]}.{os.urandom(8).hex()}")
+    try:
+        temporary.mkdir()
+        yield str(temporary)
+        # What a worker was at when it was killed.
+        for unfinished in temporary.rglob(".*"):
+            unfinished.unlink()
+        _exchange(temporary, target)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _exchange(new: Path, target: Path) -> None:
+    """Put the new folder where the old one is, and remove that."""
+    if target.exists():
+        old = target.with_name(f"{new.name}.old")
+        target.rename(old)
+        new.rename(target)
+        _remove(old)
+    else:
+        new.rename(target)
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_full_address(path: str, force: bool) -> None:
+    import fsspec
+
+    system, name = fsspec.core.url_to_fs(path)
+    if system.exists(name) and system.ls(name):
+        if not force:
+            raise OutputError(f"{path}: there is something already", hint="--force replaces it", code="exists")
+        system.rm(name, recursive=True)

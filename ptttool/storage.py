@@ -1,0 +1,67 @@
+"""Files on this machine and elsewhere: what has a scheme (``s3://…``, ``file://…``) is reached through fsspec."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ptttool.errors import AccessError, InputError, MissingPackageError, UsageError
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is an address."""
+    return "://" in path
+
+
+def open_remote(path: str) -> Any:
+    """A file elsewhere, to be read: with ``read``, ``seek``, ``size`` and ``close``. Raises InputError or AccessError."""
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingPackageError(
+            f"{path}: reading from such storage needs the package fsspec", hint="pip install 'ptttool[cluster]'", package="fsspec"
+        ) from None
+    try:
+        system, name = fsspec.core.url_to_fs(path)
+        return system.open(name, "rb", cache_type="readahead", block_size=1 << 20)
+    except FileNotFoundError:
+        raise InputError(path, "no such file", code="no-such-file") from None
+    except PermissionError as error:
+        raise AccessError(f"{path}: {error.strerror or 'permission denied'}", path=path) from None
+    except ImportError as error:
+        raise MissingPackageError(f"{path}: {error}", hint="install the package that fsspec names", package="fsspec") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", code="unknown-storage") from None
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from None
+
+
+def read_into(path: str, offset: int, into: memoryview) -> None:
+    """Fill memory from a file. Raises InputError where the file is gone or shorter than it was."""
+    try:
+        done = _read_remote(path, offset, into) if is_remote(path) else _read_local(path, offset, into)
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+        raise InputError(path, reason, offset=offset) from None
+    if done < len(into):
+        raise InputError(path, "the file was shortened while it was read", offset=offset + done, code="truncated")
+
+
+def _read_local(path: str, offset: int, into: memoryview) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        done = 0
+        while done < len(into) and (count := os.preadv(descriptor, [into[done:]], offset + done)):
+            done += count
+        return done
+    finally:
+        os.close(descriptor)
+
+
+def _read_remote(path: str, offset: int, into: memoryview) -> int:
+    import fsspec
+
+    system, name = fsspec.core.url_to_fs(path)
+    data = system.cat_file(name, start=offset, end=offset + len(into))
+    into[: len(data)] = data
+    return len(data)
