@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 @pytest.fixture(scope="module")
 def dask() -> Iterator[Any]:
     with LOCAL_CLUSTER(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1"
     ) as dask:
         yield dask
 
@@ -109,7 +109,7 @@ def test_a_folder_written_by_the_workers(dask: Any, recording: Path, tmp_path: P
 def test_a_killed_worker_is_survived(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ptttool.dataset.PART_BYTES", 1 << 20)
     with LOCAL_CLUSTER(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1"
     ) as dask:
         pids = [worker.process.process.pid for worker in dask.workers.values()]
         killed = threading.Event()
@@ -161,7 +161,7 @@ def test_another_version_and_no_workers(dask: Any, monkeypatch: pytest.MonkeyPat
     with pytest.raises(WorkersError, match=r"the workers have ptttool .*, this is 0\.0\.0"):
         Cluster(dask.scheduler_address)
     with (
-        LOCAL_CLUSTER(n_workers=0, processes=True, dashboard_address=None, silence_logs=50, host="127.0.0.1") as empty,
+        LOCAL_CLUSTER(n_workers=0, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1") as empty,
         pytest.raises(WorkersError, match="has no workers"),
     ):
         Cluster(empty.scheduler_address)

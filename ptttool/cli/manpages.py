@@ -21,6 +21,7 @@ EXIT_CODES = (
     ("6", "Bad input: a damaged, foreign or unreadable file; or the output cannot be written."),
     ("7", "Hardware: the device did not answer in time, or holds another value than was written."),
     ("8", "A package that this one job needs is missing."),
+    ("9", "The processes, or the cluster of --scheduler, that do the work failed."),
     ("130", "Interrupted."),
 )
 
