@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "ptttool"
 # Rooms that must not know each other.
-SIBLINGS = ("host", "perfdata", "protocols", "export")
+SIBLINGS = ("host", "perfdata", "protocols", "packets", "export")
 # Who alone may import a third party.
 OWNERS = {"typer": {"cli"}, "rich": {"cli", "render"}, "pyudev": {"host"}}
 # What rooms may import of the project, themselves aside; a room that is not listed may import all but the command line.
@@ -37,6 +37,7 @@ ALLOWED = {
     "where": PURE,
     "perftext": PURE | {"trace", "protocols", "tlp"},
     "protocols": PURE | {"tlp"},
+    "packets": PURE,
     "perfdata": PURE,
     "loss": PURE | {"perfdata", "empty_recording", "event"},
     "atomic": PURE,
