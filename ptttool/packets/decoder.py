@@ -79,10 +79,11 @@ class ByteDecoder(Decoder):
         self._next: int | None = None  # the index that would follow on
 
     @abstractmethod
-    def scan(self, data: bytes, places: Places) -> tuple[Batch, int]:
+    def scan(self, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
         """Elements of ``data``, and how many bytes they take: what is left comes again with more behind it.
 
-        At most one unfinished packet may be left. ``places``: of the bytes in the stream.
+        At most one unfinished packet may be left. ``places``: of the bytes in the stream. ``last``: no more bytes follow: what was left
+        for having too little behind it is to be taken; a packet that is not whole stays.
         """
 
     def flush(self) -> Batch:
@@ -101,30 +102,33 @@ class ByteDecoder(Decoder):
         if len(data):
             joined = self._tail + bytes(data)
             self._places = self._places.then(places, len(self._tail), len(data))
-            batch, used = self.scan(joined, self._places)
-            batches.append(batch)
-            self._tail = joined[used:]
-            self._places = self._places.after(used)
+            batches.append(self._scan(joined, last=False))
             self._next = places.end(len(data))
         return Batch.join(batches)
 
+    def _scan(self, data: bytes, *, last: bool) -> Batch:
+        batch, used = self.scan(data, self._places, last)
+        self._tail = data[used:]
+        self._places = self._places.after(used)
+        return batch
+
     def finish(self) -> Batch:
-        batches = [self.flush(), self._end()]
+        batches = self._end()
         self.restart("init", 0)
-        self._next = None
         return Batch.join(batches)
 
     def reset(self, reason: str, index: int) -> Batch:
-        batches = [self.flush(), self._end(), self.restart(reason, index)]
-        self._next = None
-        return Batch.join(batches)
+        return Batch.join([*self._end(), self.restart(reason, index)])
 
-    def _end(self) -> Batch:
-        """What is left of a packet whose end never came."""
+    def _end(self) -> list[Batch]:
+        """What is still held back, and what there is of a packet whose end never came."""
+        batches = [self._scan(self._tail, last=True)] if self._tail else []
+        batches.append(self.flush())
         tail, self._tail = self._tail, b""
-        if not tail:
-            return Batch.empty(self.protocol)
-        return truncated(self.protocol, self._places.index(0), tail)
+        if tail:
+            batches.append(truncated(self.protocol, self._places.index(0), tail))
+        self._next = None
+        return batches
 
 
 def no_sync(protocol: str, index: int, size: int, reason: str) -> Batch:

@@ -70,7 +70,7 @@ class RiscvEncap(ByteDecoder):
     def flush(self) -> Batch:
         return Batch.join([self._end_nulls(), self._end_lost()])
 
-    def scan(self, data: bytes, places: Places) -> tuple[Batch, int]:
+    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
         batches: list[Batch] = []
         buffer = np.frombuffer(data + bytes(MARGIN), dtype=np.uint8)
         position, block = 0, self.form.block_size
