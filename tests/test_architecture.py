@@ -38,6 +38,8 @@ ALLOWED = {
     "perftext": PURE | {"trace", "protocols", "tlp"},
     "protocols": PURE | {"tlp"},
     "packets": PURE,
+    "packet_trace": PURE | {"packets", "perfdata", "rawdump", "trace"},
+    "packet_output": PURE | {"packets", "export", "textual"},
     "perfdata": PURE,
     "loss": PURE | {"perfdata", "empty_recording", "event"},
     "atomic": PURE,

@@ -9,19 +9,26 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ptttool.cli.talk import console
 
 if TYPE_CHECKING:
-    from ptttool.trace import Trace
+    from ptttool.trace import Progress
+
+
+class Walk(Protocol):
+    """What is being read."""
+
+    progress: Progress
+
 
 PATIENCE = 1.0
 _PERIOD = 0.2
 
 
 @contextmanager
-def shown_progress(trace: Trace) -> Iterator[None]:
+def shown_progress(trace: Walk) -> Iterator[None]:
     """Show bytes, records, rate and time left of what the body does with ``trace``; nothing in a pipe, nothing within a second.
 
     A thread looks at ``trace.progress``: the walk itself has nothing to do for it.
@@ -48,7 +55,7 @@ def _feeds_a_program() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _watch(trace: Trace, done: threading.Event) -> None:
+def _watch(trace: Walk, done: threading.Event) -> None:
     started = time.monotonic()
     if done.wait(PATIENCE):
         return
@@ -60,11 +67,11 @@ def _watch(trace: Trace, done: threading.Event) -> None:
             live.update(Text(progress_text(trace, time.monotonic() - started), no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
-def progress_text(trace: Trace, elapsed: float) -> str:
+def progress_text(trace: Walk, elapsed: float) -> str:
     """``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
     progress = trace.progress
     rate = progress.done / elapsed
-    parts = [f"{progress.done / 2**20:.1f} MiB", f"{progress.records} TLPs", f"{rate / 2**20:.1f} MiB/s"]
+    parts = [f"{progress.done / 2**20:.1f} MiB", f"{progress.records} {progress.noun}", f"{rate / 2**20:.1f} MiB/s"]
     if progress.total:
         parts[0] = f"{progress.done / 2**20:.1f} of {progress.total / 2**20:.1f} MiB"
         if rate > 0:

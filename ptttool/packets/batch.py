@@ -224,7 +224,8 @@ class Batch:
             for part in self.parts[name]:
                 rows = range(len(self)) if part.rows is None else part.rows.tolist()
                 for row, value in zip(rows, _plain(part.values, known[name]), strict=True):
-                    own[row][name] = value
+                    if value is not None:
+                        own[row][name] = value
         timed = self.timed.tolist()
         for row, (protocol, index, size, kind, channel, flags, timestamp) in enumerate(
             zip(

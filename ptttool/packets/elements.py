@@ -203,21 +203,6 @@ class Element:
     raw: bytes | None
     flags: Flags
 
-    def as_json(self) -> dict[str, Any]:
-        """The element as JSON lines hold it: fields beside the rest, absent ones left out, bytes as hexadecimal digits."""
-        fixed: dict[str, Any] = {
-            "index": self.index,
-            "size": self.size,
-            "channel": self.channel,
-            "timestamp": self.timestamp,
-            "protocol": self.protocol,
-            "kind": self.kind,
-            "flags": " ".join(self.flags.names) or None,
-            **self.fields,
-            "raw": self.raw,
-        }
-        return {name: value.hex() if isinstance(value, bytes) else value for name, value in fixed.items() if value is not None}
-
 
 class StrictError(PtttoolError):
     """Strict decoding met what it may not pass over. ``index``: of the packet in its stream."""

@@ -19,6 +19,7 @@ _WORDS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false"
 # A value in quotes may hold a #; else a # begins a remark.
 _LINE = re.compile(r"""\s*([^\s=:#;\[]+)\s*=\s*("(?:[^"]*)"|'(?:[^']*)'|[^#;]*?)\s*(?:[#;].*)?""")
 _IGNORED = re.compile(r"\s*(?:[#;].*|//.*|\[[^\]]*\]\s*(?:[#;].*)?)?")
+_LONGEST_NUMBER = 80
 # Nobody describes a trace unit in more.
 _LARGEST_FILE = 1 << 20
 
@@ -62,7 +63,7 @@ class Parameter:
         """The value that a text means. Raises UsageError with ``where``, the name and what it may be."""
         value: Value | None = None
         text = text.strip()
-        if self.type == "int" and _NUMBER.fullmatch(text):
+        if self.type == "int" and len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text):
             # A leading zero is decimal in every file format that comes here.
             value = int(text, 10) if re.fullmatch(r"[+-]?[0-9_]+", text) else int(text, 0)
             if (self.minimum is not None and value < self.minimum) or (self.maximum is not None and value > self.maximum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.reading_options import InputOption, PatternOption, RecordingArgument, failure_of, machine_of, sidecar_of
 from ptttool.cli.talk import print_json
+from ptttool.errors import InputError
 
 
 @app.command("info")
@@ -21,6 +22,7 @@ def info(
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
     without a container. Names of devices come from the file that 'ptttool trace' keeps beside a recording, or from --sysfs.
     """
+    from ptttool.cli.coresight_view import show_coresight
     from ptttool.cli.recording_view import print_summary, summarise
     from ptttool.trace import open_trace
 
@@ -30,7 +32,12 @@ def info(
         if sysfs is not None or demo:
             machine = machine_of(file, sysfs, demo)
         command, started = (None, None) if sidecar is None else (sidecar.command, sidecar.started)
-        summary = summarise(trace, machine, command=command, started=started)
+        try:
+            summary = summarise(trace, machine, command=command, started=started)
+        except InputError as error:
+            if error.code == "other-pmu" and show_coresight(file, trace.contents, json=json):
+                return
+            raise
         failure = failure_of(trace)
         if json:
             document = summary.as_json()
