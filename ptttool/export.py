@@ -145,7 +145,7 @@ def _parquet_writer(file: IO[bytes], columns: Sequence[str], facts: Mapping[str,
 
 
 def _arrow_writer(file: IO[bytes], columns: Sequence[str], _facts: Mapping[str, str]) -> Writer:
-    from ptttool.arrow_file import ArrowFile
+    from ptttool.frame_files import ArrowFile
 
     return ArrowFile(file, columns)
 

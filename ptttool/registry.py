@@ -6,9 +6,10 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from typing import Generic, TypeVar
 
-from ptttool.errors import UsageError
+from ptttool.errors import PtttoolError, UsageError
 
 T = TypeVar("T")
 
@@ -17,13 +18,16 @@ class Registry(Generic[T]):
     """Named things of one kind.
 
     ``what``: the kind in words, for messages. ``package``: dotted name of the package whose modules register themselves when
-    imported; they are imported at the first look.
+    imported; they are imported at the first look. ``entry_points``: a group of entry points of other installed packages: each is named
+    as the thing that its module registers, and imported when that is asked for.
     """
 
-    def __init__(self, what: str, package: str | None = None) -> None:
+    def __init__(self, what: str, package: str | None = None, entry_points: str | None = None) -> None:
         self.what = what
         self._package = package
+        self._group = entry_points
         self._things: dict[str, T] = {}
+        self._others: dict[str, EntryPoint] = {}
 
     def add(self, name: str, thing: T) -> T:
         """Register ``thing`` under ``name``; a name is given once."""
@@ -33,27 +37,48 @@ class Registry(Generic[T]):
         return thing
 
     def _load(self) -> None:
-        if self._package is None:
-            return
-        package = importlib.import_module(self._package)
-        self._package = None
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+        if self._package is not None:
+            package = importlib.import_module(self._package)
+            self._package = None
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{package.__name__}.{module.name}")
+        if self._group is not None:
+            from importlib.metadata import entry_points
+
+            group, self._group = self._group, None
+            self._others = {found.name: found for found in entry_points(group=group) if found.name not in self._things}
+
+    def _load_other(self, name: str) -> None:
+        """Import what an entry point names; whatever goes wrong there is told with its name."""
+        found = self._others.pop(name)
+        try:
+            found.load()
+        except Exception as error:
+            self._others[name] = found
+            raise PtttoolError(
+                f"{self.what} {name} cannot be loaded from {found.value}: {type(error).__name__}: {error}",
+                hint=f"update or remove the package {found.dist.name}" if found.dist is not None else None,
+                code="bad-plug-in",
+            ) from error
+        if name not in self._things:
+            raise PtttoolError(f"{found.value} registers no {self.what} of the name {name}", code="bad-plug-in")
 
     def names(self) -> list[str]:
         """All names, sorted."""
         self._load()
-        return sorted(self._things)
+        return sorted({*self._things, *self._others})
 
     def __iter__(self) -> Iterator[T]:
-        return (self._things[name] for name in self.names())
+        return (self.get(name) for name in self.names())
 
     def get(self, name: str) -> T:
         """The thing of that name; an unknown name is a usage error that lists the near misses."""
         self._load()
+        if name in self._others:
+            self._load_other(name)
         try:
             return self._things[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self._things, n=3)
-            known = "did you mean " + " or ".join(near) if near else "known: " + ", ".join(sorted(self._things))
+            near = difflib.get_close_matches(name, self.names(), n=3)
+            known = "did you mean " + " or ".join(near) if near else "known: " + ", ".join(self.names())
             raise UsageError(f"no {self.what} is called {name!r}", hint=known) from None

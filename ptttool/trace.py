@@ -67,6 +67,7 @@ class Progress:
     done: int = 0
     total: int | None = None
     records: int = 0
+    noun: str = "TLPs"
 
 
 @dataclass(frozen=True)

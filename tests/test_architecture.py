@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "ptttool"
 # Rooms that must not know each other.
-SIBLINGS = ("host", "perfdata", "protocols", "export")
+SIBLINGS = ("host", "perfdata", "protocols", "packets", "export")
 # Who alone may import a third party.
 OWNERS = {"typer": {"cli"}, "rich": {"cli", "render"}, "pyudev": {"host"}}
 # What rooms may import of the project, themselves aside; a room that is not listed may import all but the command line.
@@ -40,8 +40,8 @@ ALLOWED = {
     "frames": PURE | {"block"},
     "rowtext": PURE | {"block"},
     "parquet": PURE | {"block", "frames"},
-    "arrow_file": PURE | {"block", "frames"},
-    "export": PURE | {"block", "rowtext", "parquet", "arrow_file"},
+    "frame_files": PURE | {"block", "frames"},
+    "export": PURE | {"block", "rowtext", "parquet", "frame_files"},
     "protocols": PURE | {"tlp", "block"},
     "workers": PURE | {"selection"},
     "jobs": PURE | {"workers", "protocols", "storage"},
@@ -49,6 +49,9 @@ ALLOWED = {
     "cluster": PURE | {"workers"},
     "dataset": PURE | {"jobs", "parquet", "protocols", "selection", "storage", "trace", "workers"},
     "perfdata": PURE | {"storage"},
+    "packets": PURE,
+    "packet_trace": PURE | {"packets", "perfdata", "rawdump", "trace"},
+    "packet_output": PURE | {"packets", "frame_files", "textual"},
     "loss": PURE | {"perfdata", "empty_recording", "event"},
     "atomic": PURE,
     "sidecar": PURE | {"atomic"},

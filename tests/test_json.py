@@ -41,6 +41,7 @@ def printed(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int 
         ("event", ["--demo", *PORT]),
         ("explain", ["--demo", "0x7080001"]),
         ("tlp", ["60000001", "01001e0f", "00000004", "02810040"]),
+        ("protocols", []),
     ],
 )
 def test_keys(command: str, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

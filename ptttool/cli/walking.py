@@ -18,11 +18,12 @@ _PERIOD = 0.2
 
 
 class Progress(Protocol):
-    """How far something has come: bytes, of ``total`` where that is known, and records."""
+    """How far something has come: bytes, of ``total`` where that is known, and records, which are called ``noun``."""
 
     done: int
     total: int | None
     records: int
+    noun: str
 
 
 class Walk(Protocol):
@@ -76,7 +77,7 @@ def progress_text(walk: Walk, elapsed: float) -> str:
     """``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
     progress = walk.progress
     rate = progress.done / elapsed
-    parts = [f"{progress.done / 2**20:.1f} MiB", f"{progress.records} TLPs", f"{rate / 2**20:.1f} MiB/s"]
+    parts = [f"{progress.done / 2**20:.1f} MiB", f"{progress.records} {progress.noun}", f"{rate / 2**20:.1f} MiB/s"]
     if progress.total:
         parts[0] = f"{progress.done / 2**20:.1f} of {progress.total / 2**20:.1f} MiB"
         if rate > 0:

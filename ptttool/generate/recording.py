@@ -63,6 +63,7 @@ class Progress:
     done: int = 0
     total: int | None = None
     records: int = 0
+    noun: str = "TLPs"
 
 
 class Recording:

@@ -17,6 +17,7 @@ from ptttool.cli.reading_options import (
     sidecar_of,
 )
 from ptttool.cli.talk import print_json
+from ptttool.errors import InputError
 from ptttool.workers import Workers
 
 
@@ -41,6 +42,7 @@ def info(
 
 
 def _info(file: str, input_format: str | None, pattern: str | None, json: bool, sysfs: Path | None, demo: bool, workers: Workers) -> None:
+    from ptttool.cli.coresight_view import show_coresight
     from ptttool.cli.recording_view import print_summary, summarise
     from ptttool.trace import open_trace
 
@@ -50,7 +52,12 @@ def _info(file: str, input_format: str | None, pattern: str | None, json: bool, 
         if sysfs is not None or demo:
             machine = machine_of(file, sysfs, demo)
         command, started = (None, None) if sidecar is None else (sidecar.command, sidecar.started)
-        summary = summarise(trace, machine, command=command, started=started, workers=workers)
+        try:
+            summary = summarise(trace, machine, command=command, started=started, workers=workers)
+        except InputError as error:
+            if error.code == "other-pmu" and show_coresight(file, trace.contents, json=json):
+                return
+            raise
         failure = failure_of(trace)
         if json:
             document = summary.as_json()

@@ -1,11 +1,11 @@
-"""Blocks of TLPs to an Arrow file, through polars' streaming writer."""
+"""Frames to files through polars' streaming writers: TLPs as Arrow, whatever else there is as Parquet."""
 
 from __future__ import annotations
 
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from queue import Full, Queue
 from typing import IO
@@ -20,16 +20,16 @@ from ptttool.frames import frame_of, schema_of
 _LOOK = 0.05
 
 
-class ArrowFile:
-    """A file that is being written: one frame waits while another is written.
+class FrameFile:
+    """A file that is being written: one frame waits while another is written. ``sink``: polars' writer.
 
     The writer has a thread of its own. Python hears Ctrl-C in the main thread only, which must not be inside polars then; and whatever
     goes wrong where blocks are made is no concern of polars, whose threads would outlive an error and abort Python at its end.
     """
 
-    def __init__(self, file: IO[bytes], columns: Sequence[str]) -> None:
-        self._file = file
-        self._schema = schema_of(columns)
+    def __init__(self, schema: Mapping[str, pl.DataType], sink: Callable[[pl.LazyFrame], None]) -> None:
+        self._schema = dict(schema)
+        self._sink = sink
         self._waiting: Queue[pl.DataFrame | None] = Queue(maxsize=1)
         self._ended = threading.Event()
         self._failures: list[BaseException] = []
@@ -42,7 +42,7 @@ class ArrowFile:
 
         try:
             with _system_errors():
-                register_io_source(source, schema=self._schema).sink_ipc(self._file)
+                self._sink(register_io_source(source, schema=self._schema))
         except BaseException as error:
             self._failures.append(error)
         finally:
@@ -54,9 +54,9 @@ class ArrowFile:
                 self._waiting.put(frame, timeout=_LOOK)
                 return
 
-    def add(self, block: Block) -> None:
+    def add(self, frame: pl.DataFrame) -> None:
         """Write rows. Raises what the writer met with."""
-        self._put(frame_of(block))
+        self._put(frame)
         self._raise()
 
     def close(self) -> None:
@@ -72,6 +72,42 @@ class ArrowFile:
     def _raise(self) -> None:
         if self._ended.is_set() and self._failures:
             raise self._failures[0]
+
+
+class ArrowFile:
+    """TLPs to an Arrow file."""
+
+    def __init__(self, file: IO[bytes], columns: Sequence[str]) -> None:
+        self._file = FrameFile(schema_of(columns), lambda lazy: lazy.sink_ipc(file))
+
+    def add(self, block: Block) -> None:
+        """Write rows."""
+        self._file.add(frame_of(block))
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Let the writer go."""
+        self._file.abandon()
+
+
+def write_parquet(frames: Iterable[pl.DataFrame], schema: Mapping[str, pl.DataType], file: IO[bytes], facts: Mapping[str, str]) -> None:
+    """Frames of this schema to a Parquet file. ``facts``: key and value, kept in its footer."""
+
+    def sink(lazy: pl.LazyFrame) -> None:
+        lazy.sink_parquet(file, compression="zstd", compression_level=1, statistics=True, metadata=dict(facts))
+
+    writer = FrameFile(schema, sink)
+    try:
+        for frame in frames:
+            writer.add(frame)
+    except BaseException:
+        with suppress(Exception):  # what went wrong first is what counts
+            writer.abandon()
+        raise
+    writer.close()
 
 
 @contextmanager

@@ -1,0 +1,62 @@
+"""``ptttool protocols``: the packet protocols and their parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptttool.cli.app import JsonOption, app
+from ptttool.cli.talk import print_json, print_labelled, print_line
+
+if TYPE_CHECKING:
+    from ptttool.packets.parameters import Parameter
+
+
+@app.command("protocols")
+def protocols(json: JsonOption = False) -> None:
+    """List the protocols that traces can be decoded as, with their parameters, defaults and meaning."""
+    from ptttool.packets.decoder import PROTOCOLS, parameters_of
+
+    known = list(PROTOCOLS)
+    if json:
+        print_json(
+            {
+                "protocols": [
+                    {
+                        "name": protocol.name,
+                        "meaning": protocol.meaning,
+                        "command": protocol.elsewhere or f"ptttool packets --protocol {protocol.name}",
+                        "framings": list(protocol.framings),
+                        "auxtrace_types": list(protocol.auxtrace),
+                        "resync": protocol.resync or None,
+                        "parameters": [parameter.as_json() for parameter in parameters_of(protocol)],
+                        "fields": [
+                            {"name": field.name, "type": field.dtype, "meaning": field.meaning, "values": list(field.values) or None}
+                            for field in protocol.fields
+                        ],
+                    }
+                    for protocol in known
+                ]
+            }
+        )
+        return
+    for number, protocol in enumerate(known):
+        if number:
+            print_line("")
+        print_labelled(protocol.name + " ", protocol.meaning)
+        if protocol.elsewhere is not None:
+            print_labelled("", f"decoded with {protocol.elsewhere}")
+        if protocol.framings != ("none",):
+            print_labelled("", f"behind {' or '.join(protocol.framings)}")
+        for parameter in parameters_of(protocol):
+            if parameter.used:
+                print_line(f"  {parameter.name:<14} {parameter.range_text} ({_default(parameter)})")
+                print_line(f"  {'':<14} {parameter.meaning}")
+
+
+def _default(parameter: Parameter) -> str:
+    if parameter.mandatory:
+        return "mandatory"
+    if parameter.default is None:
+        return "no default"
+    value = {True: "yes", False: "no"}[parameter.default] if isinstance(parameter.default, bool) else parameter.default
+    return f"default {value}"

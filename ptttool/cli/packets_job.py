@@ -1,0 +1,193 @@
+"""One ``ptttool packets``: recordings decoded, elements selected, written where they shall go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from ptttool.cli.talk import clean, note, warn
+from ptttool.errors import InputError, OutputError, UsageError
+from ptttool.wording import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ptttool.packet_trace import PacketTrace
+    from ptttool.packets.decoder import Stack
+    from ptttool.packets.parameters import Given
+
+# Lines of a terminal that are not rows of the table: the headline, the note, the prompt.
+_NOT_ROWS = 4
+
+
+@dataclass
+class PacketsJob:
+    """What was asked for; fields are the options of the command. ``done``: elements written."""
+
+    paths: list[str]
+    protocol: str | None
+    given: Mapping[str, Given]
+    form: str | None = None
+    strict: bool = False
+    to: str | None = None
+    output: Path | None = None
+    force: bool = False
+    raw: bool = True
+    channels: tuple[int, ...] = ()
+    limit: int | None = None
+    done: int = 0
+    _failures: list[InputError] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Decode. Raises InputError at the end where a recording is damaged: what could be read is written by then."""
+        from ptttool.cli.interrupts import tidy_end
+        from ptttool.packet_output import write
+        from ptttool.packet_trace import PacketTrace
+
+        name = self._format()
+        page = self._page(name)
+        wanted = page if self.limit is None else self.limit
+        if self.paths.count("-") > 1:
+            raise UsageError("standard input can be read once only", code="stdin-twice")
+        with PacketTrace(self.paths[0], self.protocol, self.given, form=self.form, strict=self.strict) as first:
+            fields = first.stack.fields
+            facts = {"ptttool.protocol": first.stack.title, **{f"ptttool.{key}": f"{value}" for key, value in first.stack.settings.items()}}
+            with tidy_end(), self._destination(name) as file:
+                write(name, self._frames(first, wanted), fields, file, facts, raw=self.raw)
+        if page is not None and self.done >= page:
+            note(f"the first {page} elements; --limit N shows more, --to and -o write all")
+        if self.output is not None:
+            note(f"{counted(self.done, 'element')} written to {clean(str(self.output))}")
+        for failure in self._failures[1:]:
+            warn(clean(str(failure)))
+        if self._failures:
+            raise self._failures[0]
+
+    def _format(self) -> str:
+        from ptttool.packet_output import SUFFIXES
+
+        if self.to is not None:
+            if self.to not in SUFFIXES:
+                raise UsageError(f"no output format is called {self.to!r}", hint="known: " + ", ".join(SUFFIXES), code="unknown-format")
+            return self.to
+        if self.output is None or not self.output.suffix:
+            return "table"
+        for name, suffixes in SUFFIXES.items():
+            if self.output.suffix.lower() in suffixes:
+                return name
+        raise UsageError(
+            f"{self.output}: the suffix {self.output.suffix} is no format's", hint="name one with --to: " + ", ".join(SUFFIXES),
+            code="unknown-suffix",
+        )  # fmt: skip
+
+    @property
+    def _on_terminal(self) -> bool:
+        return self.output is None and sys.stdout.isatty()
+
+    def _page(self, name: str) -> int | None:
+        """Rows of a table on a terminal where nobody named a number; None for no such page."""
+        if name != "table" or self.limit is not None or not self._on_terminal:
+            return None
+        return max(shutil.get_terminal_size().lines - _NOT_ROWS, 5)
+
+    def _frames(self, first: PacketTrace, wanted: int | None) -> Iterator[pl.DataFrame]:
+        """Frames of all recordings, at least one, with as many rows as are wanted."""
+        given = False
+        for number, path in enumerate(self.paths):
+            with first if number == 0 else self._next(path, first.stack) as trace:
+                for frame in self._of(trace):
+                    left = frame.height if wanted is None else wanted - self.done
+                    part = frame.head(left)
+                    self.done += part.height
+                    given = True
+                    yield part
+                    if left <= frame.height and wanted is not None:
+                        break
+                self._failures += _failures_of(trace)
+            if wanted is not None and self.done >= wanted:
+                break
+        if not given:
+            yield self._empty(first.stack)
+
+    def _next(self, path: str, stack: Stack) -> PacketTrace:
+        """A further recording, which must be of the same protocol as the first."""
+        from ptttool.packet_trace import PacketTrace
+
+        trace = PacketTrace(path, self.protocol, self.given, form=self.form, strict=self.strict)
+        if trace.stack.title != stack.title:
+            trace.close()
+            raise UsageError(f"{path} holds {trace.stack.title}, {self.paths[0]} {stack.title}", hint="decode them one by one")
+        return trace
+
+    def _of(self, trace: PacketTrace) -> Iterator[pl.DataFrame]:
+        import numpy as np
+        import polars as pl
+
+        from ptttool.cli.walking import shown_progress
+
+        fields = trace.stack.fields
+        name = trace.path if len(self.paths) > 1 else None
+        with nullcontext() if self._on_terminal else shown_progress(trace):
+            for part in trace.parts():
+                batch = part.batch
+                if self.channels:
+                    batch = batch.take(np.isin(batch.channel, self.channels))
+                if not len(batch):
+                    continue
+                frame = batch.frame(fields, raw=self.raw)
+                file = pl.Series("file", [name], dtype=pl.String).new_from_index(0, frame.height)
+                cpu = pl.Series("cpu", [part.cpu], dtype=pl.Int32).new_from_index(0, frame.height)
+                yield pl.DataFrame([file, cpu, *frame.iter_columns()])
+
+    def _empty(self, stack: Stack) -> pl.DataFrame:
+        import polars as pl
+
+        from ptttool.packet_output import columns_of
+
+        if not self._failures:
+            warn("no element" + (" of these channels" if self.channels else ""))
+        return pl.DataFrame(schema=columns_of(stack.fields, raw=self.raw))
+
+    @contextmanager
+    def _destination(self, name: str) -> Iterator[IO[bytes]]:
+        from ptttool.atomic import output_file
+        from ptttool.packet_output import BINARY
+
+        binary = name in BINARY
+        if self.output is not None:
+            if any(_same_file(self.output, path) for path in self.paths):
+                raise UsageError(f"{self.output} is a recording itself", hint="name another file", code="output-is-input")
+            with output_file(self.output, force=self.force) as file:
+                if binary and file.isatty():
+                    raise _not_for_a_terminal(name)
+                yield file
+            return
+        if binary and self._on_terminal:
+            raise _not_for_a_terminal(name)
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+
+
+def _failures_of(trace: PacketTrace) -> list[InputError]:
+    """Damage of a recording, of which all that could be read was given."""
+    hint = "what could be read before that place was given"
+    return [InputError(trace.path, problem.reason, offset=problem.offset, code=problem.code, hint=hint) for problem in trace.problems]
+
+
+def _same_file(output: Path, recording: str) -> bool:
+    try:
+        mine = os.fstat(0) if recording == "-" else Path(recording).stat()
+        return output.is_file() and os.path.samestat(output.stat(), mine)
+    except OSError:  # what cannot be looked at is told when it is opened
+        return False
+
+
+def _not_for_a_terminal(name: str) -> OutputError:
+    return OutputError(f"{name} is binary: not for a terminal", hint=f"write it to a file: -o trace.{name}", code="binary-to-terminal")

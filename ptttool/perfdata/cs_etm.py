@@ -1,0 +1,101 @@
+"""What perf keeps of CoreSight trace units in PERF_RECORD_AUXTRACE_INFO: registers of every CPU's, to decode their trace with.
+
+Source: ``tools/perf/util/cs-etm.h`` of the Linux sources. The words: version, PMU type << 32 | number of CPUs, snapshot; then for each CPU
+a magic number for the kind of trace unit, the CPU, the number of words that follow (not in version 0), and registers in a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+AUXTRACE_TYPE = 3  # PERF_AUXTRACE_CS_ETM
+# By magic number: the kind of trace unit, and its registers in order; TS_SOURCE came later than the others.
+_UNITS: dict[int, tuple[str, tuple[str, ...]]] = {
+    0x3030_3030_3030_3030: ("ETMv3/PTM", ("ETMCR", "ETMTRACEIDR", "ETMCCER", "ETMIDR")),
+    0x4040_4040_4040_4040: (
+        "ETMv4", ("TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCAUTHSTATUS", "TS_SOURCE"),
+    ),
+    0x5050_5050_5050_5050: (
+        "ETE",
+        ("TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCAUTHSTATUS", "TRCDEVARCH", "TS_SOURCE"),
+    ),
+}  # fmt: skip
+# Registers of a CPU in version 0, which does not count them.
+_VERSION_0 = {"ETMv3/PTM": 4, "ETMv4": 7, "ETE": 8}
+_TRACE_ID = {"ETMv3/PTM": "ETMTRACEIDR", "ETMv4": "TRCTRACEIDR", "ETE": "TRCTRACEIDR"}
+
+
+@dataclass(frozen=True)
+class TraceUnit:
+    """The trace unit of one CPU. ``registers``: by name, those that perf wrote; ``more``: words behind them that have no name here."""
+
+    cpu: int
+    kind: str
+    registers: Mapping[str, int]
+    more: tuple[int, ...] = ()
+
+    @property
+    def trace_id(self) -> int | None:
+        """The trace ID as the register has it; from version 2 on the kernel may have given another, in an AUX_OUTPUT_HW_ID record."""
+        register = self.registers.get(_TRACE_ID[self.kind])
+        return None if register is None else register & 0x7F
+
+    def as_json(self) -> dict[str, Any]:
+        """With registers as hexadecimal text."""
+        registers = {name: f"{value:#x}" for name, value in self.registers.items()}
+        return {"cpu": self.cpu, "kind": self.kind, "trace_id": self.trace_id, "registers": registers, "more": list(self.more)}
+
+
+@dataclass(frozen=True)
+class CsEtm:
+    """The metadata of a recording. ``damage``: why there is no more of it; None where it is whole."""
+
+    version: int
+    pmu_type: int
+    cpus: int
+    snapshot: bool
+    units: tuple[TraceUnit, ...]
+    damage: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """For ``ptttool info --json``."""
+        return {
+            "version": self.version,
+            "pmu_type": self.pmu_type,
+            "cpus": self.cpus,
+            "snapshot": self.snapshot,
+            "trace_units": [unit.as_json() for unit in self.units],
+            "damage": self.damage,
+        }
+
+
+def parse_cs_etm(words: Sequence[int]) -> CsEtm:
+    """The metadata in an AUXTRACE_INFO's private words; what is damaged or unknown ends it and is told."""
+    if len(words) < 3:
+        return CsEtm(0, 0, 0, False, (), f"{len(words)} words, too few for a header")
+    version, pmu_type, cpus, snapshot = words[0], words[1] >> 32, words[1] & 0xFFFF_FFFF, bool(words[2])
+
+    def ended(units: list[TraceUnit], damage: str | None) -> CsEtm:
+        return CsEtm(version, pmu_type, cpus, snapshot, tuple(units), damage)
+
+    units: list[TraceUnit] = []
+    if version > 2:
+        return ended(units, f"version {version} is not known")
+    at = 3
+    while at < len(words) and len(units) < cpus:
+        known = _UNITS.get(words[at])
+        if known is None:
+            return ended(units, f"word {at}: {words[at]:#x} begins no trace unit")
+        kind, names = known
+        head = 2 if version == 0 else 3
+        if at + head > len(words):
+            return ended(units, f"word {at}: the trace unit is cut off")
+        count = _VERSION_0[kind] if version == 0 else words[at + 2]
+        values = words[at + head : at + head + count]
+        if len(values) < count:
+            return ended(units, f"word {at}: {count} registers, of which {len(values)} are there")
+        units.append(TraceUnit(words[at + 1], kind, dict(zip(names, values, strict=False)), tuple(values[len(names) :])))
+        at += head + count
+    return ended(units, None if len(units) == cpus else f"{len(units)} of {cpus} CPUs are there")
