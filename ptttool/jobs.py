@@ -7,12 +7,15 @@ from shared storage. There is one way for all of them: units are put into batche
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
 
 from ptttool.errors import WorkersError
 from ptttool.protocols.hisi_ptt_findings import Findings
@@ -28,6 +31,9 @@ R_co = TypeVar("R_co", covariant=True)
 M = TypeVar("M", bound="Mergeable")
 
 Batch = Sequence[Unit]
+
+# Bytes of trace whose results are merged where they come about, before they go anywhere.
+_MERGED_BYTES = 32 << 20
 
 
 class Work(Protocol[R_co]):
@@ -69,7 +75,7 @@ def merged(units: Iterable[Unit], work: Work[M], workers: Workers, done: Callabl
     ``done``: told the bytes and the TLPs of every batch, 0 where their number is not known yet.
     """
     task: Task[M] = partial(_all_merged, work)
-    parts = batches(units, workers.batch_bytes)
+    parts = batches(units, max(workers.batch_bytes, _MERGED_BYTES))
     if workers.reduces:
         return _reduced(parts, task, workers, done)
     whole: Outcome[M] | None = None
@@ -142,8 +148,21 @@ def bare(batch: Batch) -> Batch:
 
 
 def load(unit: Unit) -> Records:
-    """The records of a unit, read where the data did not come with it."""
-    return unit.load(None if all(piece.data is not None for piece in unit.pieces) else _read_piece)
+    """The records of a unit, read where the data did not come with it: then they are there until the next unit is loaded."""
+    if all(piece.data is not None for piece in unit.pieces):
+        return unit.load()
+    return unit.load(_read_piece, _memory(unit.size))
+
+
+_memory_of_thread = threading.local()
+
+
+def _memory(size: int) -> memoryview:
+    """Memory that is used again and again: new memory costs the system as much time as reading into it."""
+    memory: memoryview | None = getattr(_memory_of_thread, "view", None)
+    if memory is None or len(memory) < size:
+        memory = _memory_of_thread.view = np.empty(size, dtype=np.uint8).data
+    return memory
 
 
 def done_with(records: Records, work: Work[R], index: int) -> Outcome[R]:

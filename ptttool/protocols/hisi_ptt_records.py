@@ -61,14 +61,13 @@ class Unit:
         """Its records that are not all zero. It needs the data."""
         return sum(len(words) - len(_zeros(words)) for words in (_words(piece, piece.data, self.layout) for piece in self.pieces))
 
-    def load(self, fetch: Fetch | None = None) -> Records:
-        """Its records. ``fetch``: reads the pieces of a unit without data."""
-        if fetch is None:
+    def load(self, fetch: Fetch | None = None, memory: memoryview | None = None) -> Records:
+        """Its records. ``fetch``: reads the pieces of a unit without data, into ``memory`` of at least its size."""
+        if fetch is None or memory is None:
             return _load(self.layout, self.pieces, [piece.data for piece in self.pieces])
-        buffer = np.empty(self.size, dtype=np.uint8).data
         parts, at = [], 0
         for piece in self.pieces:
-            parts.append(buffer[at : at + piece.size])
+            parts.append(memory[at : at + piece.size])
             fetch(piece, parts[-1])
             at += piece.size
         return _load(self.layout, self.pieces, parts)
