@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ptttool.errors import OutputError, UsageError
+from ptttool.errors import AccessError, OutputError, UsageError
 from ptttool.jobs import Batch, Outcome, done_with, load
 from ptttool.parquet.file import ParquetFile, row_group_of
 from ptttool.protocols.hisi_ptt_findings import Findings
@@ -24,12 +26,16 @@ from ptttool.storage import is_remote
 from ptttool.trace import Trace, pmu_names
 from ptttool.workers import ALONE, Workers
 
+# Names of the files of a dataset, and the end of those that are not finished.
+_OURS = re.compile(r"r[0-9]{4,}-.*\.parquet")
+_UNFINISHED = ".unfinished"
 # Bytes of trace in a file: some 25 to 50 MB of Parquet.
 PART_BYTES = 128 << 20
 
 
 def _host(trace: Trace) -> str:
-    return _text(trace.contents.features.get("hostname")) or posixpath.basename(posixpath.dirname(trace.path)) or "unknown"
+    folder = trace.path if is_remote(trace.path) else os.path.abspath(trace.path)
+    return _text(trace.contents.features.get("hostname")) or posixpath.basename(posixpath.dirname(folder)) or "unknown"
 
 
 def _recording(trace: Trace) -> str:
@@ -86,6 +92,11 @@ class WritePart:
             parquet.close()
         return Outcome(rows, findings, sum(unit.size for unit in batch))
 
+    def write_nothing(self) -> None:
+        """A file without rows, which tells the columns of a recording without records."""
+        with _whole_file(posixpath.join(self.folder, f"{self.prefix}empty.parquet")) as file:
+            ParquetFile(file, self.select.columns, dict(self.facts)).close()
+
 
 @contextmanager
 def _whole_file(path: str) -> Iterator[Any]:
@@ -97,14 +108,16 @@ def _whole_file(path: str) -> Iterator[Any]:
             yield file
         return
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
+    temporary = target.with_name(f".{os.urandom(6).hex()}{_UNFINISHED}")
     try:
         with temporary.open("xb") as file:
             yield file
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise OutputError(f"{path}: {error.strerror or error}") from None
         raise
 
 
@@ -114,8 +127,12 @@ def write_recording(
     """One recording's rows into a dataset's folder; gives their number. ``number``: of the recording among those of the dataset."""
     rows = 0
     task = WritePart(select, _place(trace, folder, partitions), prefix_of(number), tuple(facts.items()))
+    nothing = True
     for written in trace.run_batches(PART_BYTES, task, select, workers=workers):
         rows += written
+        nothing = False
+    if nothing:
+        task.write_nothing()
     return rows
 
 
@@ -146,55 +163,75 @@ def remove_recording(folder: str, number: int) -> None:
 
 
 @contextmanager
-def new_folder(path: str, *, force: bool) -> Iterator[str]:
+def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str]:
     """A folder to write to, which takes the place of ``path`` when the block ends well and leaves no trace otherwise.
 
-    An existing one is refused unless it is empty or ``force`` is given. At an address the folder is written in place.
+    One with something in it is refused; ``force`` replaces it where all of it is such a dataset. ``inputs``: recordings, none of which may
+    be in it. At an address the folder is written in place, and must be empty.
     """
     if is_remote(path):
-        _refuse_full_address(path, force)
+        _refuse_full_address(path)
         yield path
         return
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_dir():
         raise OutputError(f"{path}: a file, no folder", code="not-a-folder")
-    if target.is_dir() and any(target.iterdir()) and not force:
-        raise OutputError(f"{path}: a folder with something in it", hint="--force replaces it", code="exists")
+    if target.is_dir():
+        _refuse_what_is_there(path, target, inputs, force)
     temporary = target.with_name(f".{target.name[:60]}.{os.urandom(8).hex()}")
     try:
-        temporary.mkdir()
+        try:
+            temporary.mkdir()
+        except PermissionError as error:
+            raise AccessError(f"{path}: {error.strerror}", hint="write where you may", code="output-not-permitted") from None
+        except OSError as error:
+            raise OutputError(f"{path}: {error.strerror}") from None
         yield str(temporary)
         # What a worker was at when it was killed.
-        for unfinished in temporary.rglob(".*"):
+        for unfinished in temporary.rglob(f".*{_UNFINISHED}"):
             unfinished.unlink()
         _exchange(temporary, target)
     except BaseException:
-        _remove(temporary)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _refuse_what_is_there(path: str, target: Path, inputs: Sequence[str], force: bool) -> None:
+    entries = [*target.rglob("*")]
+    if not entries:
+        return
+    if not force:
+        raise OutputError(f"{path}: a folder with something in it", hint="--force replaces a folder of such files", code="exists")
+    for entry in entries:
+        ours = "=" in entry.name if entry.is_dir() else _OURS.fullmatch(entry.name) is not None
+        if not ours or entry.is_symlink():
+            raise OutputError(
+                f"{path}: holds {entry.relative_to(target)}, which is no file of such a folder: it is not replaced",
+                hint="name another folder",
+                code="foreign-folder",
+            )
+    if any(target in Path(os.path.realpath(recording)).parents for recording in inputs) or target == Path.cwd():
+        raise UsageError(f"{path}: a recording is in it, or it is the working directory", hint="name another", code="output-is-input")
 
 
 def _exchange(new: Path, target: Path) -> None:
     """Put the new folder where the old one is, and remove that."""
-    if target.exists():
-        old = target.with_name(f"{new.name}.old")
-        target.rename(old)
+    if not target.exists():
         new.rename(target)
-        _remove(old)
-    else:
+        return
+    old = target.with_name(f"{new.name}.old")
+    target.rename(old)
+    try:
         new.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
-def _remove(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _refuse_full_address(path: str, force: bool) -> None:
+def _refuse_full_address(path: str) -> None:
     import fsspec
 
     system, name = fsspec.core.url_to_fs(path)
     if system.exists(name) and system.ls(name):
-        if not force:
-            raise OutputError(f"{path}: there is something already", hint="--force replaces it", code="exists")
-        system.rm(name, recursive=True)
+        raise OutputError(f"{path}: there is something already", hint="name another, or remove it", code="exists")

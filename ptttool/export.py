@@ -155,7 +155,7 @@ def _same(block: Block) -> Block:
 
 
 # Text is many times larger than what it is made of: less of it at a time.
-_TEXT_RECORDS, _RECORDS = 1 << 15, 1 << 18
+_TEXT_RECORDS, _BLOCK_RECORDS, _RECORDS = 1 << 15, 1 << 16, 1 << 18
 
 FORMATS.add(
     "csv",
@@ -169,4 +169,6 @@ FORMATS.add(
     Format("jsonl", (".jsonl", ".ndjson"), ALL_COLUMNS, False, _jsonl_encoder, lambda file, _columns, _facts: _Text(file), _TEXT_RECORDS),
 )
 FORMATS.add("parquet", Format("parquet", (".parquet", ".pq"), ALL_COLUMNS, True, _parquet_encoder, _parquet_writer, _RECORDS, True))
-FORMATS.add("arrow", Format("arrow", (".arrow", ".ipc", ".feather"), ALL_COLUMNS, True, lambda _columns: _same, _arrow_writer, _RECORDS))
+FORMATS.add(
+    "arrow", Format("arrow", (".arrow", ".ipc", ".feather"), ALL_COLUMNS, True, lambda _columns: _same, _arrow_writer, _BLOCK_RECORDS)
+)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -77,7 +78,10 @@ def merged(units: Iterable[Unit], work: Work[M], workers: Workers, done: Callabl
     task: Task[M] = partial(_all_merged, work)
     parts = batches(units, max(workers.batch_bytes, _MERGED_BYTES))
     if workers.reduces:
-        return _reduced(parts, task, workers, done)
+        first = next(parts, [])
+        parts = chain([first] if first else [], parts)
+        if _is_elsewhere(first):
+            return _reduced(parts, task, workers, done)
     whole: Outcome[M] | None = None
     for outcome in in_order(parts, task, workers, needs_index=work.needs_index):
         done(outcome.size, outcome.findings.records)
@@ -99,8 +103,7 @@ def in_order(parts: Iterable[Batch], task: Task[R], workers: Workers, *, needs_i
     first = next(parts, None)
     if first is None:
         return
-    # What came through a pipe is in this process alone.
-    if workers.jobs == 1 or not all(piece.path for unit in first for piece in unit.pieces):
+    if workers.jobs == 1 or not _is_elsewhere(first):
         index = 0
         part: Batch | None = first
         while part is not None:
@@ -126,6 +129,11 @@ def in_order(parts: Iterable[Batch], task: Task[R], workers: Workers, *, needs_i
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _is_elsewhere(batch: Batch) -> bool:
+    """Whether others can read it: what came through a pipe is in this process alone."""
+    return all(piece.path for unit in batch for piece in unit.pieces)
 
 
 def batches(units: Iterable[Unit], size: int) -> Iterator[Batch]:
@@ -179,7 +187,7 @@ def _numbered(first: Batch, parts: Iterator[Batch], workers: Workers, needs_inde
         while part is not None:
             yield part, index
             if needs_index:
-                index += sum(unit.count() for unit in part)
+                index += _count(bare(part))
             part = next(parts, None)
         return
     counting: deque[tuple[Batch, Future[int] | None]] = deque()

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from ptttool.errors import AccessError, InputError
+from ptttool.errors import AccessError, InputError, UsageError
 from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import AuxChunk, Contents
+from ptttool.storage import is_remote
 
 # Read at a time from what cannot be mapped; a multiple of every record size.
 PIECE = 1 << 22
@@ -38,6 +39,8 @@ class RawDump:
                 raise InputError(self.path, "the file is empty")
 
     def _open_file(self) -> BinaryIO:
+        if is_remote(self.path):
+            raise UsageError(f"{self.path}: dumps without a container are read from files of this machine", code="remote-dump")
         try:
             return self._open.enter_context(Path(self.path).open("rb"))
         except IsADirectoryError:
@@ -50,7 +53,7 @@ class RawDump:
     def chunks(self) -> Iterator[AuxChunk]:
         """The dump as one payload: of a file the whole mapping, of a pipe a piece at a time."""
         if self.size is not None and self.path != "-":
-            self._file_map = MappedFile(self._file.fileno(), self.path)
+            self._file_map = MappedFile(self._file.fileno(), os.path.abspath(self.path))
             self._refuse_container(bytes(self._file_map.view[:8]))
             yield self._chunk(0, self._file_map.view[:])
             self.position = self.size

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -246,7 +246,7 @@ class Trace:
                 pieces.append(Piece(chunk.path, chunk.file_offset + start, part, chunk.offset + chunk.start + start, chunk.cpu, data))
                 start += part
                 records += part // layout.record_size
-                spent.append((chunk, start))
+                spent.append((chunk if chunk.file is not None else _without_data(chunk), start))
                 position = begin + start
         if pieces:
             yield planned()
@@ -329,6 +329,11 @@ class Trace:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _without_data(chunk: AuxChunk) -> AuxChunk:
+    """A chunk to remember: nothing of it can be given back."""
+    return replace(chunk, data=memoryview(b""))
 
 
 def whole_data(chunk: AuxChunk) -> memoryview:

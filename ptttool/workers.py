@@ -82,11 +82,17 @@ def workers_for(path: str, jobs: int | None, *, worth: bool = True) -> Workers:
         return Workers(jobs)
     if not worth:
         return Workers()
+    return Workers(jobs_worth_it(size_of(path)))
+
+
+def size_of(path: str) -> int:
+    """Bytes of a recording, a file or a folder; 0 where that cannot be seen: what is wrong is told when it is opened."""
     try:
-        size = os.stat(path).st_size if path != "-" else 0  # noqa: PTH116
-    except OSError:  # what is wrong is told when it is opened
-        size = 0
-    return Workers(jobs_worth_it(size))
+        if os.path.isdir(path):  # noqa: PTH112
+            return sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
+        return os.stat(path).st_size if path != "-" else 0  # noqa: PTH116
+    except OSError:
+        return 0
 
 
 def _begin(parent: int) -> None:

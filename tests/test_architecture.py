@@ -58,7 +58,7 @@ ALLOWED = {
     "selection": PURE | {"where", "trace", "protocols", "block", "frames", "export", "workers"},
     "render": PURE | {"textual", "tlp", "topology"},
     "trace": PURE | {"perfdata", "protocols", "tlp", "rawdump", "event", "block", "jobs", "selection", "workers", "frames", "storage"},
-    "rawdump": PURE | {"perfdata"},
+    "rawdump": PURE | {"perfdata", "storage"},
     "generate": PURE | {"event", "tlp", "loss", "perfdata"},
 }
 # Start-up of every command imports these; none of them may cost more than the command line itself.

@@ -115,12 +115,14 @@ def test_a_killed_worker_is_survived(recording: Path, tmp_path: Path, monkeypatc
         killed = threading.Event()
 
         def kill_one() -> None:
-            while not [*tmp_path.rglob("r0000-*.parquet")]:
+            deadline = time.monotonic() + 60
+            while not (begun := [*tmp_path.glob(".out*/r0000-*.parquet")]) and time.monotonic() < deadline:
                 time.sleep(0.01)
             os.kill(pids[0], signal.SIGKILL)
-            killed.set()
+            if 0 < len(begun) < 20:  # of some thirty
+                killed.set()
 
-        thread = threading.Thread(target=kill_one)
+        thread = threading.Thread(target=kill_one, daemon=True)
         thread.start()
         assert main(["decode", str(recording), "-o", f"{tmp_path}/out/", "--scheduler", dask.scheduler_address]) == 0
         thread.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from ptttool.cli.reading_options import chosen_workers, failure_of
 from ptttool.cli.talk import clean, note, warn
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import counted
+from ptttool.workers import size_of
 
 if TYPE_CHECKING:
     from ptttool.selection import Select
@@ -52,7 +52,7 @@ class DatasetJob:
         if doubled is not None:
             raise UsageError(f"{doubled} is named twice", code="recording-twice")
         # The largest one says how many processes are worth it.
-        with chosen_workers(max(self.files, key=_size), self.jobs, self.scheduler) as workers:
+        with chosen_workers(max(self.files, key=size_of), self.jobs, self.scheduler) as workers:
             self._write(self.output, workers)
 
     def _write(self, output: str, workers: Workers) -> None:
@@ -60,10 +60,12 @@ class DatasetJob:
         from ptttool.dataset import checked_partitions, new_folder
 
         partitions = checked_partitions(self.partition)
+        if "-" in self.files and {"host", "device"} & set(partitions):
+            raise UsageError("a pipe tells its host and device too late to sort by them", hint="save it to a file", code="pipe-partition")
         select = self._select()
         failures: list[PtttoolError] = []
         rows = good = 0
-        with tidy_end(), new_folder(output, force=self.force) as folder:
+        with tidy_end(), new_folder(output, self.files, force=self.force) as folder:
             for number, file in enumerate(self.files):
                 try:
                     written, failure = self._write_one(file, number, folder, select, partitions, workers)
@@ -85,6 +87,7 @@ class DatasetJob:
     ) -> tuple[int, InputError | None]:
         from ptttool.cli.walking import shown_progress
         from ptttool.dataset import remove_recording, write_recording
+        from ptttool.loss import signs_of_loss
         from ptttool.trace import open_trace
 
         with open_trace(file, raw_format=self.raw_format, pattern=self.pattern) as trace, shown_progress(trace):
@@ -95,6 +98,11 @@ class DatasetJob:
                 raise
             for sentence in trace.findings.sentences():
                 note(clean(f"{file}: {sentence}"))
+            if not trace.findings.records and not trace.contents.problems:
+                warn(clean(f"{file}: the recording holds no TLP; 'ptttool info' says what may be behind it"))
+            for finding in signs_of_loss(trace.contents) if trace.findings.records else ():
+                if finding.severity != "info":
+                    warn(clean(f"{file}: {finding.text}"))
             return rows, failure_of(trace)
 
     def _select(self) -> Select:
@@ -105,13 +113,6 @@ class DatasetJob:
         columns = ALL_COLUMNS if self.columns is None else parse_columns(self.columns)
         where = None if self.where is None else compile_where(self.where)
         return Select(all_of(columns, WORD_COLUMNS) if self.words else columns, where)
-
-
-def _size(file: str) -> int:
-    try:
-        return os.stat(file).st_size  # noqa: PTH116 - "-" is no path
-    except OSError:
-        return 0
 
 
 def _told(failures: list[PtttoolError]) -> PtttoolError:

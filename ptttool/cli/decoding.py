@@ -16,6 +16,7 @@ from ptttool.cli.reading_options import chosen_workers, failure_of, machine_of, 
 from ptttool.cli.talk import clean, note, warn
 from ptttool.columns import WORD_COLUMNS
 from ptttool.errors import OutputError, UsageError
+from ptttool.storage import is_remote
 from ptttool.workers import Workers
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class DecodeJob:
     demo: bool = False
     jobs: int | None = None
     scheduler: str | None = None
+    given_output: str = ""
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where the recording is damaged: what could be read is written by then."""
@@ -67,6 +69,8 @@ class DecodeJob:
         """As many as were asked for; else as many as are worth it."""
         from ptttool.export import FORMATS
 
+        if name == "perf":
+            return Workers()
         worth = name not in OTHER_FORMATS and FORMATS.get(name).worth_workers and self.limit is None
         return chosen_workers(self.path, self.jobs, self.scheduler, worth=worth)
 
@@ -98,10 +102,16 @@ class DecodeJob:
                 "--limit": self.limit is not None,
                 "--offset": self.offset > 0,
                 "--words": self.words,
+                "--jobs": self.jobs is not None,
+                "--scheduler": self.scheduler is not None,
             }
             for option, is_given in given.items():
                 if is_given:
                     raise UsageError(f"{option} has no place with --to perf: it prints the AUX data as they are", code="perf-whole")
+        if self.output is not None and is_remote(self.given_output):
+            raise UsageError(
+                f"{self.given_output}: one file is written on this machine", hint="FOLDER/ may be an address", code="remote-file"
+            )
 
     def _selection(self, name: str, page: int | None) -> Selection:
         from ptttool.export import FORMATS

@@ -77,7 +77,9 @@ def progress_text(walk: Walk, elapsed: float) -> str:
     """``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
     progress = walk.progress
     rate = progress.done / elapsed
-    parts = [f"{progress.done / 2**20:.1f} MiB", f"{progress.records} {progress.noun}", f"{rate / 2**20:.1f} MiB/s"]
+    parts = [f"{progress.done / 2**20:.1f} MiB", f"{rate / 2**20:.1f} MiB/s"]
+    if progress.records:  # a cluster's workers tell them in the end
+        parts[1:1] = [f"{progress.records} {progress.noun}"]
     if progress.total:
         parts[0] = f"{progress.done / 2**20:.1f} of {progress.total / 2**20:.1f} MiB"
         if rate > 0:

@@ -7,7 +7,7 @@ import os
 
 
 class MappedFile:
-    """A regular file, mapped read-only. ``path``: its name. ``view``: all of it.
+    """A regular file, mapped read-only. ``path``: where it can be opened again, empty where nowhere. ``view``: all of it.
 
     The descriptor may be closed afterwards. A file that somebody shortens while it is mapped kills the process (SIGBUS): no program that
     maps files is safe from that.

@@ -207,7 +207,7 @@ def _open_descriptor(name: str, descriptor: int, path: str) -> Reader:
     """Read a descriptor, which is the reader's from now on. ``name``: for messages."""
     from ptttool.perfdata.stream import StreamReader
 
-    file = _map_if_regular(name, descriptor)
+    file = _map_if_regular(name, descriptor, path)
     reader: Reader
     if file is None:
         reader = StreamReader(name, descriptor)
@@ -222,7 +222,7 @@ def _open_descriptor(name: str, descriptor: int, path: str) -> Reader:
     return reader
 
 
-def _map_if_regular(name: str, descriptor: int) -> MappedFile | None:
+def _map_if_regular(name: str, descriptor: int, path: str) -> MappedFile | None:
     """The file, mapped; None for what has to be read from front to back."""
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or os.lseek(descriptor, 0, os.SEEK_CUR) != 0:
@@ -231,7 +231,7 @@ def _map_if_regular(name: str, descriptor: int) -> MappedFile | None:
         os.close(descriptor)
         raise empty_file(name)
     try:
-        return MappedFile(descriptor, name)
+        return MappedFile(descriptor, os.path.abspath(name) if path != "-" else "")
     except OSError:  # a file system without mmap
         return None
 
@@ -272,7 +272,7 @@ def _map(path: Path) -> MappedFile | None:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InputError(path, "not a regular file")
-        return MappedFile(descriptor, str(path)) if os.fstat(descriptor).st_size else None
+        return MappedFile(descriptor, os.path.abspath(path)) if os.fstat(descriptor).st_size else None
     except OSError as error:
         raise _cannot_open(str(path), error) from None
     finally:

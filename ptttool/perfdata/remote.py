@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from ptttool.errors import InputError
+from ptttool.perfdata.header import read_features
 from ptttool.perfdata.model import AuxChunk
 from ptttool.perfdata.records import Payload
-from ptttool.perfdata.stream import StreamReader
+from ptttool.perfdata.stream import MAX_APART, StreamReader
 from ptttool.storage import open_remote
 
 # Bytes of a payload that are looked at to see what its records are; more where they are all zero, up to the device's ring.
@@ -27,6 +28,18 @@ class RemoteReader(StreamReader):
         super().__init__(path, -1)
         self.size = self._file.size
         self.path = path
+        self._read_features()
+
+    def _read_features(self) -> None:
+        """What comes behind the data of a recording that perf finished: known before the walk, as of a file."""
+        header = self._header
+        if header is None or header.data[1] == 0 or header.data_end > self._file.size:
+            return
+        position = self._file.tell()
+        self._file.seek(header.data_end)
+        read_features(header, memoryview(self._file.read(MAX_APART)), header.data_end, self._walker)
+        self._file.seek(position)
+        self._features_are_read = True
 
     def _read_some(self, size: int) -> bytes:
         try:

@@ -27,6 +27,7 @@ class StreamReader(Reader):
         self._buffer = b""  # read, not walked: the file's bytes up to self._read
         self._header: FileHeader | None = None
         self._left: int | None = None  # bytes of the data section not taken from the descriptor yet
+        self._features_are_read = False
         try:
             self._open()
         except BaseException:
@@ -112,7 +113,7 @@ class StreamReader(Reader):
         if self._header is not None and self._left is not None:
             if self._left and why is not Why.DAMAGE:
                 walker.problem(self._read, f"the file ends here, {self._left} bytes before the end of its data section", "truncated")
-            elif not self._left:
+            elif not self._left and not self._features_are_read:
                 base = self._read
                 read_features(self._header, memoryview(self._take(MAX_APART)), base, walker)
         self.position = self._read

@@ -1,1 +1,1 @@
-"""One file a specification: bytes in, frames out; never a file, never a screen."""
+"""One file a specification: bytes in, blocks of columns out; never a file, never a screen."""

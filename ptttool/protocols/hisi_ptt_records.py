@@ -57,10 +57,6 @@ class Unit:
         """The same without data, for whoever can read them."""
         return Unit(self.layout, tuple(replace(piece, data=None) for piece in self.pieces))
 
-    def count(self) -> int:
-        """Its records that are not all zero. It needs the data."""
-        return sum(len(words) - len(_zeros(words)) for words in (_words(piece, piece.data, self.layout) for piece in self.pieces))
-
     def load(self, fetch: Fetch | None = None, memory: memoryview | None = None) -> Records:
         """Its records. ``fetch``: reads the pieces of a unit without data, into ``memory`` of at least its size."""
         if fetch is None or memory is None:

@@ -144,6 +144,7 @@ def decode(
         demo=demo,
         jobs=jobs,
         scheduler=scheduler,
+        given_output=output or "",
     )
     try:
         job.run()
