@@ -1,0 +1,106 @@
+"""Parquet pages of every encoding and size: as polars and DuckDB read them, statistics among them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+from ptttool.block import DTYPES, Block, Values
+from ptttool.columns import BY_NAME, ENUMS
+from ptttool.parquet.file import ParquetFile, row_group_of
+
+SIZES = (1, 7, 8, 9, 31, 128, 129, 257, 4097)
+# Columns of every type, and largest values on both sides of every change of encoding.
+LARGEST = {
+    "bcm": (0, 1),
+    "first_be": (2, 15, 16, 255),
+    "tag": (1, 15, 255, 256, 4094, 4095, 4096, 65535),
+    "time": (1, 255, 4095, 4096, (1 << 31) - 1, 1 << 31, (1 << 32) - 1),
+    "address": (255, 4095, 4096, (1 << 63) - 1, 1 << 63, (1 << 64) - 1),
+    "cpu": (0, 255, 4096, (1 << 31) - 1),
+    "kind": (0, len(ENUMS["kind"]) - 1),
+    "class": (1, 2),
+}
+CASES = [(name, largest) for name, all_largest in LARGEST.items() for largest in all_largest]
+
+
+def blocks(name: str, largest: int, nulls: str, few: bool) -> list[tuple[Block, list[Any]]]:
+    """Row groups of all sizes, each with its values, ``largest`` among them."""
+    rng = random.Random(f"{name} {largest} {nulls} {few}")
+    made = []
+    for size in SIZES:
+        pool = [rng.randint(0, largest) for _ in range(200)] if few else None
+        values = [rng.choice(pool) if pool else rng.randint(0, largest) for _ in range(size)]
+        values[rng.randrange(size)] = largest
+        having = np.array([nulls == "none" or (nulls == "some" and rng.random() < 0.7) for _ in values])
+        array = np.array(values, dtype=DTYPES[BY_NAME[name].dtype])
+        column = Values(array if having.any() else None, None if having.all() else having)
+        names = ENUMS.get(name)
+        shown = [(value if names is None else names[value]) if has else None for value, has in zip(values, having, strict=True)]
+        made.append((Block(size, {name: column}), shown))
+    return made
+
+
+def written(path: Path, name: str, groups: list[Block]) -> None:
+    with path.open("wb") as file:
+        parquet = ParquetFile(file, (name,), {})
+        for group in groups:
+            parquet.add(row_group_of(group))
+        parquet.close()
+
+
+@pytest.mark.parametrize("few", [False, True], ids=["any", "few-values"])
+@pytest.mark.parametrize("nulls", ["none", "some", "all"])
+@pytest.mark.parametrize(("name", "largest"), CASES)
+def test_values_and_statistics(tmp_path: Path, name: str, largest: int, nulls: str, few: bool) -> None:
+    path = tmp_path / "x.parquet"
+    made = blocks(name, largest, nulls, few)
+    written(path, name, [block for block, _ in made])
+    expected = [value for _, values in made for value in values]
+    assert pl.read_parquet(path)[name].to_list() == expected
+    found = duckdb.execute(f"select \"{name}\" from read_parquet('{path}')").fetchall()
+    assert [value for (value,) in found] == expected
+    rows = duckdb.execute(
+        "select row_group_id, num_values, stats_null_count, stats_min_value, stats_max_value "
+        f"from parquet_metadata('{path}') order by row_group_id"
+    ).fetchall()
+    assert len(rows) == len(SIZES)
+    for (_, values), (_, count, null_count, smallest, most) in zip(made, rows, strict=True):
+        present = [value for value in values if value is not None]
+        assert (count, null_count) == (len(values), len(values) - len(present))
+        assert (smallest, most) == ((str(min(present)), str(max(present))) if present else (None, None))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        range(5, 6),
+        range(0, 129 * 16, 16),
+        range(7, 7 + 4097),
+        range(1 << 40, (1 << 40) + 32 * 257, 32),
+        range((1 << 63) - 3, (1 << 63) + 5),
+    ],
+)
+def test_evenly_spaced_numbers(tmp_path: Path, numbers: range) -> None:
+    path = tmp_path / "x.parquet"
+    written(path, "offset", [Block(len(numbers), {"offset": Values(numbers)})])
+    assert pl.read_parquet(path)["offset"].to_list() == [*numbers]
+    assert [value for (value,) in duckdb.execute(f"select \"offset\" from read_parquet('{path}')").fetchall()] == [*numbers]
+
+
+def test_a_file_without_rows_and_one_of_many_groups(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    written(path, "tag", [])
+    assert pl.read_parquet(path).height == 0
+    assert duckdb.execute(f"select count(*) from read_parquet('{path}')").fetchall() == [(0,)]
+    written(path, "tag", [Block(2, {"tag": Values(np.array([1, number], dtype=np.uint16))}) for number in range(3000)])
+    assert duckdb.execute(f"select count(*), sum(tag)::bigint from read_parquet('{path}')").fetchall() == [(6000, 3000 + 2999 * 1500)]
+    # Groups that cannot hold a value are passed over, so the order that statistics are in must be told.
+    assert pl.scan_parquet(path).filter(pl.col("tag") == 2999).collect().height == 1
+    assert b"\x1c\x00\x00" in path.read_bytes()[-200:]
