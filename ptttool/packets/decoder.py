@@ -16,7 +16,7 @@ to the bytes fed; nothing raises, whatever the bytes; reserved values are flagge
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -45,6 +45,9 @@ class Decoder(ABC):
 
         ``discontinuity``: bytes are missing before these. An index that does not follow on from the bytes before says the same.
         """
+
+    def boundaries(self, indexes: Iterable[int]) -> None:  # noqa: B027 - most protocols find packets by themselves
+        """Indexes from which on nothing before counts: the trace unit began anew there, with a packet. Told before their bytes are fed."""
 
     @abstractmethod
     def finish(self) -> Batch:
