@@ -201,11 +201,12 @@ class Etmv2(ByteDecoder):
         places = starts[rows]
         count = addresses[places].astype(np.int64)
         bits = _address_bits(words[places], count) >> np.uint64(1)  # without the 1 that tells a branch address from a header
-        batch.put("address_bytes", count, rows)
-        batch.put("address_bits", bits, rows)
         whole, known = self._state.branch.whole(bits, count)
-        if self._shift is not None:
+        if self._shift is None:
+            known = np.zeros_like(known)
+        else:
             batch.put("address", ((whole << self._shift) & _ADDRESS)[known], rows[known])
+        _put_bits(batch, rows, bits, count, ~known)
 
     def _put_data(self, batch: Batch, packet: U8, headers: U8, words: U64, starts: I64, addresses: U8) -> None:
         """Data packets and load misses: their A bits, tags, addresses and values."""
@@ -219,10 +220,9 @@ class Etmv2(ByteDecoder):
             places = starts[rows] + 1
             count = addresses[places].astype(np.int64)
             bits = _address_bits(words[places], count)
-            batch.put("address_bytes", count, rows)
-            batch.put("address_bits", bits, rows)
             whole, known[rows] = self._state.data.whole(bits, count)
             address[rows] = whole & _ADDRESS
+            _put_bits(batch, rows, bits, count, ~known[rows])
         rows = np.flatnonzero(miss | late)
         if len(rows):
             self._put_misses(batch, rows, miss[rows], headers[rows], address, known)
@@ -231,7 +231,6 @@ class Etmv2(ByteDecoder):
         rows = np.flatnonzero(late | data if self._form.data_value else late)
         if len(rows):
             size = self._lengths.value_bytes[headers[rows]]
-            batch.put("value_bytes", size, rows)
             # Values are at the end of their packets.
             after = (starts[rows] + batch.size[rows].astype(np.int64)) - size
             batch.put("data_value", words[after] & _BYTES[size], rows)
@@ -280,17 +279,23 @@ def _address_bits(words: U64, count: Array) -> U64:
     return found
 
 
+def _put_bits(batch: Batch, rows: I64, bits: U64, count: I64, chosen: Bool) -> None:
+    """What came of addresses that are not known."""
+    if chosen.any():
+        batch.put("address_bits", bits[chosen], rows[chosen])
+        batch.put("address_bytes", count[chosen], rows[chosen])
+
+
 FIELDS = (
     Field("packet", "enum", "type of the packet", PACKETS),
     Field("cycle", "u64", "index of the first packet of the cycle: packets that went into the FIFO in one cycle have the same"),
     Field("first", "bool", "A bit: the first transfer of its instruction"),
     Field("tag", "u8", "TT bits: which load miss; 0 is reserved"),
     *common("address"),
-    Field("data_address", "u64", "address of the transfer; of a load miss's data that of the miss; absent until one is whole", style="hex"),
-    Field("address_bytes", "u8", "bytes of the address that came"),
-    Field("address_bits", "u64", "bits of the address that came, as sent, lowest first: 6 (data: 7), 7, 7, 7, 7", style="hex"),
-    Field("data_value", "u64", "value of the transfer", style="hex"),
-    Field("value_bytes", "u8", "bytes of the value that came; the others are 0"),
+    Field("data_address", "u32", "address of the transfer; of a load miss's data that of the miss; absent until one is whole", style="hex"),
+    Field("address_bits", "u64", "where that is not known, bits that came, lowest first: 6 (data: 7), 7, 7, 7, 7", style="hex"),
+    Field("address_bytes", "u8", "and the bytes that they came in"),
+    Field("data_value", "u32", "value of the transfer", style="hex"),
     Field("miss_index", "u64", "of a load miss's data: index of the packet that told of the miss"),
     *common("context_id"),
 )

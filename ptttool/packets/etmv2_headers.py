@@ -112,9 +112,14 @@ def packet_starts(sizes: bytes, at: int, end: int) -> tuple[I64, int]:
     """Starts of the whole packets from ``at`` on, and the position after the last of them. ``sizes``: :meth:`Lengths.of`."""
     starts: list[int] = []
     append = starts.append
-    while at < end:
-        append(at)
-        at += sizes[at]
+    whole = sizes[:end]
+    # The exception ends the loop: asking at each packet whether it goes on takes longer.
+    try:
+        while True:
+            append(at)
+            at += whole[at]
+    except IndexError:
+        starts.pop()
     if at > end:
         at = starts.pop()
     return np.array(starts, dtype=np.int64), at

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ptttool.cli.main import main
 from ptttool.packets.elements import Element, Flags
 from ptttool.packets.etmv2_headers import PACKET_OF, PACKETS, PATTERNS
 from tests.packets.etmv2 import Encoder
 from tests.packets.streams import Stream, elements, stack, streams_of
+from tests.recordings import build_perfdata
 from tests.reference import etmv2 as reference
 
 SIZES = (0, 1, 2, 4)
@@ -108,7 +112,7 @@ def test_values_are_little_endian_and_leading_zeros_are_left_out() -> None:
         encoder.transfer(value)
     found = decoded(bytes(encoder.data), data_addr=False)
     assert column(found, "data_value") == wanted
-    assert column(found, "value_bytes") == [0, 1, 2, 4, 4]
+    assert [each.size for each in found] == [1, 2, 3, 5, 5]
     assert found[2].raw == b"\x0a\x34\x12"
 
 
@@ -122,16 +126,17 @@ def test_addresses_replace_low_bits() -> None:
         encoder.branch(target)
     found = decoded(bytes(encoder.data), isa="arm")
     assert column(found[1::2], "address") == targets
-    assert column(found[1::2], "address_bytes") == [5, 1, 2, 5, 5]
+    assert [each.size for each in found[1::2]] == [5, 1, 2, 5, 5]
     assert column(found[0::2], "data_address") == transfers
-    assert column(found[0::2], "address_bytes") == [5, 1, 1, 3, 1]
+    assert [each.size - 2 for each in found[0::2]] == [5, 1, 1, 3, 1]
 
 
 def test_addresses_are_unknown_until_one_came_whole() -> None:
     found = decoded(b"\x22\x05\x41" + b"\x22\xff\xff\xff\xff\x0f" + b"\x22\x05" + b"\x81\x80\x80\x80\x04" + b"\x43", isa="jazelle")
     assert column(found, "data_address") == [None, None, 0xFFFF_FFFF, 0xFFFF_FF85, None, None]
     assert column(found, "address") == [None, None, None, None, 0x2000_0000, 0x2000_0021]
-    assert column(found, "address_bits") == [5, 0x20, 0xFFFF_FFFF, 5, 0x2000_0000, 0x21]
+    assert column(found, "address_bits") == [5, 0x20, None, None, None, None]
+    assert column(found, "address_bytes") == [1, 1, None, None, None, None]
 
 
 @pytest.mark.parametrize(("isa", "shift"), [("arm", 2), ("thumb", 1), ("jazelle", 0)])
@@ -141,7 +146,9 @@ def test_branches_by_instruction_set(isa: str, shift: int) -> None:
     for address in wanted:
         encoder.branch(address)
     assert column(decoded(bytes(encoder.data), isa=isa), "address") == wanted
-    assert column(decoded(bytes(encoder.data)), "address") == [None] * 3
+    bits = decoded(bytes(encoder.data))
+    assert column(bits, "address") == [None] * 3
+    assert column(bits, "address_bits")[:2] == [address >> shift for address in wanted[:2]]
 
 
 def test_cycles() -> None:
@@ -222,6 +229,25 @@ def test_where_the_trace_unit_began_anew() -> None:
         found = [element for batch in batches for element in batch.elements(stack_fields())]
         assert [(each.index, each.size) for each in found] == [(0, 1), (1, 3), (4, 1), (5, 1), (6, 1)]
         assert [each.fields.get("cycle") for each in found] == [None, None, 4, 5, 6]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_aux_records_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str], told: bool) -> None:
+    """Lost after the reserved header of the first record, in step again with the second; in an own stream for each CPU."""
+    first, second = b"\x6a\x10" + bytes(14), b"\x6a" * 16
+    events = [(0, 0, 16, 0, 2_000_000_000), (0, 16, 16, 0, 3_000_000_000), (1, 0, 32, 0, 3_000_000_000)]
+    path = tmp_path / "perf.data"
+    path.write_bytes(
+        build_perfdata(
+            [(0, 0, first + second), (1, 0, first + second)], aux_events=events if told else [], auxtrace_type=99, name="etm/event=1/"
+        )
+    )
+    given = ("-p", "data_addr=no", "-p", "data_value=no", "-p", "contextid_bytes=0")
+    assert main(["packets", "--protocol", "etmv2", *given, "--json", str(path)]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    lost = [(each["cpu"], each["index"], each["size"]) for each in found if each["kind"] == "no_sync"]
+    assert lost == [(0, 2, 14 if told else 30), (1, 2, 30)]
+    assert [(each["cpu"], each["index"]) for each in found if each.get("flags") == "resynced"] == ([(0, 16)] if told else [])
 
 
 def stack_fields() -> Any:

@@ -121,24 +121,24 @@ def _segment(
                 reader.at = at
                 sent = reader.address()
                 bits = bits_of(sent, 6)
-                fields["address_bytes"], fields["address_bits"] = len(sent), int(bits, 2)
                 whole = branches.replace(bits)
                 if isa and whole:
                     fields["address"] = int(whole, 2) * ALIGNMENT[isa] % (1 << 32)
+                else:
+                    fields["address_bytes"], fields["address_bits"] = len(sent), int(bits, 2)
             elif name in ("data", "load_miss"):
                 fields["first"] = letters["A"] == "1"
                 if data_addr and fields["first"]:
                     sent = reader.address()
                     bits = bits_of(sent, 7)
-                    fields["address_bytes"], fields["address_bits"] = len(sent), int(bits, 2)
                     whole = addresses.replace(bits)
                     if whole:
                         fields["data_address"] = int(whole, 2) % (1 << 32)
+                    else:
+                        fields["address_bytes"], fields["address_bits"] = len(sent), int(bits, 2)
                 if name == "data" and data_value:
-                    fields["value_bytes"] = SIZES[letters["S"]]
                     fields["data_value"] = reader.number(SIZES[letters["S"]])
             elif name == "load_miss_data":
-                fields["value_bytes"] = SIZES[letters["S"]]
                 fields["data_value"] = reader.number(SIZES[letters["S"]])
             elif name == "context_id":
                 packet["kind"] = "pe_context"
