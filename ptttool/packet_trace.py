@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
 
+from ptttool.coresight_sources import sources_of
 from ptttool.errors import InputError, UsageError
 from ptttool.packets.batch import Batch
 from ptttool.packets.decoder import PROTOCOLS, Decoder, Stack, first_violation, stack_of, strict_error
@@ -71,6 +72,8 @@ class PacketTrace:
             self._marks: _Marks | None = None
             if is_perf:
                 stack = self._check(stack, given)
+                if stack.protocol.described:
+                    stack = replace(stack, settings={**stack.settings, "sources": sources_of(self._all_contents())})
         except BaseException:
             self._open.close()
             raise
@@ -113,8 +116,8 @@ class PacketTrace:
             decoder = decoders.get(chunk.idx)
             fresh = decoder is None
             if decoder is None:
-                decoder = decoders[chunk.idx] = self.stack.decoder()
                 cpus[chunk.idx] = None if chunk.cpu < 0 else chunk.cpu
+                decoder = decoders[chunk.idx] = self.stack.decoder(cpus[chunk.idx])
             if fresh or not self._is_whole:
                 decoder.boundaries(_of_stream(self._aux_marks().begins, chunk))
             for start, end, broken in self._pieces(chunk):

@@ -159,9 +159,9 @@ class Protocol:
     ``meaning``: one line. ``make``: of settings a :class:`Decoder` or, for one that reads packets, a :class:`PacketDecoder`; None for a
     protocol that another command decodes (``elsewhere`` says which). ``make_for``: of settings and a channel, where channels differ; behind
     a framing it comes before ``make``. ``described``: a recording may describe its sources (``settings["sources"]``) and the CPU of a
-    stream (``settings["cpu"]``). ``reads``: ``bytes`` or ``packets``. ``framings``: names of framings
-    it can stand behind, its default first. ``fields``: that its elements may have: OpenCSD's (see :func:`~.elements.common`) and its own;
-    ``reason`` goes without saying. ``carries``: ``bytes`` or ``packets`` for a framing, which
+    stream (``settings["cpu"]``). ``check``: raises an error for settings that there is no decoding with. ``reads``: ``bytes`` or
+    ``packets``. ``framings``: names of framings it can stand behind, its default first. ``fields``: that its elements may have: OpenCSD's
+    (see :func:`~.elements.common`) and its own; ``reason`` goes without saying. ``carries``: ``bytes`` or ``packets`` for a framing, which
     then has ``frame``: of settings and a :data:`Payload` a Decoder. ``resync``: in words, where decoding is in step again after bytes that
     are not as they should be. ``auxtrace``: types of AUX trace in perf.data that hold it; ``default_for``: those that hold it unless the
     user says otherwise.
@@ -172,6 +172,7 @@ class Protocol:
     make: Callable[[Settings], Any] | None = None
     make_for: Callable[[Settings, int], Any] | None = None
     described: bool = False
+    check: Callable[[Settings], None] | None = None
     reads: str = "bytes"
     framings: tuple[str, ...] = (NO_FRAMING,)
     parameters: tuple[Parameter, ...] = ()
@@ -214,6 +215,8 @@ class Stack:
         make, make_for = self.protocol.make, self.protocol.make_for
         settings = {**self.settings, "cpu": cpu} if self.protocol.described else self.settings
         assert make is not None
+        if self.protocol.check is not None:
+            self.protocol.check(settings)
         if self.framing is None:
             decoder: Decoder = make(settings)
             return decoder

@@ -15,7 +15,7 @@ import numpy as np
 
 from ptttool.errors import UsageError
 from ptttool.packets.batch import I64, NO_BYTES, U8, U64, Batch, Spans
-from ptttool.packets.decoder import PROTOCOLS, ByteDecoder, Decoder, Protocol, no_sync
+from ptttool.packets.decoder import NO_FRAMING, PROTOCOLS, ByteDecoder, Decoder, Protocol, no_sync
 from ptttool.packets.opencsd_elements import FIELDS, batch_of
 from ptttool.packets.opencsd_library import Found, Library, Tree, library
 from ptttool.packets.opencsd_snapshot import Snapshot, read_snapshot
@@ -221,9 +221,10 @@ def _given(settings: Settings, trace_id: int | None) -> Source | None:
     if settings["unit"] is None:
         return None
     registers = {name: settings[name] for name in REGISTERS if settings[name] is not None}
+    register, bit = UNITS[settings["unit"]].trace_id
+    registers.setdefault(register, 0)  # without frames there need not be one
     if trace_id is not None:
-        register, bit = UNITS[settings["unit"]].trace_id
-        registers[register] = registers.get(register, 0) & ~(0x7F << bit) | trace_id << bit
+        registers[register] = registers[register] & ~(0x7F << bit) | trace_id << bit
     name = settings["unit"] if trace_id is None else f"trace ID {trace_id:#04x}"
     return Source(name, settings["unit"], registers)
 
@@ -249,11 +250,20 @@ def _make(settings: Settings) -> Decoder:
 
 def _make_for(settings: Settings, trace_id: int) -> Decoder:
     """For the bytes of a trace ID."""
-    sources = _described(settings)
-    if settings["snapshot"] is not None and not _snapshot(settings["snapshot"]).framed:
-        raise UsageError(f"{settings['snapshot']}: its trace is without frames", hint="-p framing=none", code="no-frames")
-    source = next((source for source in sources if source.trace_id == trace_id), None) or _given(settings, trace_id)
+    source = next((source for source in _described(settings) if source.trace_id == trace_id), None) or _given(settings, trace_id)
     return Undescribed() if source is None else OpencsdDecoder(_complete(source, settings))
+
+
+def _check(settings: Settings) -> None:
+    """Before there is any byte: the library is there, and whatever is described is described whole."""
+    library()
+    sources = _described(settings)
+    framed = settings["framing"] != NO_FRAMING
+    if framed and settings["snapshot"] is not None and not _snapshot(settings["snapshot"]).framed:
+        raise UsageError(f"{settings['snapshot']}: its trace is without frames", hint="-p framing=none", code="no-frames")
+    given = _given(settings, 1 if framed else None)
+    for source in (*sources, *(() if given is None else (given,))):
+        source.words()
 
 
 PARAMETERS = (
@@ -274,6 +284,7 @@ PROTOCOLS.add(
         make=_make,
         make_for=_make_for,
         described=True,
+        check=_check,
         framings=("coresight-16", "none"),
         parameters=PARAMETERS,
         fields=FIELDS,

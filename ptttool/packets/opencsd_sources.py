@@ -106,21 +106,22 @@ class Source:
         name, bit = UNITS[self.unit].trace_id
         return self.registers.get(name, 0) >> bit & 0x7F
 
-    def missing(self) -> list[str]:
-        """Registers that must be given and are not."""
-        return [name for name, default in UNITS[self.unit].registers.items() if default is None and name not in self.registers]
+    def words(self) -> list[int]:
+        """Its configuration for the library. Raises UsageError that names the registers that are missing."""
+        unit = UNITS[self.unit]
+        missing = [name for name, default in unit.registers.items() if default is None and name not in self.registers]
+        if missing:
+            raise UsageError(
+                f"{self.name}: a trace unit of kind {self.unit} needs {', '.join(missing)}",
+                hint=f"registers: -p {missing[0]}=0x…, or in the snapshot's file of the unit",
+                code="missing-parameter",
+            )
+        words = [self.registers.get(name, default or 0) & 0xFFFF_FFFF for name, default in unit.registers.items()]
+        return [*words, *unit.more, *(architecture_of(self.core) if unit.core else ())]
 
     def tree(self, library: Library) -> Tree:
         """A decoder for its bytes."""
-        unit = UNITS[self.unit]
-        missing = self.missing()
-        if missing:
-            raise UsageError(
-                f"{self.name}: {self.unit} needs {', '.join(missing)}", hint="registers of the trace unit", code="missing-parameter"
-            )
-        words = [self.registers.get(name, default or 0) & 0xFFFF_FFFF for name, default in unit.registers.items()]
-        words += [*unit.more, *(architecture_of(self.core) if unit.core else ())]
-        return library.tree(unit.decoder, words, _images(self.memory), self.name)
+        return library.tree(UNITS[self.unit].decoder, self.words(), _images(self.memory), self.name)
 
 
 def architecture_of(core: str) -> tuple[int, int]:
