@@ -157,7 +157,9 @@ class Protocol:
     """A packet protocol.
 
     ``meaning``: one line. ``make``: of settings a :class:`Decoder` or, for one that reads packets, a :class:`PacketDecoder`; None for a
-    protocol that another command decodes (``elsewhere`` says which). ``reads``: ``bytes`` or ``packets``. ``framings``: names of framings
+    protocol that another command decodes (``elsewhere`` says which). ``make_for``: of settings and a channel, where channels differ; behind
+    a framing it comes before ``make``. ``described``: a recording may describe its sources (``settings["sources"]``) and the CPU of a
+    stream (``settings["cpu"]``). ``reads``: ``bytes`` or ``packets``. ``framings``: names of framings
     it can stand behind, its default first. ``fields``: that its elements may have: OpenCSD's (see :func:`~.elements.common`) and its own;
     ``reason`` goes without saying. ``carries``: ``bytes`` or ``packets`` for a framing, which
     then has ``frame``: of settings and a :data:`Payload` a Decoder. ``resync``: in words, where decoding is in step again after bytes that
@@ -168,6 +170,8 @@ class Protocol:
     name: str
     meaning: str
     make: Callable[[Settings], Any] | None = None
+    make_for: Callable[[Settings, int], Any] | None = None
+    described: bool = False
     reads: str = "bytes"
     framings: tuple[str, ...] = (NO_FRAMING,)
     parameters: tuple[Parameter, ...] = ()
@@ -205,15 +209,16 @@ class Stack:
         """``riscv-etrace behind riscv-encap``."""
         return self.protocol.name if self.framing is None else f"{self.protocol.name} behind {self.framing.name}"
 
-    def decoder(self) -> Decoder:
-        """A decoder for one stream."""
-        make = self.protocol.make
+    def decoder(self, cpu: int | None = None) -> Decoder:
+        """A decoder for one stream. ``cpu``: whose it is, where that is known."""
+        make, make_for = self.protocol.make, self.protocol.make_for
+        settings = {**self.settings, "cpu": cpu} if self.protocol.described else self.settings
         assert make is not None
         if self.framing is None:
-            decoder: Decoder = make(self.settings)
+            decoder: Decoder = make(settings)
             return decoder
         assert self.framing.frame is not None
-        return self.framing.frame(self.settings, lambda _channel: make(self.settings))
+        return self.framing.frame(settings, lambda channel: make(settings) if make_for is None else make_for(settings, channel))
 
 
 def parameters_of(protocol: Protocol, framing: str | None = None) -> tuple[Parameter, ...]:
