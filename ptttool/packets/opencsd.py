@@ -27,6 +27,7 @@ NAME = "opencsd"
 _CORESIGHT_AUX = 3  # PERF_AUXTRACE_CS_ETM
 # An element may belong to a packet this far before the last byte; places and bytes of packets before that are forgotten.
 _MEMORY = 1 << 20
+_BLOCK = 1 << 12
 _IMAGE = re.compile(r"(?P<path>.+)@(?P<address>0[xX][0-9a-fA-F]+|[0-9]+)")
 
 
@@ -65,19 +66,26 @@ class OpencsdDecoder(ByteDecoder):
         finally:
             self._tells_end = True
 
-    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
-        if not data:
+    def scan(self, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
+        """The library gets blocks of one size, from the beginning on: what it makes of damaged packets depends on where they are cut."""
+        used = len(data) if last else len(data) // _BLOCK * _BLOCK
+        if not used:
             return Batch.empty(NAME), 0
         if self._tree is None:
             self._tree = self._source.tree(self._library)
-        fresh = np.frombuffer(data, dtype=np.uint8)
         held = self._end_offset - self._from
-        self._where = self._where.then(places, held, len(data))
+        fresh = np.frombuffer(data, dtype=np.uint8, count=used)
+        self._where = self._where.then(places, held, used)
         self._bytes = np.concatenate([self._bytes, fresh]) if held else fresh
-        found = self._decode(self._tree, fresh)
-        self._end_offset += len(data)
+        # Where bytes are scattered, only now it is known where those behind the last ones lie.
+        self._index[self._waiting.offsets == self._end_offset] = places.index(0)
+        found = self._library.none()
+        for start in range(0, used, _BLOCK):
+            block = fresh[start : start + _BLOCK]
+            found = found.then(self._decode(block))
+            self._end_offset += len(block)
         self._receive(found)
-        return self._elements(last=False), len(data)
+        return self._elements(last=False), used
 
     def flush(self) -> Batch:
         if not self._end_offset:
@@ -91,19 +99,19 @@ class OpencsdDecoder(ByteDecoder):
             self._receive(rest if self._tells_end else rest.without(ends))
         return self._elements(last=True)
 
-    def _decode(self, tree: Tree, data: U8) -> Found:
+    def _decode(self, data: U8) -> Found:
         """Elements of bytes. Where the library gives up, it is set to look for synchronisation again, behind what it has taken."""
         found, at = self._library.none(), 0
         while at < len(data):
-            offset = self._end_offset + at
-            some, used, gave_up = tree.feed(offset, data[at:])
+            assert self._tree is not None
+            some, used, gave_up = self._tree.feed(self._end_offset + at, data[at:])
             found = found.then(some)
             at += used
             if gave_up:
                 at += not used
                 found = found.then(self._library.no_sync(self._end_offset + at, "bad_packet"))
-                if not tree.reset():
-                    tree = self._tree = self._source.tree(self._library)
+                if not self._tree.reset():
+                    self._tree = self._source.tree(self._library)
             elif not used:
                 break
         return found
@@ -255,15 +263,18 @@ def _make_for(settings: Settings, trace_id: int) -> Decoder:
 
 
 def _check(settings: Settings) -> None:
-    """Before there is any byte: the library is there, and whatever is described is described whole."""
+    """Before there is any byte: the library is there, something is described, and what parameters describe is whole.
+
+    A unit that a snapshot has half of matters when bytes of it come.
+    """
     library()
-    sources = _described(settings)
+    _described(settings)
     framed = settings["framing"] != NO_FRAMING
     if framed and settings["snapshot"] is not None and not _snapshot(settings["snapshot"]).framed:
         raise UsageError(f"{settings['snapshot']}: its trace is without frames", hint="-p framing=none", code="no-frames")
     given = _given(settings, 1 if framed else None)
-    for source in (*sources, *(() if given is None else (given,))):
-        source.words()
+    if given is not None:
+        given.words()
 
 
 PARAMETERS = (

@@ -16,7 +16,7 @@ SYNC = bytes(11) + b"\x80"  # alignment synchronisation
 INFO = b"\x01\x01\x00"  # trace information: nothing special
 ON, RETURN = b"\x04", b"\x07"
 EXECUTED, NOT_EXECUTED = b"\xf7", b"\xf6"  # atoms
-OVERFLOW = b"\x05"
+OVERFLOW = b"\x00\x05"
 
 
 def address(value: int) -> bytes:
