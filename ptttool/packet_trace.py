@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
 
+from ptttool.coresight_sources import sources_of
 from ptttool.errors import InputError, UsageError
 from ptttool.packets.batch import Batch
 from ptttool.packets.decoder import PROTOCOLS, Decoder, Stack, first_violation, stack_of, strict_error
@@ -37,6 +38,14 @@ class Part:
     cpu: int | None
 
 
+@dataclass(frozen=True)
+class _Marks:
+    """What AUX events say of each CPU's AUX stream: :func:`breaks_of` and :func:`begins_of`."""
+
+    breaks: Mapping[int, Sequence[int]]
+    begins: Mapping[int, Sequence[int]]
+
+
 class PacketTrace:
     """One recording that is decoded by a stack of protocols. It is read once.
 
@@ -60,9 +69,11 @@ class PacketTrace:
         try:
             self._chunks = self._source.chunks()
             self._first = next(self._chunks, None)
-            self._breaks: dict[int, list[int]] | None = None
+            self._marks: _Marks | None = None
             if is_perf:
                 stack = self._check(stack, given)
+                if stack.protocol.described:
+                    stack = replace(stack, settings={**stack.settings, "sources": sources_of(self._all_contents())})
         except BaseException:
             self._open.close()
             raise
@@ -105,8 +116,10 @@ class PacketTrace:
             decoder = decoders.get(chunk.idx)
             fresh = decoder is None
             if decoder is None:
-                decoder = decoders[chunk.idx] = self.stack.decoder()
                 cpus[chunk.idx] = None if chunk.cpu < 0 else chunk.cpu
+                decoder = decoders[chunk.idx] = self.stack.decoder(cpus[chunk.idx])
+            if fresh or not self._is_whole:
+                decoder.boundaries(_of_stream(self._aux_marks().begins, chunk))
             for start, end, broken in self._pieces(chunk):
                 data = chunk.data[start:end]
                 batch = decoder.feed(data, index=chunk.offset + chunk.start + start, discontinuity=broken and not fresh)
@@ -136,7 +149,7 @@ class PacketTrace:
         """Start and end of what is fed at a time, and whether bytes are missing before it."""
         first = chunk.offset + chunk.start
         size = len(chunk.data)
-        breaks = self._breaks_of(chunk)
+        breaks = _of_stream(self._aux_marks().breaks, chunk)
         inside = breaks[bisect_right(breaks, first) : bisect_left(breaks, first + size)]
         edges = [0, *(place - first for place in inside), size]
         for number, (start, end) in enumerate(pairwise(edges)):
@@ -144,19 +157,22 @@ class PacketTrace:
             for at in range(start, end, PIECE):
                 yield at, min(at + PIECE, end), broken and at == start
 
-    def _breaks_of(self, chunk: AuxChunk) -> list[int]:
-        """Offsets in a chunk's AUX stream before which bytes are missing; where it names no CPU, of every stream: better too many."""
-        if self.contents.mode == "raw":
-            return []
-        if self._breaks is None or self._source.size is None:
-            contents = self._all_contents()
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the recording can be read before it is decoded."""
+        return self._source.size is not None and self.path != "-"
+
+    def _aux_marks(self) -> _Marks:
+        """What AUX events say; of a pipe, those that have come so far."""
+        if self._marks is None or not self._is_whole:
+            contents = self.contents if self.contents.mode == "raw" else self._all_contents()
             self._check_frames(contents)
-            self._breaks = breaks_of(contents)
-        return self._breaks.get(chunk.cpu, []) if chunk.cpu >= 0 else sorted({place for of in self._breaks.values() for place in of})
+            self._marks = _Marks(breaks_of(contents), begins_of(contents))
+        return self._marks
 
     def _all_contents(self) -> Contents:
         """The contents of the whole recording: AUX events may come after the trace that they are about. Of a pipe, what has come so far."""
-        if self._source.size is None or self.path == "-":
+        if not self._is_whole:
             return self.contents
         with open_perfdata(self.path) as reader:
             for chunk in reader.chunks():
@@ -203,6 +219,23 @@ def breaks_of(contents: Contents) -> dict[int, list[int]]:
         if event.flags & (AUX_PARTIAL | AUX_OVERWRITE):
             places.add(event.offset)
     return {cpu: sorted(places) for cpu, places in found.items()}
+
+
+def begins_of(contents: Contents) -> dict[int, list[int]]:
+    """Of each CPU's AUX stream, the offsets at which AUX events' bytes begin, ascending (-1 for events that name no CPU).
+
+    The trace unit was started there: what it had before has been emptied into the event before.
+    """
+    found: dict[int, set[int]] = {}
+    for event in contents.aux_events:
+        if event.size:
+            found.setdefault(-1 if event.cpu is None else event.cpu, set()).add(event.offset)
+    return {cpu: sorted(places) for cpu, places in found.items()}
+
+
+def _of_stream(places: Mapping[int, Sequence[int]], chunk: AuxChunk) -> Sequence[int]:
+    """Those of a chunk's AUX stream; where it names no CPU, of every stream: better too many."""
+    return places.get(chunk.cpu, ()) if chunk.cpu >= 0 else sorted({place for each in places.values() for place in each})
 
 
 def _begins_as_perfdata(path: str) -> bool:

@@ -20,7 +20,7 @@ def show_coresight(path: str, contents: Contents, *, json: bool) -> bool:
     if contents.auxtrace_type != AUXTRACE_TYPE:
         return False
     whole = _whole(path, contents)
-    metadata = parse_cs_etm(whole.auxtrace_priv)
+    metadata = parse_cs_etm(whole.auxtrace_priv, whole.hardware_ids)
     failure = None
     if whole.problems:
         first = whole.problems[0]

@@ -16,7 +16,7 @@ to the bytes fed; nothing raises, whatever the bytes; reserved values are flagge
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -45,6 +45,9 @@ class Decoder(ABC):
 
         ``discontinuity``: bytes are missing before these. An index that does not follow on from the bytes before says the same.
         """
+
+    def boundaries(self, indexes: Iterable[int]) -> None:  # noqa: B027 - most protocols find packets by themselves
+        """Indexes from which on nothing before counts: the trace unit began anew there, with a packet. Told before their bytes are fed."""
 
     @abstractmethod
     def finish(self) -> Batch:
@@ -154,9 +157,11 @@ class Protocol:
     """A packet protocol.
 
     ``meaning``: one line. ``make``: of settings a :class:`Decoder` or, for one that reads packets, a :class:`PacketDecoder`; None for a
-    protocol that another command decodes (``elsewhere`` says which). ``reads``: ``bytes`` or ``packets``. ``framings``: names of framings
-    it can stand behind, its default first. ``fields``: that its elements may have: OpenCSD's (see :func:`~.elements.common`) and its own;
-    ``reason`` goes without saying. ``carries``: ``bytes`` or ``packets`` for a framing, which
+    protocol that another command decodes (``elsewhere`` says which). ``make_for``: of settings and a channel, where channels differ; behind
+    a framing it comes before ``make``. ``described``: a recording may describe its sources (``settings["sources"]``) and the CPU of a
+    stream (``settings["cpu"]``). ``check``: raises an error for settings that there is no decoding with. ``reads``: ``bytes`` or
+    ``packets``. ``framings``: names of framings it can stand behind, its default first. ``fields``: that its elements may have: OpenCSD's
+    (see :func:`~.elements.common`) and its own; ``reason`` goes without saying. ``carries``: ``bytes`` or ``packets`` for a framing, which
     then has ``frame``: of settings and a :data:`Payload` a Decoder. ``resync``: in words, where decoding is in step again after bytes that
     are not as they should be. ``auxtrace``: types of AUX trace in perf.data that hold it; ``default_for``: those that hold it unless the
     user says otherwise.
@@ -165,6 +170,9 @@ class Protocol:
     name: str
     meaning: str
     make: Callable[[Settings], Any] | None = None
+    make_for: Callable[[Settings, int], Any] | None = None
+    described: bool = False
+    check: Callable[[Settings], None] | None = None
     reads: str = "bytes"
     framings: tuple[str, ...] = (NO_FRAMING,)
     parameters: tuple[Parameter, ...] = ()
@@ -202,15 +210,18 @@ class Stack:
         """``riscv-etrace behind riscv-encap``."""
         return self.protocol.name if self.framing is None else f"{self.protocol.name} behind {self.framing.name}"
 
-    def decoder(self) -> Decoder:
-        """A decoder for one stream."""
-        make = self.protocol.make
+    def decoder(self, cpu: int | None = None) -> Decoder:
+        """A decoder for one stream. ``cpu``: whose it is, where that is known."""
+        make, make_for = self.protocol.make, self.protocol.make_for
+        settings = {**self.settings, "cpu": cpu} if self.protocol.described else self.settings
         assert make is not None
+        if self.protocol.check is not None:
+            self.protocol.check(settings)
         if self.framing is None:
-            decoder: Decoder = make(self.settings)
+            decoder: Decoder = make(settings)
             return decoder
         assert self.framing.frame is not None
-        return self.framing.frame(self.settings, lambda _channel: make(self.settings))
+        return self.framing.frame(settings, lambda channel: make(settings) if make_for is None else make_for(settings, channel))
 
 
 def parameters_of(protocol: Protocol, framing: str | None = None) -> tuple[Parameter, ...]:

@@ -99,7 +99,7 @@ FIELDS: tuple[Field, ...] = (
     Field("payload_size", "u8", "bytes of the value"),
     Field("itm_overflow", "bool", "packets were lost before this one"),
     Field("address", "u64", "address, absolute; absent while it cannot be known", style="hex"),
-    Field("branches", "u8", "branches in the map"),
+    Field("branches", "u8", "branches in the map; 0: 31, and no address"),
     Field("branch_map", "u32", "one bit a branch, the oldest in bit 0: 0 taken, 1 not taken", style="hex"),
 )
 FIELDS_BY_NAME = {field.name: field for field in FIELDS}
@@ -173,7 +173,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("itmtrace", "ITM or DWT packet", ("itm_packet",), ("source_id", "payload_size", "value", "itm_overflow"), origin="later"),
     Kind("custom", "packet of the protocol without a general meaning: its own fields say what it is", (), ("payload",)),
     Kind("addr", "an address that was reached", (), ("address",), origin="ptttool"),
-    Kind("branch_map", "branches taken and not taken", ("branches", "branch_map"), origin="ptttool"),
+    Kind("branch_map", "branches taken and not taken, and the address reached", ("branches", "branch_map"), ("address",), origin="ptttool"),
 )  # fmt: skip
 KIND_NAMES = tuple(kind.name for kind in KINDS)
 # Numbers of kinds, as batches hold them.

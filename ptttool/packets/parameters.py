@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ptttool.errors import AccessError, InputError, UsageError
 
-Value = int | bool | str
+Value = int | bool | str | tuple[int, ...]
 Settings = Mapping[str, Any]
 
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)")
@@ -28,9 +28,10 @@ _LARGEST_FILE = 1 << 20
 class Parameter:
     """One parameter.
 
-    ``type``: ``int``, ``bool``, ``choice`` (one of ``choices``) or ``text``. ``default``: None for one that must be given, unless
-    ``optional``: then it may be left out and is None. ``minimum``, ``maximum``: of an int, both included. ``used``: whether decoding
-    depends on it: files that describe a trace unit also hold what a decoder need not know, and such a name is no unknown one.
+    ``type``: ``int``, ``ints`` (commas between them), ``bool``, ``choice`` (one of ``choices``) or ``text``. ``default``: None for one that
+    must be given, unless ``optional``: then it may be left out and is None. ``minimum``, ``maximum``: of ints, both included. ``used``:
+    whether decoding depends on it: files that describe a trace unit also hold what a decoder need not know, and such a name is no unknown
+    one.
     """
 
     name: str
@@ -55,6 +56,8 @@ class Parameter:
             return "yes or no"
         if self.type == "choice":
             return " or ".join(self.choices)
+        if self.type == "ints":
+            return f"{replace(self, type='int').range_text}, several with commas between"
         if self.type == "int" and self.minimum is not None:
             return f"{self.minimum} to {self.maximum}" if self.maximum is not None else f"{self.minimum} or more"
         return "any number" if self.type == "int" else "any text"
@@ -63,11 +66,11 @@ class Parameter:
         """The value that a text means. Raises UsageError with ``where``, the name and what it may be."""
         value: Value | None = None
         text = text.strip()
-        if self.type == "int" and len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text):
-            # A leading zero is decimal in every file format that comes here.
-            value = int(text, 10) if re.fullmatch(r"[+-]?[0-9_]+", text) else int(text, 0)
-            if (self.minimum is not None and value < self.minimum) or (self.maximum is not None and value > self.maximum):
-                value = None
+        if self.type == "int":
+            value = self._number(text)
+        elif self.type == "ints":
+            numbers = [self._number(each.strip()) for each in text.split(",")]
+            value = None if None in numbers else tuple(number for number in numbers if number is not None)
         elif self.type == "bool":
             value = _WORDS.get(text.lower())
         elif self.type == "choice":
@@ -80,6 +83,14 @@ class Parameter:
                 f"{where}: {self.name}={shown}: not possible", hint=f"{self.name} ({self.meaning}): {self.range_text}", code="bad-parameter"
             )
         return value
+
+    def _number(self, text: str) -> int | None:
+        if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+            return None
+        # A leading zero is decimal in every file format that comes here.
+        number = int(text, 10) if re.fullmatch(r"[+-]?[0-9_]+", text) else int(text, 0)
+        below = self.minimum is not None and number < self.minimum
+        return None if below or (self.maximum is not None and number > self.maximum) else number
 
     def as_json(self) -> dict[str, Any]:
         """For ``ptttool protocols --json``."""

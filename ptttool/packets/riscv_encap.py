@@ -90,6 +90,8 @@ class RiscvEncap(ByteDecoder):
                 break
             batches.append(self._end_nulls())
             self._lost = _Run(places.index(position), reason="bad_packet")
+            if self._channels is not None:
+                self._channels.lost("bad_packet")
             self._search = Search(self.form)
         return Batch.join(batches, by_index=True), position
 

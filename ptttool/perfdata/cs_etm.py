@@ -6,9 +6,11 @@ a magic number for the kind of trace unit, the CPU, the number of words that fol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from ptttool.perfdata.model import HardwareId
 
 AUXTRACE_TYPE = 3  # PERF_AUXTRACE_CS_ETM
 # By magic number: the kind of trace unit, and its registers in order; TS_SOURCE came later than the others.
@@ -24,23 +26,38 @@ _UNITS: dict[int, tuple[str, tuple[str, ...]]] = {
 }  # fmt: skip
 # Registers of a CPU in version 0, which does not count them.
 _VERSION_0 = {"ETMv3/PTM": 4, "ETMv4": 7, "ETE": 8}
+# Set in a trace ID register where there was no ID when perf wrote it.
+_NO_TRACE_ID = 1 << 7
+# Of the number in AUX_OUTPUT_HW_ID (include/linux/coresight-pmu.h); the rest names the sink and the version.
+_HARDWARE_TRACE_ID = 0xFF
 _TRACE_ID = {"ETMv3/PTM": "ETMTRACEIDR", "ETMv4": "TRCTRACEIDR", "ETE": "TRCTRACEIDR"}
 
 
 @dataclass(frozen=True)
 class TraceUnit:
-    """The trace unit of one CPU. ``registers``: by name, those that perf wrote; ``more``: words behind them that have no name here."""
+    """The trace unit of one CPU. ``registers``: by name, those that perf wrote; ``more``: words behind them that have no name here.
+
+    ``assigned``: the trace ID in an AUX_OUTPUT_HW_ID record of the CPU: from version 2 of the metadata on the kernel assigns them.
+    """
 
     cpu: int
     kind: str
     registers: Mapping[str, int]
     more: tuple[int, ...] = ()
+    assigned: int | None = None
 
     @property
     def trace_id(self) -> int | None:
-        """The trace ID as the register has it; from version 2 on the kernel may have given another, in an AUX_OUTPUT_HW_ID record."""
+        """The trace ID that the kernel has assigned, or, where it tells none, that the register has; None where there is none."""
+        if self.assigned is not None:
+            return self.assigned
         register = self.registers.get(_TRACE_ID[self.kind])
-        return None if register is None else register & 0x7F
+        return None if register is None or register & _NO_TRACE_ID else register & 0x7F
+
+    @property
+    def configuration(self) -> dict[str, int]:
+        """The registers, with the trace ID that counts."""
+        return {**self.registers, _TRACE_ID[self.kind]: self.trace_id or 0}
 
     def as_json(self) -> dict[str, Any]:
         """With registers as hexadecimal text."""
@@ -71,8 +88,14 @@ class CsEtm:
         }
 
 
-def parse_cs_etm(words: Sequence[int]) -> CsEtm:
-    """The metadata in an AUXTRACE_INFO's private words; what is damaged or unknown ends it and is told."""
+def parse_cs_etm(words: Sequence[int], hardware_ids: Iterable[HardwareId] = ()) -> CsEtm:
+    """The metadata in an AUXTRACE_INFO's private words; what is damaged or unknown ends it and is told.
+
+    ``hardware_ids``: of the recording; a CPU's first counts, the others repeat it.
+    """
+    assigned: dict[int | None, int] = {}
+    for found in hardware_ids:
+        assigned.setdefault(found.cpu, found.value & _HARDWARE_TRACE_ID)
     if len(words) < 3:
         return CsEtm(0, 0, 0, False, (), f"{len(words)} words, too few for a header")
     version, pmu_type, cpus, snapshot = words[0], words[1] >> 32, words[1] & 0xFFFF_FFFF, bool(words[2])
@@ -96,6 +119,8 @@ def parse_cs_etm(words: Sequence[int]) -> CsEtm:
         values = words[at + head : at + head + count]
         if len(values) < count:
             return ended(units, f"word {at}: {count} registers, of which {len(values)} are there")
-        units.append(TraceUnit(words[at + 1], kind, dict(zip(names, values, strict=False)), tuple(values[len(names) :])))
+        units.append(
+            TraceUnit(words[at + 1], kind, dict(zip(names, values, strict=False)), tuple(values[len(names) :]), assigned.get(words[at + 1]))
+        )
         at += head + count
     return ended(units, None if len(units) == cpus else f"{len(units)} of {cpus} CPUs are there")

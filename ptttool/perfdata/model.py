@@ -38,6 +38,15 @@ class AuxEvent:
     file_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class HardwareId:
+    """One PERF_RECORD_AUX_OUTPUT_HW_ID: a number that the hardware of a CPU's trace goes by (CoreSight: its trace ID)."""
+
+    value: int
+    cpu: int | None
+    file_offset: int
+
+
 @dataclass(frozen=True)
 class AuxChunk:
     """The payload of one PERF_RECORD_AUXTRACE, or, where it comes through a pipe, a piece of it.
@@ -120,6 +129,7 @@ class Contents:
     auxtrace_priv: tuple[int, ...] = ()
     aux_events: list[AuxEvent] = field(default_factory=list)
     aux_payloads: list[AuxPayload] = field(default_factory=list)
+    hardware_ids: list[HardwareId] = field(default_factory=list)
     records: dict[str, int] = field(default_factory=dict)
     unknown: dict[int, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)

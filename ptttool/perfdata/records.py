@@ -10,7 +10,7 @@ from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import MAX_IDS, AttributeTable, parse_attribute
 from ptttool.perfdata.compressed import Inflater
 from ptttool.perfdata.features import events_of, parse_feature, text_of
-from ptttool.perfdata.model import AuxEvent, Contents, Problem
+from ptttool.perfdata.model import AuxEvent, Contents, HardwareId, Problem
 
 Buffer = memoryview | bytes
 MAX_PROBLEMS = 100
@@ -128,6 +128,8 @@ class Walker:
             if kind < 64:
                 if kind == 11:
                     self._aux(buffer, position, size, base + position if at is None else at)
+                elif kind == 21:
+                    self._hardware_id(buffer, position, size, base + position if at is None else at)
                 if common is None or kind == 9:
                     time = self._odd_time(buffer, position, size, kind)
                 elif common.time and size >= 8 + common.size:
@@ -213,7 +215,21 @@ class Walker:
             self._aux_full = True
             return
         offset, length, flags = layout.AUX_BODY.unpack_from(buffer, position + 8)
-        end = position + size
+        cpu, time = self._cpu_and_time(buffer, position + size, room)
+        events.append(AuxEvent(offset, length, flags, cpu, time, at))
+
+    def _hardware_id(self, buffer: Buffer, position: int, size: int, at: int) -> None:
+        room = size - 16
+        if room < 0:
+            self.problem(at, f"an AUX_OUTPUT_HW_ID record of {size} bytes is too short", "damaged-record")
+            return
+        if len(self.contents.hardware_ids) < MAX_AUX_EVENTS:
+            (value,) = layout.U64.unpack_from(buffer, position + 8)
+            cpu, _ = self._cpu_and_time(buffer, position + size, room)
+            self.contents.hardware_ids.append(HardwareId(value, cpu, at))
+
+    def _cpu_and_time(self, buffer: Buffer, end: int, room: int) -> tuple[int | None, int | None]:
+        """What the trailer of a record that ends at ``end`` and has ``room`` bytes for one says."""
         trailer = self.attributes.trailer(buffer, end, room)
         cpu = time = None
         if trailer is not None:
@@ -224,7 +240,7 @@ class Walker:
                 cpu = self._cpus.get(layout.U64.unpack_from(buffer, end - trailer.id)[0])
             if cpu is None and trailer.cpu:
                 (cpu,) = layout.U32.unpack_from(buffer, end - trailer.cpu)
-        events.append(AuxEvent(offset, length, flags, cpu, time, at))
+        return cpu, time
 
     def _odd_time(self, buffer: Buffer, position: int, size: int, kind: int) -> int:
         """The time of a sample, or of a record where the attributes' trailers differ; 0 where there is none."""

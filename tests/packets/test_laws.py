@@ -186,7 +186,7 @@ def test_parameters_that_cannot_be(name: str) -> None:
             others = {p.name: Given(str(p.default), "-p") for p in parameters if p.default is not None}
             with pytest.raises(UsageError, match=parameter.name):
                 stack_of(name, others)
-        wrong = {"int": "x", "bool": "perhaps", "choice": "neither", "text": ""}[parameter.type]
+        wrong = {"int": "x", "ints": "1,x", "bool": "perhaps", "choice": "neither", "text": ""}[parameter.type]
         if parameter.used:
             with pytest.raises(UsageError, match=f"-p: {parameter.name}={wrong}"):
                 stack_of(name, {parameter.name: Given(wrong, "-p")})

@@ -1,0 +1,26 @@
+"""The CoreSight trace sources that a perf.data describes, as packet protocols want them."""
+
+from __future__ import annotations
+
+from ptttool.packets.opencsd_sources import Source
+from ptttool.perfdata.cs_etm import AUXTRACE_TYPE, TraceUnit, parse_cs_etm
+from ptttool.perfdata.model import Contents
+
+# Of ETMIDR: the architecture, and its value for a PTM.
+_ARCHITECTURE, _PTM = 0xF00, 0x300
+
+
+def sources_of(contents: Contents) -> tuple[Source, ...]:
+    """The trace unit of every CPU; none where the recording is of something else. ``contents``: of the whole recording."""
+    if contents.auxtrace_type != AUXTRACE_TYPE:
+        return ()
+    metadata = parse_cs_etm(contents.auxtrace_priv, contents.hardware_ids)
+    return tuple(Source(f"CPU {unit.cpu}", _kind(unit), unit.configuration, cpu=unit.cpu) for unit in metadata.units)
+
+
+def _kind(unit: TraceUnit) -> str:
+    if unit.kind == "ETMv4":
+        return "etm4"
+    if unit.kind == "ETE":
+        return "ete"
+    return "ptm" if unit.registers.get("ETMIDR", 0) & _ARCHITECTURE == _PTM else "etm3"

@@ -1,0 +1,305 @@
+"""CoreSight trace (ETMv4, ETE, ETMv3, PTM, STM, ITM) decoded into generic elements by libopencsd.
+
+Frames are taken apart by :mod:`ptttool.packets.coresight_frames`; every trace ID has a decode tree of the library of its own. So indexes
+are of the very bytes: the library's own deformatter counts from the ID's byte on and does not count the last byte of a frame.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from ptttool.errors import UsageError
+from ptttool.packets.batch import I64, NO_BYTES, U8, U64, Batch, Spans
+from ptttool.packets.decoder import NO_FRAMING, PROTOCOLS, ByteDecoder, Decoder, Protocol, no_sync
+from ptttool.packets.opencsd_elements import FIELDS, batch_of
+from ptttool.packets.opencsd_library import Found, Library, Tree, library
+from ptttool.packets.opencsd_snapshot import Snapshot, read_snapshot
+from ptttool.packets.opencsd_sources import REGISTERS, UNITS, Memory, Source
+from ptttool.packets.parameters import Parameter, Settings
+from ptttool.packets.places import Places
+
+NAME = "opencsd"
+_CORESIGHT_AUX = 3  # PERF_AUXTRACE_CS_ETM
+# An element may belong to a packet this far before the last byte; places and bytes of packets before that are forgotten.
+_MEMORY = 1 << 20
+_BLOCK = 1 << 12
+_IMAGE = re.compile(r"(?P<path>.+)@(?P<address>0[xX][0-9a-fA-F]+|[0-9]+)")
+
+
+class OpencsdDecoder(ByteDecoder):
+    """Decodes one source's bytes.
+
+    An element stands for the bytes from its packet to the next packet that has an element. That is known when the next comes: the last
+    element, and others of its packet, wait for it.
+    """
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(NAME)
+        self._library: Library = library()
+        self._source = source
+        self._tree: Tree | None = source.tree(self._library)  # what it does not take is told at once
+        self._tells_end = True
+        self._begin()
+
+    def _begin(self) -> None:
+        self._end_offset = 0  # bytes fed since the beginning
+        self._from = 0  # of the first of them that is remembered
+        self._bytes: U8 = NO_BYTES
+        self._where = Places(0)
+        self._waiting: Found = self._library.none()
+        self._index: U64 = np.empty(0, dtype=np.uint64)  # of those that wait
+        self._latest: int | None = None  # greatest offset of a packet so far
+
+    def restart(self, reason: str, index: int) -> Batch:
+        self._begin()
+        return self._of_source(no_sync(NAME, index, 0, reason))
+
+    def reset(self, reason: str, index: int) -> Batch:
+        self._tells_end = False  # the trace goes on
+        try:
+            return super().reset(reason, index)
+        finally:
+            self._tells_end = True
+
+    def scan(self, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
+        """The library gets blocks of one size, from the beginning on: what it makes of damaged packets depends on where they are cut."""
+        used = len(data) if last else len(data) // _BLOCK * _BLOCK
+        if not used:
+            return Batch.empty(NAME), 0
+        if self._tree is None:
+            self._tree = self._source.tree(self._library)
+        held = self._end_offset - self._from
+        fresh = np.frombuffer(data, dtype=np.uint8, count=used)
+        self._where = self._where.then(places, held, used)
+        self._bytes = np.concatenate([self._bytes, fresh]) if held else fresh
+        # Where bytes are scattered, only now it is known where those behind the last ones lie.
+        self._index[self._waiting.offsets == self._end_offset] = places.index(0)
+        found = self._library.none()
+        for start in range(0, used, _BLOCK):
+            block = fresh[start : start + _BLOCK]
+            found = found.then(self._decode(block))
+            self._end_offset += len(block)
+        self._receive(found)
+        return self._elements(last=False), used
+
+    def flush(self) -> Batch:
+        if not self._end_offset:
+            return Batch.empty(NAME)
+        tree, self._tree = self._tree, None
+        if tree is not None:
+            rest = tree.end(self._end_offset)
+            ends = rest.elements["kind"] == self._library.number("eo_trace")
+            # The library gives the end the offset of some packet before it.
+            rest.offsets[ends] = self._end_offset
+            self._receive(rest if self._tells_end else rest.without(ends))
+        return self._elements(last=True)
+
+    def _decode(self, data: U8) -> Found:
+        """Elements of bytes. Where the library gives up, it is set to look for synchronisation again, behind what it has taken."""
+        found, at = self._library.none(), 0
+        while at < len(data):
+            assert self._tree is not None
+            some, used, gave_up = self._tree.feed(self._end_offset + at, data[at:])
+            found = found.then(some)
+            at += used
+            if gave_up:
+                at += not used
+                found = found.then(self._library.no_sync(self._end_offset + at, "bad_packet"))
+                if not self._tree.reset():
+                    self._tree = self._source.tree(self._library)
+            elif not used:
+                break
+        return found
+
+    def _receive(self, found: Found) -> None:
+        """Elements join those that wait. Their indexes are looked up now: places may be forgotten before an element's size is known."""
+        if not len(found):
+            return
+        at = np.clip(found.offsets - self._from, 0, len(self._bytes))
+        inside = np.minimum(at, len(self._bytes) - 1)
+        self._index = np.concatenate([self._index, self._where.indexes(inside) + (at - inside).astype(np.uint64)])
+        self._waiting = self._waiting.then(found)
+
+    def _elements(self, *, last: bool) -> Batch:
+        """Those of the elements that wait whose size is known; all of them at the end."""
+        found = self._waiting
+        reach = np.maximum.accumulate(found.offsets)
+        batches = []
+        if self._latest is None and (len(found) or last):
+            # Bytes before the first packet that has an element.
+            self._latest = int(reach[0]) if len(found) else self._end_offset
+            if self._latest:
+                batches.append(self._of_source(no_sync(NAME, self._where.index(0), self._latest, "init")))
+        if len(found):
+            assert self._latest is not None
+            reach = np.maximum(reach, self._latest)
+            count = len(found) if last else int(np.searchsorted(reach, reach[-1]))
+            after = self._end_offset if last else int(reach[-1])
+            if count:
+                first = np.append(True, reach[1:count] != reach[: count - 1])
+                size = np.zeros(count, dtype=np.int64)
+                size[first] = np.diff(reach[:count][first], append=after)
+                batches.append(self._batch(found.take(0, count), self._index[:count], size))
+                self._waiting, self._index = found.take(count, len(found)), self._index[count:]
+            self._latest = after
+        self._forget(max(self._latest or 0, self._end_offset - _MEMORY))
+        return Batch.join(batches)
+
+    def _batch(self, found: Found, index: U64, size: I64) -> Batch:
+        at = found.offsets - self._from
+        known = (at >= 0) & (size > 0) & (found.elements["kind"] != self._library.number("no_sync"))
+        raw = Spans(self._bytes, np.where(known, at, -1), np.where(known, size, 0))
+        return self._of_source(batch_of(NAME, self._library, found, index, size, raw))
+
+    def _of_source(self, batch: Batch) -> Batch:
+        batch.channel[:] = self._source.trace_id or -1
+        return batch
+
+    def _forget(self, offset: int) -> None:
+        """Forget places and bytes before an offset."""
+        drop = min(offset, self._end_offset) - self._from
+        if drop > 0:
+            self._where = self._where.after(drop)
+            self._bytes = self._bytes[drop:]
+            self._from += drop
+
+
+class Undescribed(ByteDecoder):
+    """Counts the bytes of a source that nothing describes: one element, at the end."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME)
+        self._index, self._size = 0, 0
+
+    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
+        if data and not self._size:
+            self._index = places.index(0)
+        self._size += len(data)
+        return Batch.empty(NAME), len(data)
+
+    def flush(self) -> Batch:
+        size, self._size = self._size, 0
+        return Batch(NAME, np.array([self._index]), np.array([size])) if size else Batch.empty(NAME)
+
+
+@lru_cache(maxsize=8)
+def _snapshot(path: str) -> Snapshot:
+    return read_snapshot(path)
+
+
+def _images(text: str | None) -> tuple[Memory, ...]:
+    """``FILE@ADDRESS,…``."""
+    found = []
+    for word in (text or "").split(","):
+        image = _IMAGE.fullmatch(word.strip())
+        if image is not None:
+            found.append(Memory(Path(image["path"]), int(image["address"], 0)))
+        elif word.strip():
+            raise UsageError(f"memory={word}: no FILE@ADDRESS", hint="such as memory=kernel.bin@0xffffffc000081000", code="bad-parameter")
+    return tuple(found)
+
+
+def _described(settings: Settings) -> tuple[Source, ...]:
+    """Sources that a recording and a snapshot describe. Raises UsageError where nothing does and no unit is given, either."""
+    sources: list[Source] = list(settings.get("sources") or ())
+    if settings["snapshot"] is not None:
+        sources += _snapshot(settings["snapshot"]).sources
+    if not sources and settings["unit"] is None:
+        raise UsageError(
+            f"{NAME} needs to be told of the trace units",
+            hint="-p snapshot=FOLDER, or -p unit=etm4 -p TRCCONFIGR=0x… and so on; a perf.data of CoreSight trace tells by itself",
+            code="missing-parameter",
+        )
+    return tuple(sources)
+
+
+def _complete(source: Source, settings: Settings) -> Source:
+    """With what is given for all sources."""
+    core = settings["core"] or source.core
+    return replace(source, core=core, memory=(*source.memory, *_images(settings["memory"])))
+
+
+def _given(settings: Settings, trace_id: int | None) -> Source | None:
+    """The source that parameters describe."""
+    if settings["unit"] is None:
+        return None
+    registers = {name: settings[name] for name in REGISTERS if settings[name] is not None}
+    register, bit = UNITS[settings["unit"]].trace_id
+    registers.setdefault(register, 0)  # without frames there need not be one
+    if trace_id is not None:
+        registers[register] = registers[register] & ~(0x7F << bit) | trace_id << bit
+    name = settings["unit"] if trace_id is None else f"trace ID {trace_id:#04x}"
+    return Source(name, settings["unit"], registers)
+
+
+def _make(settings: Settings) -> Decoder:
+    """For bytes of one source."""
+    sources = _described(settings)
+    wanted = settings["source"]
+    if wanted is not None:
+        sources = tuple(source for source in sources if wanted in (source.name, str(source.trace_id), f"{source.trace_id:#x}"))
+    elif settings.get("cpu") is not None:
+        sources = tuple(source for source in sources if source.cpu == settings["cpu"]) or sources
+    given = None if wanted is not None else _given(settings, None)
+    if given is not None and len(sources) != 1:
+        sources = (given,)
+    if len(sources) != 1:
+        known = ", ".join(f"{source.name} ({source.trace_id:#04x})" for source in _described(settings))
+        raise UsageError(
+            f"{NAME}: bytes without frames are of one source: which one?", hint=f"-p source=…: {known}", code="missing-parameter"
+        )
+    return OpencsdDecoder(_complete(sources[0], settings))
+
+
+def _make_for(settings: Settings, trace_id: int) -> Decoder:
+    """For the bytes of a trace ID."""
+    source = next((source for source in _described(settings) if source.trace_id == trace_id), None) or _given(settings, trace_id)
+    return Undescribed() if source is None else OpencsdDecoder(_complete(source, settings))
+
+
+def _check(settings: Settings) -> None:
+    """Before there is any byte: the library is there, something is described, and what parameters describe is whole.
+
+    A unit that a snapshot has half of matters when bytes of it come.
+    """
+    library()
+    _described(settings)
+    framed = settings["framing"] != NO_FRAMING
+    if framed and settings["snapshot"] is not None and not _snapshot(settings["snapshot"]).framed:
+        raise UsageError(f"{settings['snapshot']}: its trace is without frames", hint="-p framing=none", code="no-frames")
+    given = _given(settings, 1 if framed else None)
+    if given is not None:
+        given.words()
+
+
+PARAMETERS = (
+    Parameter("snapshot", "text", "folder with a snapshot.ini: trace units, their registers, memory of the cores", optional=True),
+    Parameter("memory", "text", "images of memory: FILE@ADDRESS, several with commas; behind those of a snapshot", optional=True),
+    Parameter("core", "text", "the cores, such as Cortex-A53 or ARMv8.3-A; by default a snapshot's, or the newest", optional=True),
+    Parameter("source", "text", "without frames: name or trace ID of the snapshot's source that the bytes are of", optional=True),
+    Parameter("unit", "choice", "kind of the trace units that neither a snapshot nor a recording describes", optional=True,
+              choices=tuple(UNITS)),
+    *(Parameter(name, "int", "register of those units", None, 0, 0xFFFF_FFFF, optional=True) for name in REGISTERS),
+)  # fmt: skip
+
+PROTOCOLS.add(
+    NAME,
+    Protocol(
+        name=NAME,
+        meaning="CoreSight trace of cores and software (ETMv4, ETE, ETMv3, PTM, STM, ITM), decoded by libopencsd",
+        make=_make,
+        make_for=_make_for,
+        described=True,
+        check=_check,
+        framings=("coresight-16", "none"),
+        parameters=PARAMETERS,
+        fields=FIELDS,
+        resync="at the trace unit's next synchronisation packets; behind frames also where perf begins anew (four FF FF FF 7F)",
+        auxtrace=(_CORESIGHT_AUX,),
+    ),
+)
