@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What the demonstration and the tests need beyond Python packages: Debian's and Ubuntu's names.
 DEMO_PACKAGES := python3-venv libudev1
-TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux
+TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test bench lint man format clean test-system bench-system
@@ -15,11 +15,12 @@ help: ## list the targets
 demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded machine that comes with ptttool
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
 
-test: test-system $(VENV)/dev.stamp ## run the tests (installs perf and umockdev with apt where they are missing)
+test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev and libopencsd with apt where they are missing)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 bench: bench-system $(VENV)/run.stamp ## measure speed and memory against perf (a quarter of an hour, 15 GB in bench/data; BENCH_ARGS="--only info")
 	$(BIN)/python -m bench $(BENCH_ARGS)
+	$(BIN)/python -m bench.packets -o bench/packets.json $(BENCH_PACKETS_ARGS)
 
 lint: $(VENV)/dev.stamp ## check style and types
 	$(BIN)/ruff check
@@ -52,6 +53,7 @@ $(VENV)/dev.stamp: $(VENV)/pyvenv.cfg pyproject.toml
 
 test-system:
 	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null \
+		&& $(PYTHON) -c 'import ctypes; ctypes.CDLL("libopencsd_c_api.so.1")' 2>/dev/null \
 		|| sh tests/install-packages.sh $(TEST_PACKAGES)
 
 bench-system:

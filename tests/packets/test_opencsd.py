@@ -236,22 +236,35 @@ def test_a_recording_of_six_cores(cuts: tuple[int, ...]) -> None:
     found = [each for each in elements("opencsd", Stream(data, {"snapshot": str(folder)}), cuts) if each.protocol == "opencsd"]
     with gzip.open(RECORDINGS / "juno_r1_1.ppl.gz", "rt") as file:
         wanted = list(listed(file))
-    # A source without a single byte (14) has no end here.
-    ends = [channel for _, channel, text in wanted if text.startswith("EO_TRACE")]
-    assert ends == [0x10, 0x11, 0x12, 0x13, 0x14, 0x15]
-    assert Counter(each.kind for each in found) == {
-        "instr_range": 6733, "addr_nacc": 8442, "exception": 51, "exception_ret": 54, "pe_context": 83, "trace_on": 32, "no_sync": 5,
-        "eo_trace": 5,
-    }  # fmt: skip
     places = indexes_of_the_library(data)
     ours: dict[int | None, list[tuple[int | None, str]]] = defaultdict(list)
     theirs: dict[int | None, list[tuple[int | None, str]]] = defaultdict(list)
     for each in found:
         ours[each.channel].append((None if each.kind == "eo_trace" else places[each.index], text_of(each)))
     for index, channel, text in wanted:
-        if channel != 0x14:
-            theirs[channel].append((None if text.startswith("EO_TRACE") else index, text))
-    assert ours == theirs
+        theirs[channel].append((None if text.startswith("EO_TRACE") else index, text))
+    assert theirs.pop(0x14) == [(None, "EO_TRACE([end-of-trace])")]  # a source without a single byte
+    if library().version < (1, 4):  # as the one that made the listing
+        assert Counter(each.kind for each in found) == {
+            "instr_range": 6733, "addr_nacc": 8442, "exception": 51, "exception_ret": 54, "pe_context": 83, "trace_on": 32, "no_sync": 5,
+            "eo_trace": 5,
+        }  # fmt: skip
+        assert ours == theirs
+        return
+    # Later ones leave out a few addresses that they cannot read for a second time.
+    assert ours.keys() == theirs.keys()
+    for channel, lines in theirs.items():
+        rest = iter(ours[channel])
+        following = next(rest, None)
+        left_out = []
+        for line in lines:
+            if line == following:
+                following = next(rest, None)
+            else:
+                left_out.append(line[1])
+        assert following is None
+        assert len(left_out) <= 3
+        assert all(line.startswith("ADDR_NACC") for line in left_out)
 
 
 @recordings
