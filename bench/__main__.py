@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if measurement.error is None and number < (measurement.command.rounds or rounds):
                 _say(f"round {number + 1} of {rounds}: {name}")
                 run(measurement, timed=True)
-    _tell(options.output, rounds, inputs.values(), found, chosen, measured)
+    _tell(options.output, options.quick, rounds, inputs.values(), found, chosen, measured)
     return 0 if all(check.good for check in found) else 1
 
 
@@ -119,14 +120,19 @@ def _checked(found: Iterable[Check]) -> list[Check]:
     held = []
     for check in found:
         held.append(check)
-        _say(f"checked: {check.name}: {check.text}: {'yes' if check.good else f'NO: {check.expected} expected, {check.found} found'}")
+        if not check.good:
+            _say(f"wrong: {check.name}: {check.text}: {check.expected} expected, {check.found} found")
     return held
 
 
-def _tell(output: Path, rounds: int, inputs: Iterable[Input], found: list[Check], chosen: Plan, measured: dict[str, Measurement]) -> None:
+def _tell(
+    output: Path, quick: bool, rounds: int, inputs: Iterable[Input], found: list[Check], chosen: Plan, measured: dict[str, Measurement]
+) -> None:
     results = [report.result(row, measured) for row in chosen.rows]
     about = report.machine()
     document = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "quick": quick,
         "machine": about,
         "rounds": rounds,
         "inputs": [{**one.about, "file": one.path.name} for one in inputs],
@@ -139,8 +145,12 @@ def _tell(output: Path, rounds: int, inputs: Iterable[Input], found: list[Check]
     for line in report.machine_lines(about):
         out.print(line)
     out.print(f"medians of {rounds} round{'s' if rounds > 1 else ''}; {sum(check.good for check in found)} of {len(found)} checks hold")
+    if quick:
+        out.print("quick: recordings so small and few rounds that the figures mean nothing")
     out.print()
     out.print(report.table(results))
+    out.print()
+    out.print("Ratio: how many times as fast as perf; with ≤, how many times as long as what it is held against; of jobs, two against one.")
     _say(f"written to {output}")
 
 

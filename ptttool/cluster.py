@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar, cast
 
 from ptttool import __version__
-from ptttool.errors import MissingPackageError, WorkersError
+from ptttool.errors import MissingPackageError, UsageError, WorkersError
 from ptttool.workers import Workers
 
 R = TypeVar("R")
 
-# Seconds to wait for the scheduler.
-PATIENCE = 10
+# Seconds to wait for the scheduler, and for workers where all are lost.
+PATIENCE, FORLORN = 10, 60
+# Seconds after which to look whether there are any.
+_LOOK = 5.0
+_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://[^/]+$")
 # Results of this many are merged at a time.
 _ARITY = 8
 
@@ -37,7 +42,8 @@ class Cluster(Workers):
             raise MissingPackageError(
                 "--scheduler needs the package distributed", hint="pip install 'ptttool[cluster]'", package="distributed"
             ) from None
-        self._errors: tuple[type[Exception], ...] = (distributed.scheduler.KilledWorker, OSError, TimeoutError)
+        if not _ADDRESS.match(address):
+            raise UsageError(f"--scheduler: {address!r} is no address of a scheduler", hint="such as tcp://head:8786", code="bad-scheduler")
         try:
             self._client: Any = _untyped(distributed.Client)(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -74,26 +80,61 @@ class Cluster(Workers):
             )
 
     def submit(self, function: Callable[..., R], *arguments: Any) -> Future[R]:
-        future = self._client.submit(function, *arguments, pure=False)
-        return cast("Future[R]", _Asked(future, self._address, self._errors))
+        return cast("Future[R]", _Asked(self._submitted(function, *arguments), self))
+
+    def _submitted(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return self._client.submit(function, *arguments, pure=False)
+        except OSError as error:
+            raise self._failed(f"the scheduler is gone ({error})") from None
 
     def reduce(self, futures: Sequence[Future[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
         """A tree: neighbours are merged by the workers, and what comes of them again."""
-        import distributed
-
         level = [cast("_Asked", future).future for future in futures]
         if not level:
             return None
-        numbers = {future.key: number for number, future in enumerate(level)}
-        with self._client.as_current():
-            for future in _untyped(distributed.as_completed)(level):
-                if future.status != "finished":
-                    _result(future, self._address, self._errors)
-                done(numbers[future.key])
+        for number, future in enumerate(level):
+            self.wait_for(future)
+            done(number)
         while len(level) > 1:
             groups = [level[start : start + _ARITY] for start in range(0, len(level), _ARITY)]
-            level = [self._client.submit(_merged, merge, *group, pure=False) for group in groups]
-        return cast("R", _result(level[0], self._address, self._errors))
+            level = [self._submitted(_merged, merge, *group) for group in groups]
+        return cast("R", self.result_of(level[0]))
+
+    def result_of(self, future: Any) -> Any:
+        """What a task gave. Its own errors are raised as they are, those of the cluster as WorkersError."""
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        self.wait_for(future)
+        try:
+            return future.result()
+        except (CancelledError, asyncio.CancelledError, CommClosedError, KilledWorker) as error:
+            raise self._failed(str(error)) from None
+
+    def wait_for(self, future: Any) -> None:
+        """Wait until a task has ended. Raises WorkersError where there is nobody left who could do it."""
+        missed = 0.0
+        while True:
+            try:
+                future.exception(timeout=_LOOK)
+            except TimeoutError:
+                missed = 0.0 if self._has_workers() else missed + _LOOK
+                if missed >= FORLORN:
+                    raise self._failed(f"no worker has been there for {FORLORN} s") from None
+            except (CancelledError, asyncio.CancelledError, OSError) as error:
+                raise self._failed(str(error) or "the scheduler is gone") from None
+            else:
+                return
+
+    def _has_workers(self) -> bool:
+        try:
+            return bool(self._client.nthreads())
+        except OSError as error:
+            raise self._failed(f"the scheduler is gone ({error})") from None
+
+    def _failed(self, reason: str) -> WorkersError:
+        return WorkersError(f"{self._address}: {reason}", hint="see the logs of the scheduler and the workers", code="cluster-failed")
 
     def close(self) -> None:
         self._client.close()
@@ -102,23 +143,15 @@ class Cluster(Workers):
 class _Asked:
     """A future of the cluster, with its failures as ours."""
 
-    def __init__(self, future: Any, address: str, errors: tuple[type[Exception], ...]) -> None:
+    def __init__(self, future: Any, cluster: Cluster) -> None:
         self.future = future
-        self._address = address
-        self._errors = errors
+        self._cluster = cluster
 
     def result(self) -> Any:
-        return _result(self.future, self._address, self._errors)
+        return self._cluster.result_of(self.future)
 
     def cancel(self) -> None:
         self.future.cancel()
-
-
-def _result(future: Any, address: str, errors: tuple[type[Exception], ...]) -> Any:
-    try:
-        return future.result()
-    except errors as error:
-        raise WorkersError(f"{address}: {error}", hint="see the logs of the workers", code="cluster-failed") from None
 
 
 def _merged(merge: Callable[[R, R], R], first: R, *others: R) -> R:

@@ -38,10 +38,6 @@ def _host(trace: Trace) -> str:
     return _text(trace.contents.features.get("hostname")) or posixpath.basename(posixpath.dirname(folder)) or "unknown"
 
 
-def _recording(trace: Trace) -> str:
-    return posixpath.basename(trace.path)
-
-
 def _device(trace: Trace) -> str:
     attribute = trace.attribute
     name = None if attribute is None else pmu_names(trace.contents).get(attribute.type)
@@ -52,8 +48,17 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-PARTITIONS: Mapping[str, Callable[[Trace], str]] = {"host": _host, "device": _device, "recording": _recording}
-"""What files can be sorted by: the host that was recorded (else the recording's folder), its device, the recording's name."""
+PARTITIONS: Mapping[str, Callable[[Trace], str] | None] = {"host": _host, "device": _device, "recording": None}
+"""What files can be sorted by: the host that was recorded (else the recording's folder), its device, the recording's label."""
+
+
+def labels(paths: Sequence[str]) -> list[str]:
+    """Names of recordings, with as many of their folders as it takes to tell them apart."""
+    parts = [path.rstrip("/").split("/") for path in paths]
+    count = 1
+    while count < max(map(len, parts)) and len({tuple(part[-count:]) for part in parts}) < len(parts):
+        count += 1
+    return ["/".join(part[-count:]) for part in parts]
 
 
 def checked_partitions(names: str | None) -> tuple[str, ...]:
@@ -121,12 +126,28 @@ def _whole_file(path: str) -> Iterator[Any]:
         raise
 
 
-def write_recording(
-    trace: Trace, select: Select, folder: str, number: int, partitions: tuple[str, ...], facts: Mapping[str, str], workers: Workers = ALONE
-) -> int:
-    """One recording's rows into a dataset's folder; gives their number. ``number``: of the recording among those of the dataset."""
+@dataclass(frozen=True)
+class Place:
+    """Where a recording goes: its ``number`` among those of the ``folder``, its ``label``, and what its files are sorted by."""
+
+    folder: str
+    number: int
+    label: str
+    partitions: tuple[str, ...]
+
+    def made(self, trace: Trace) -> str:
+        """The subfolder, made where it is not there yet."""
+        values = {name: value(trace) if value is not None else self.label for name, value in PARTITIONS.items()}
+        place = posixpath.join(self.folder, *(f"{name}={quote(values[name], safe=' ')}" for name in self.partitions))
+        if not is_remote(place):
+            Path(place).mkdir(parents=True, exist_ok=True)
+        return place
+
+
+def write_recording(trace: Trace, select: Select, place: Place, facts: Mapping[str, str], workers: Workers = ALONE) -> int:
+    """One recording's rows into a dataset's folder; gives their number."""
     rows = 0
-    task = WritePart(select, _place(trace, folder, partitions), prefix_of(number), tuple(facts.items()))
+    task = WritePart(select, place.made(trace), prefix_of(place.number), tuple(facts.items()))
     nothing = True
     for written in trace.run_batches(PART_BYTES, task, select, workers=workers):
         rows += written
@@ -139,14 +160,6 @@ def write_recording(
 def prefix_of(number: int) -> str:
     """What the names of a recording's files begin with."""
     return f"r{number:04}-"
-
-
-def _place(trace: Trace, folder: str, partitions: tuple[str, ...]) -> str:
-    """The subfolder of a recording, made where it is not there yet."""
-    place = posixpath.join(folder, *(f"{name}={quote(PARTITIONS[name](trace), safe=' ')}" for name in partitions))
-    if not is_remote(place):
-        Path(place).mkdir(parents=True, exist_ok=True)
-    return place
 
 
 def remove_recording(folder: str, number: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -151,11 +153,70 @@ def test_addresses_that_lead_nowhere(path: str, code: str, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)["error"]["code"] == code
 
 
+def test_all_workers_lost(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "FORLORN", 1)
+    monkeypatch.setattr(cluster_module, "_LOOK", 0.2)
+    with (
+        LOCAL_CLUSTER(n_workers=1, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1") as dask,
+        Cluster(dask.scheduler_address) as workers,
+        open_trace(recording) as trace,
+    ):
+        dask.scale(0)
+        with pytest.raises(WorkersError, match="no worker has been there"):
+            trace.tally(workers=workers)
+
+
+def test_the_scheduler_is_lost(recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told in one line, with its own exit code; nothing is left."""
+    monkeypatch.setattr("ptttool.dataset.PART_BYTES", 1 << 20)
+    command = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(tmp_path / "s"),
+    ]
+    scheduler = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (tmp_path / "s").exists():
+        time.sleep(0.05)
+    address = json.loads((tmp_path / "s").read_text())["address"]
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--nworkers", "1", "--nthreads", "1"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                Cluster(address).close()
+                break
+            except WorkersError:
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+
+        def kill() -> None:
+            while not [*tmp_path.glob(".out*/*.parquet")] and time.monotonic() < deadline:
+                time.sleep(0.01)
+            scheduler.kill()
+
+        threading.Thread(target=kill, daemon=True).start()
+        assert main(["decode", str(recording), "-o", f"{tmp_path}/out/", "--scheduler", address]) == 9
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+    assert not [*tmp_path.glob("*out*")]
+
+
 def test_no_scheduler(recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "PATIENCE", 1)
     assert main(["info", str(recording), "--scheduler", "tcp://127.0.0.1:1"]) == 9
     assert "no scheduler answers" in capsys.readouterr().err
-    assert main(["info", str(recording), "--scheduler", "nonsense://x"]) == 9
+    assert main(["info", str(recording), "--scheduler", "http://x:8786"]) == 2
+    assert "such as tcp://head:8786" in capsys.readouterr().err
 
 
 def test_another_version_and_no_workers(dask: Any, monkeypatch: pytest.MonkeyPatch) -> None:

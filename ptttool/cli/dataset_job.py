@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.decoding import facts_of
 from ptttool.cli.reading_options import chosen_workers, failure_of
-from ptttool.cli.talk import clean, note, warn
+from ptttool.cli.talk import clean, note, print_json, warn
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import counted
 from ptttool.workers import size_of
 
 if TYPE_CHECKING:
+    from ptttool.dataset import Place
     from ptttool.selection import Select
     from ptttool.workers import Workers
+
+
+# Suffixes of files that hold something, which a folder is not called by mistake.
+_SUFFIXES = {".csv", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".ipc", ".feather", ".txt", ".perf"}
 
 
 def is_dataset(files: list[str], output: str | None, partition: str | None) -> bool:
@@ -41,6 +46,7 @@ class DatasetJob:
     pattern: str | None
     jobs: int | None
     scheduler: str | None
+    json: bool
 
     def run(self) -> None:
         """Decode all. What cannot be read is told and left out; at the end the first of these errors is raised."""
@@ -48,6 +54,12 @@ class DatasetJob:
             raise UsageError("several recordings, or parts of one, go to a folder", hint="name it with -o FOLDER", code="no-folder")
         if self.to not in (None, "parquet"):
             raise UsageError(f"a folder holds Parquet files, not {self.to}", hint="--to parquet, or one file for each", code="not-parquet")
+        if self.output != "" and not self.output.endswith("/") and Path(self.output).suffix in _SUFFIXES:
+            raise UsageError(
+                f"{self.output}: its name is that of one file, and this is a folder of Parquet files",
+                hint=f"{self.output}/ for a folder all the same",
+                code="folder-named-as-file",
+            )
         doubled = next((file for file in self.files if self.files.count(file) > 1), None)
         if doubled is not None:
             raise UsageError(f"{doubled} is named twice", code="recording-twice")
@@ -57,34 +69,38 @@ class DatasetJob:
 
     def _write(self, output: str, workers: Workers) -> None:
         from ptttool.cli.interrupts import tidy_end
-        from ptttool.dataset import checked_partitions, new_folder
+        from ptttool.dataset import Place, checked_partitions, labels, new_folder
 
         partitions = checked_partitions(self.partition)
         if "-" in self.files and {"host", "device"} & set(partitions):
             raise UsageError("a pipe tells its host and device too late to sort by them", hint="save it to a file", code="pipe-partition")
         select = self._select()
         failures: list[PtttoolError] = []
-        rows = good = 0
+        done: list[dict[str, Any]] = []
         with tidy_end(), new_folder(output, self.files, force=self.force) as folder:
-            for number, file in enumerate(self.files):
+            for number, (file, label) in enumerate(zip(self.files, labels(self.files), strict=True)):
+                rows: int | None = None
+                failure: PtttoolError | None
                 try:
-                    written, failure = self._write_one(file, number, folder, select, partitions, workers)
+                    rows, failure = self._write_one(file, Place(folder, number, label, partitions), select, workers)
                 except (InputError, AccessError) as error:
-                    failures.append(error)
-                    continue
-                rows += written
-                good += 1
+                    failure = error
+                done.append({"path": file, "records": rows, "error": None if failure is None else failure.as_json()})
                 if failure is not None:
                     failures.append(failure)
-            if not good:
+            written = [each["records"] for each in done if each["records"] is not None]
+            if not written:
                 raise _told(failures)
-        note(f"{counted(rows, 'TLP')} of {counted(good, 'recording')} written to {clean(output)}")
+        failed = f"; {counted(len(failures), 'recording')} with errors" if failures else ""
+        note(f"{counted(sum(written), 'TLP')} of {counted(len(written), 'recording')} written to {clean(output)}{failed}")
+        if self.json:
+            print_json({"folder": output, "records": sum(written), "recordings": done})
         if failures:
-            raise _told(failures)
+            last = _told(failures)
+            last.in_document = self.json
+            raise last
 
-    def _write_one(
-        self, file: str, number: int, folder: str, select: Select, partitions: tuple[str, ...], workers: Workers
-    ) -> tuple[int, InputError | None]:
+    def _write_one(self, file: str, place: Place, select: Select, workers: Workers) -> tuple[int, InputError | None]:
         from ptttool.cli.walking import shown_progress
         from ptttool.dataset import remove_recording, write_recording
         from ptttool.loss import signs_of_loss
@@ -92,9 +108,9 @@ class DatasetJob:
 
         with open_trace(file, raw_format=self.raw_format, pattern=self.pattern) as trace, shown_progress(trace):
             try:
-                rows = write_recording(trace, select, folder, number, partitions, facts_of(trace), workers)
+                rows = write_recording(trace, select, place, facts_of(trace), workers)
             except (InputError, AccessError):
-                remove_recording(folder, number)
+                remove_recording(place.folder, place.number)
                 raise
             for sentence in trace.findings.sentences():
                 note(clean(f"{file}: {sentence}"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ptttool.trace import Trace
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
-RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")]
+RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE", help="The recordings; - reads standard input.")]
 InputOption = Annotated[
     str | None,
     typer.Option("--input", metavar="<4dw|8dw>", help="FILE holds AUX data without a container, of this format.", show_default=False),

@@ -85,7 +85,9 @@ def decode(
     json: Annotated[
         bool,
         typer.Option(
-            "--json", help="The same as --to jsonl: one JSON object a line. A failure is one more, the last: an object with an error."
+            "--json",
+            help="The same as --to jsonl: one JSON object a line. A failure is one more, the last: an object with an error. "
+            "With a folder: what was written, as JSON.",
         ),
     ] = False,
     sysfs: SysfsOption = None,
@@ -116,7 +118,7 @@ def decode(
         DatasetJob(
             files=files,
             output=output,
-            to="jsonl" if json else to,
+            to=to,
             force=force,
             where=where,
             columns=columns,
@@ -126,6 +128,7 @@ def decode(
             pattern=pattern,
             jobs=jobs,
             scheduler=scheduler,
+            json=json,
         ).run()
         return
     job = DecodeJob(
