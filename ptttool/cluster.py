@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar, cast
 
 from ptttool import __version__
 from ptttool.errors import MissingPackageError, UsageError, WorkersError
-from ptttool.workers import Workers
+from ptttool.workers import Promise, Workers
 
 R = TypeVar("R")
 
@@ -46,7 +46,7 @@ class Cluster(Workers):
             raise UsageError(f"--scheduler: {address!r} is no address of a scheduler", hint="such as tcp://head:8786", code="bad-scheduler")
         try:
             self._client: Any = _untyped(distributed.Client)(address, timeout=PATIENCE, set_as_default=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError) as error:
             raise WorkersError(
                 f"{address}: no scheduler answers ({str(error).splitlines()[0]})",
                 hint="start one with 'dask scheduler', and workers with 'dask worker'",
@@ -79,8 +79,8 @@ class Cluster(Workers):
                 code="other-version",
             )
 
-    def submit(self, function: Callable[..., R], *arguments: Any) -> Future[R]:
-        return cast("Future[R]", _Asked(self._submitted(function, *arguments), self))
+    def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
+        return cast("Promise[R]", _Asked(self._submitted(function, *arguments), self))
 
     def _submitted(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -88,9 +88,9 @@ class Cluster(Workers):
         except OSError as error:
             raise self._failed(f"the scheduler is gone ({error})") from None
 
-    def reduce(self, futures: Sequence[Future[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
+    def reduce(self, promises: Sequence[Promise[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
         """A tree: neighbours are merged by the workers, and what comes of them again."""
-        level = [cast("_Asked", future).future for future in futures]
+        level = [cast("_Asked", promise).future for promise in promises]
         if not level:
             return None
         for number, future in enumerate(level):

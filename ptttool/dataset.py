@@ -29,6 +29,8 @@ from ptttool.workers import ALONE, Workers
 # Names of the files of a dataset, and the end of those that are not finished.
 _OURS = re.compile(r"r[0-9]{4,}-.*\.parquet")
 _UNFINISHED = ".unfinished"
+# Bytes of a name that are kept: each may take three, and file systems allow some 250.
+_LONGEST = 64
 # Bytes of trace in a file: some 25 to 50 MB of Parquet.
 PART_BYTES = 128 << 20
 
@@ -50,6 +52,11 @@ def _text(value: object) -> str:
 
 PARTITIONS: Mapping[str, Callable[[Trace], str] | None] = {"host": _host, "device": _device, "recording": None}
 """What files can be sorted by: the host that was recorded (else the recording's folder), its device, the recording's label."""
+
+
+def _quoted(text: str) -> str:
+    """A part of a path that cannot lead anywhere else, as Hive writes it; of a long one the beginning."""
+    return quote(os.fsencode(text)[:_LONGEST], safe=" ")
 
 
 def labels(paths: Sequence[str]) -> list[str]:
@@ -86,7 +93,7 @@ class WritePart:
         findings = Findings()
         rows = 0
         first = batch[0].pieces[0]
-        name = f"{self.prefix}{quote(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}.parquet"
+        name = f"{self.prefix}{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}.parquet"
         with _whole_file(posixpath.join(self.folder, name)) as file:
             parquet = ParquetFile(file, self.select.columns, dict(self.facts))
             for unit in batch:
@@ -109,8 +116,11 @@ def _whole_file(path: str) -> Iterator[Any]:
     if is_remote(path):
         import fsspec
 
-        with fsspec.open(path, "wb") as file:  # object stores show a file when it is closed
-            yield file
+        try:
+            with fsspec.open(path, "wb") as file:  # object stores show a file when it is closed
+                yield file
+        except OSError as error:
+            raise OutputError(f"{path}: {error.strerror or error}") from None
         return
     target = Path(path)
     temporary = target.with_name(f".{os.urandom(6).hex()}{_UNFINISHED}")
@@ -138,7 +148,7 @@ class Place:
     def made(self, trace: Trace) -> str:
         """The subfolder, made where it is not there yet."""
         values = {name: value(trace) if value is not None else self.label for name, value in PARTITIONS.items()}
-        place = posixpath.join(self.folder, *(f"{name}={quote(values[name], safe=' ')}" for name in self.partitions))
+        place = posixpath.join(self.folder, *(f"{name}={_quoted(values[name])}" for name in self.partitions))
         if not is_remote(place):
             Path(place).mkdir(parents=True, exist_ok=True)
         return place
@@ -191,7 +201,10 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str
         raise OutputError(f"{path}: a file, no folder", code="not-a-folder")
     if target.is_dir():
         _refuse_what_is_there(path, target, inputs, force)
-    temporary = target.with_name(f".{target.name[:60]}.{os.urandom(8).hex()}")
+    # An empty one stays: it may be where a file system begins, or in a folder that cannot be written.
+    inside = target.is_dir() and not any(target.iterdir())
+    hidden = f".{os.urandom(8).hex()}{_UNFINISHED}"
+    temporary = target / hidden if inside else target.with_name(hidden)
     try:
         try:
             temporary.mkdir()
@@ -203,7 +216,12 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str
         # What a worker was at when it was killed.
         for unfinished in temporary.rglob(f".*{_UNFINISHED}"):
             unfinished.unlink()
-        _exchange(temporary, target)
+        if inside:
+            for entry in temporary.iterdir():
+                entry.rename(target / entry.name)
+            temporary.rmdir()
+        else:
+            _exchange(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -232,6 +250,7 @@ def _exchange(new: Path, target: Path) -> None:
     if not target.exists():
         new.rename(target)
         return
+    new.chmod(target.stat().st_mode)
     old = target.with_name(f"{new.name}.old")
     target.rename(old)
     try:

@@ -10,22 +10,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ptttool.errors import WorkersError
 from ptttool.protocols.hisi_ptt_findings import Findings
 from ptttool.protocols.hisi_ptt_records import Piece, Records, Unit
 from ptttool.storage import read_into
-from ptttool.workers import Workers
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from ptttool.workers import Promise, Workers
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -90,11 +85,11 @@ def merged(units: Iterable[Unit], work: Work[M], workers: Workers, done: Callabl
 
 
 def _reduced(parts: Iterable[Batch], task: Task[M], workers: Workers, done: Callable[[int, int], None]) -> Outcome[M] | None:
-    sizes, futures = [], []
+    sizes, promises = [], []
     for part in parts:
         sizes.append(sum(unit.size for unit in part))
-        futures.append(workers.submit(task, bare(part), 0))
-    return workers.reduce(futures, _merge, lambda number: done(sizes[number], 0))
+        promises.append(workers.submit(task, bare(part), 0))
+    return workers.reduce(promises, _merge, lambda number: done(sizes[number], 0))
 
 
 def in_order(parts: Iterable[Batch], task: Task[R], workers: Workers, *, needs_index: bool) -> Iterator[Outcome[R]]:
@@ -112,7 +107,7 @@ def in_order(parts: Iterable[Batch], task: Task[R], workers: Workers, *, needs_i
             yield outcome
             part = next(parts, None)
         return
-    waiting: deque[Future[Outcome[R]]] = deque()
+    waiting: deque[Promise[Outcome[R]]] = deque()
     try:
         for part, index in _numbered(first, parts, workers, needs_index):
             waiting.append(workers.submit(task, bare(part), index))
@@ -120,15 +115,9 @@ def in_order(parts: Iterable[Batch], task: Task[R], workers: Workers, *, needs_i
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-    except BrokenExecutor:
-        raise WorkersError(
-            "a process that worked on the recording was killed, perhaps for want of memory",
-            hint="--jobs 1 does the work in one process",
-            code="worker-killed",
-        ) from None
     finally:
-        for future in waiting:
-            future.cancel()
+        for promise in waiting:
+            promise.cancel()
 
 
 def _is_elsewhere(batch: Batch) -> bool:
@@ -190,7 +179,7 @@ def _numbered(first: Batch, parts: Iterator[Batch], workers: Workers, needs_inde
                 index += _count(bare(part))
             part = next(parts, None)
         return
-    counting: deque[tuple[Batch, Future[int] | None]] = deque()
+    counting: deque[tuple[Batch, Promise[int] | None]] = deque()
 
     def count(part: Batch) -> None:
         counting.append((part, workers.submit(_count, bare(part)) if needs_index else None))

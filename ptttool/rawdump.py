@@ -53,7 +53,7 @@ class RawDump:
     def chunks(self) -> Iterator[AuxChunk]:
         """The dump as one payload: of a file the whole mapping, of a pipe a piece at a time."""
         if self.size is not None and self.path != "-":
-            self._file_map = MappedFile(self._file.fileno(), os.path.abspath(self.path))
+            self._file_map = MappedFile(self._file.fileno(), self.path)
             self._refuse_container(bytes(self._file_map.view[:8]))
             yield self._chunk(0, self._file_map.view[:])
             self.position = self.size

@@ -167,6 +167,7 @@ class Trace:
             self._let_go(size, planned)
 
         outcome = merged(self._kept(self._units(work.unit_records), planned), work, workers, done)
+        self.progress.done = self._source.position
         if outcome is None:
             return work(Records(Layout(bool(self._raw))), 0, self.findings)
         self.findings.merge(outcome.findings)
@@ -182,6 +183,7 @@ class Trace:
             self.progress.records = self.findings.records
             self._let_go(outcome.size, planned)
             yield outcome.value
+        self.progress.done = self._source.position
 
     def _kept(self, planned: Iterator[_Planned], under_way: deque[_Planned]) -> Iterator[Unit]:
         for each in planned:
@@ -221,6 +223,7 @@ class Trace:
                 upto = (start + len(part)) * layout.record_size
                 self.progress.done = max(self.progress.done, begin + upto)
                 chunk.forget(upto)
+        self.progress.done = self._source.position
 
     def _units(self, most: int) -> Iterator[_Planned]:
         """The records in units of work: of one layout, ``most`` of them, or, where they come through a pipe, as there are."""
@@ -281,7 +284,6 @@ class Trace:
             self.findings.missing_bytes += chunk.missing
             yield chunk
         self._check(source.contents, at_end=True)
-        self.progress.done = source.position
 
     def _start(self) -> Source:
         if self._walked:

@@ -1,20 +1,34 @@
-"""Processes that work for this one. Nothing here imports numpy: they can be started before anything else is, and begin while it is."""
+"""Processes that work for this one. Nothing here imports numpy: they can be started before anything else is, and begin while it is.
+
+Each has a pipe of its own, whose end tells its death: a pool with one queue for all waits for ever where one is killed in the midst of
+an answer.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from ptttool.errors import WorkersError
 
 if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
 
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 # Bytes of trace for which it pays to have another process, which takes as long to begin as it takes to work on so much.
 WORTH_A_WORKER = 64 << 20
+# What a process imports before it is asked for anything.
+_READY = "ptttool.selection"
+# Seconds that a process may take to end.
+_PATIENCE = 2.0
 
 
 def available_cores() -> int:
@@ -27,8 +41,18 @@ def jobs_worth_it(size: int) -> int:
     return max(1, min(available_cores(), size // WORTH_A_WORKER))
 
 
+class Promise(Protocol[R_co]):
+    """What somebody works on."""
+
+    def result(self) -> R_co:
+        """Wait for it. Raises what went wrong."""
+
+    def cancel(self) -> object:
+        """It is not needed any more."""
+
+
 class Workers:
-    """``jobs`` processes; none where it is 1: then there is nobody to submit to. A context manager."""
+    """``jobs`` processes at most; none where it is 1: then there is nobody to submit to. A context manager."""
 
     # Bytes of trace that are worked on in one go; 0: one unit.
     batch_bytes = 0
@@ -37,36 +61,141 @@ class Workers:
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
-        self._pool: ProcessPoolExecutor | None = None
-        if jobs > 1:
-            import multiprocessing
-            from concurrent.futures import ProcessPoolExecutor
+        self._crew: list[_Worker] = []
+        self._pending: deque[_Task[Any]] = deque()
+        self._lock = threading.RLock()
+        # So many begin at once; more are started when there is more to do.
+        for _ in range(min(jobs, available_cores()) if jobs > 1 else 0):
+            self._crew.append(_Worker())
 
-            # Not by fork: polars' threads may be running here.
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(os.getpid(),))
-            for _ in range(jobs):
-                self._pool.submit(_get_ready)
+    def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
+        """Have a function called by one of them, as soon as one has time and somebody waits for any result."""
+        task: _Task[R] = _Task(self, function, arguments)
+        with self._lock:
+            self._pending.append(task)
+            self._collect(0)
+            self._hand_out()
+        return task
 
-    def submit(self, function: Callable[..., R], *arguments: Any) -> Future[R]:
-        """Have a function called by one of them."""
-        assert self._pool is not None, "no workers"
-        return self._pool.submit(function, *arguments)
-
-    def reduce(self, futures: Sequence[Future[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
-        """What the futures hold, neighbours merged until one is left. ``done``: told the numbers of those that have ended."""
+    def reduce(self, promises: Sequence[Promise[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
+        """What was promised, neighbours merged until one is left. ``done``: told the numbers of those that have ended."""
         raise NotImplementedError
 
+    def _progress(self, task: _Task[Any]) -> None:
+        """Wait until a task has an answer."""
+        while True:
+            with self._lock:
+                if task.answer is not None:
+                    return
+                self._hand_out()
+                self._collect(None)
+                self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._pending:
+            idle = next((worker for worker in self._crew if worker.task is None), None)
+            if idle is None:
+                if len(self._crew) >= self.jobs:
+                    return
+                idle = _Worker()
+                self._crew.append(idle)
+            task = self._pending.popleft()
+            if not task.cancelled:
+                idle.task = task
+                try:
+                    idle.connection.send((task.function, task.arguments))
+                except OSError:
+                    self._lost()
+
+    def _collect(self, timeout: float | None) -> None:
+        """Take the answers that have come; wait for one."""
+        from multiprocessing.connection import wait
+
+        busy = {worker.connection: worker for worker in self._crew if worker.task is not None}
+        for connection in wait([*busy], timeout) if busy else ():
+            worker = busy[connection]  # type: ignore[index]
+            try:
+                answer = worker.connection.recv()
+            except (EOFError, OSError):
+                self._lost()
+            assert worker.task is not None
+            worker.task.answer = answer
+            worker.task = None
+
+    def _lost(self) -> None:
+        """A process is gone: nobody shall wait for it, or for what it was at."""
+        raise WorkersError(
+            "a process that worked on the recording was killed, perhaps for want of memory",
+            hint="--jobs 1 does the work in one process",
+            code="worker-killed",
+        )
+
     def close(self) -> None:
-        """Let them go, once they have finished what they are at."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        """Let them go; what they are at is not needed any more."""
+        for worker in self._crew:
+            worker.dismiss()
+        for worker in self._crew:
+            worker.process.join(_PATIENCE)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+        self._crew.clear()
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+class _Worker:
+    """One process, and what it is at."""
+
+    def __init__(self) -> None:
+        import multiprocessing
+
+        # Not by fork: polars' threads may be running here.
+        context = multiprocessing.get_context("spawn")
+        self.connection: Connection[Any, Any]
+        self.connection, theirs = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.task: _Task[Any] | None = None
+        # Ctrl-C comes to all processes of a terminal: a young one does not know yet that it is not meant.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+
+    def dismiss(self) -> None:
+        """An idle one ends with its pipe, a busy one at once."""
+        if self.task is not None:
+            self.process.kill()
+        self.connection.close()
+
+
+class _Task(Generic[R]):
+    """What a worker shall do. ``answer``: whether it went well, and the result or the error."""
+
+    def __init__(self, workers: Workers, function: Callable[..., R], arguments: tuple[Any, ...]) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.cancelled = False
+        self.answer: tuple[bool, Any] | None = None
+        self._workers = workers
+
+    def result(self) -> R:
+        self._workers._progress(self)
+        assert self.answer is not None
+        good, value = self.answer
+        if not good:
+            raise value
+        result: R = value
+        return result
+
+    def cancel(self) -> None:
+        self.cancelled = True
 
 
 ALONE = Workers()
@@ -80,9 +209,7 @@ def workers_for(path: str, jobs: int | None, *, worth: bool = True) -> Workers:
     """
     if jobs is not None:
         return Workers(jobs)
-    if not worth:
-        return Workers()
-    return Workers(jobs_worth_it(size_of(path)))
+    return Workers(jobs_worth_it(size_of(path)) if worth else 1)
 
 
 def size_of(path: str) -> int:
@@ -95,17 +222,24 @@ def size_of(path: str) -> int:
         return 0
 
 
-def _begin(parent: int) -> None:
-    """Once in every process: it leaves Ctrl-C to the one that started it, and ends with it, however that ends."""
-    import ctypes
-    import signal
+def _serve(connection: Connection[Any, Any]) -> None:
+    """A worker's life: it does what it is told until nobody is there to tell it."""
+    import importlib
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _get_ready() -> None:
-    """Import what the work needs."""
-    import ptttool.selection  # noqa: F401
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    importlib.import_module(_READY)
+    while True:
+        try:
+            function, arguments = connection.recv()
+        except (EOFError, OSError):
+            return
+        answer: tuple[bool, Any]
+        try:
+            answer = (True, function(*arguments))
+        except BaseException as error:
+            answer = (False, error)
+        try:
+            connection.send(answer)
+        except OSError:  # whoever asked is gone
+            return

@@ -43,7 +43,7 @@ ALLOWED = {
     "frame_files": PURE | {"block", "frames"},
     "export": PURE | {"block", "rowtext", "parquet", "frame_files"},
     "protocols": PURE | {"tlp", "block"},
-    "workers": PURE | {"selection"},
+    "workers": PURE,
     "jobs": PURE | {"workers", "protocols", "storage"},
     "storage": PURE,
     "cluster": PURE | {"workers"},

@@ -108,13 +108,79 @@ def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, 
 
 def test_a_killed_process_is_told(recording: Path) -> None:
     with Workers(2) as workers, open_trace(recording) as trace:
-        for future in [workers.submit(os.getpid) for _ in range(2)]:
-            os.kill(future.result(), signal.SIGKILL)
-            time.sleep(0.1)
-            break
+        os.kill(workers.submit(os.getpid).result(), signal.SIGKILL)
+        time.sleep(0.1)
         with pytest.raises(WorkersError, match="was killed") as caught:
             trace.tally(workers=workers)
         assert caught.value.exit_code == 9
+
+
+def half_an_answer(size: int) -> bytes:
+    """Killed while its result is on the way."""
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(size)
+
+
+def test_a_process_killed_in_the_midst_of_its_answer_is_told() -> None:
+    with Workers(2) as workers:
+        promise = workers.submit(half_an_answer, 1 << 28)
+        workers._collect(0)
+        time.sleep(1)
+        with pytest.raises(WorkersError, match="was killed"):
+            promise.result()
+
+
+def test_no_more_processes_than_there_is_work(recording: Path) -> None:
+    with Workers(1000) as workers, open_trace(recording) as trace:
+        assert trace.tally(workers=workers).records == trace.findings.records
+        assert len(workers._crew) < 20
+
+
+@pytest.mark.parametrize("path", ["/dev/fd/{}", "/proc/self/fd/{}"])
+def test_a_descriptor_as_a_path(recording: Path, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with recording.open("rb") as file:
+        assert main(["info", "--json", "--jobs", "2", path.format(file.fileno())]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == decoded(recording).height
+
+
+def test_standard_input_that_is_a_file(recording: Path) -> None:
+    with recording.open("rb") as file:
+        command = [sys.executable, "-m", "ptttool", "info", "-", "--json", "--jobs", "2"]
+        done = subprocess.run(command, stdin=file, capture_output=True, check=True)
+    assert json.loads(done.stdout)["records"] == decoded(recording).height
+
+
+def test_an_empty_folder_stays_and_keeps_its_mode(tmp_path: Path) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir(mode=0o700)
+    before = folder.stat().st_ino
+    assert main(["decode", str(REAL), "-o", str(folder)]) == 0
+    assert (folder.stat().st_ino, folder.stat().st_mode & 0o777) == (before, 0o700)
+    assert main(["decode", str(REAL), "-o", str(folder), "--force"]) == 0
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [entry.suffix for entry in folder.iterdir()] == [".parquet"]
+
+
+def test_force_takes_nothing_that_is_not_its_own(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "here" / "perf.data"
+    path.parent.mkdir()
+    path.write_bytes(recording.read_bytes())
+    assert main(["decode", str(path), "-o", str(path.parent), "--force"]) == 6
+    assert "holds perf.data, which is no file of such a folder" in capsys.readouterr().err
+    assert path.read_bytes() == recording.read_bytes()
+    assert main(["decode", str(path), "-o", f"file://{path.parent}/", "--force"]) == 6
+    assert path.exists()
+
+
+def test_odd_names(tmp_path: Path) -> None:
+    """Names that are no UTF-8, that have every character, that are as long as can be."""
+    names = [os.fsdecode(b"\xff\xfe.data"), "a b%=\n'.data", "n" * 255]
+    for name in names:
+        (tmp_path / name).write_bytes(REAL.read_bytes())
+    folder = tmp_path / "out"
+    assert main(["decode", *(str(tmp_path / name) for name in names), "-o", str(folder), "--partition", "recording"]) == 0
+    assert pl.scan_parquet(folder).collect().height == 3 * decoded(REAL).height
+    assert main(["decode", str(tmp_path / names[0]), "-o", str(tmp_path / "out.parquet")]) == 0
 
 
 def test_processes_end_with_their_parent(recording: Path) -> None:

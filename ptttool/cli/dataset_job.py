@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,8 @@ class DatasetJob:
 
     def run(self) -> None:
         """Decode all. What cannot be read is told and left out; at the end the first of these errors is raised."""
+        from ptttool.cli.interrupts import tidy_end
+
         if self.output is None or self.output == "-":
             raise UsageError("several recordings, or parts of one, go to a folder", hint="name it with -o FOLDER", code="no-folder")
         if self.to not in (None, "parquet"):
@@ -60,11 +63,12 @@ class DatasetJob:
                 hint=f"{self.output}/ for a folder all the same",
                 code="folder-named-as-file",
             )
-        doubled = next((file for file in self.files if self.files.count(file) > 1), None)
+        real = [file if "://" in file else os.path.realpath(file) for file in self.files]
+        doubled = next((file for file, path in zip(self.files, real, strict=True) if real.count(path) > 1), None)
         if doubled is not None:
             raise UsageError(f"{doubled} is named twice", code="recording-twice")
         # The largest one says how many processes are worth it.
-        with chosen_workers(max(self.files, key=size_of), self.jobs, self.scheduler) as workers:
+        with tidy_end(), chosen_workers(max(self.files, key=size_of), self.jobs, self.scheduler) as workers:
             self._write(self.output, workers)
 
     def _write(self, output: str, workers: Workers) -> None:

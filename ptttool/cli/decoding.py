@@ -57,12 +57,13 @@ class DecodeJob:
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where the recording is damaged: what could be read is written by then."""
+        from ptttool.cli.interrupts import tidy_end
         from ptttool.export import format_of
 
         name = format_of(self.to, self.output, OTHER_FORMATS) or "table"
         self._check(name)
         page = self._page(name)
-        with self._workers(name) as workers:
+        with tidy_end(), self._workers(name) as workers:
             self._decode(name, page, workers)
 
     def _workers(self, name: str) -> Workers:

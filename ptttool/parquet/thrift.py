@@ -44,7 +44,7 @@ def i64(number: int) -> Value:
 
 
 def binary(data: bytes | str) -> Value:
-    raw = data.encode() if isinstance(data, str) else data
+    raw = data.encode(errors="replace") if isinstance(data, str) else data
     return (_BINARY, varint(len(raw)) + raw)
 
 

@@ -14,8 +14,9 @@ class MappedFile:
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
-        self.path = path
-        self.size = os.fstat(descriptor).st_size
+        about = os.fstat(descriptor)
+        self.path = _reachable(path, about)
+        self.size = about.st_size
         self._map = mmap.mmap(descriptor, self.size, access=mmap.ACCESS_READ)
         self.view = memoryview(self._map)
 
@@ -33,3 +34,12 @@ class MappedFile:
             self._map.close()
         except BufferError:
             return
+
+
+def _reachable(path: str, about: os.stat_result) -> str:
+    """A path by which other processes find the same file; empty where there is none, as for one that was removed."""
+    real = os.path.realpath(path)
+    try:
+        return real if os.path.samestat(os.stat(real), about) else ""  # noqa: PTH116
+    except OSError:
+        return ""

@@ -231,7 +231,7 @@ def _map_if_regular(name: str, descriptor: int, path: str) -> MappedFile | None:
         os.close(descriptor)
         raise empty_file(name)
     try:
-        return MappedFile(descriptor, os.path.abspath(name) if path != "-" else "")
+        return MappedFile(descriptor, "/dev/stdin" if path == "-" else name)
     except OSError:  # a file system without mmap
         return None
 
@@ -272,7 +272,7 @@ def _map(path: Path) -> MappedFile | None:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InputError(path, "not a regular file")
-        return MappedFile(descriptor, os.path.abspath(path)) if os.fstat(descriptor).st_size else None
+        return MappedFile(descriptor, str(path)) if os.fstat(descriptor).st_size else None
     except OSError as error:
         raise _cannot_open(str(path), error) from None
     finally:

@@ -37,7 +37,9 @@ def info(
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
     without a container. Names of devices come from the file that 'ptttool trace' keeps beside a recording, or from --sysfs.
     """
-    with chosen_workers(file, jobs, scheduler) as workers:
+    from ptttool.cli.interrupts import tidy_end
+
+    with tidy_end(), chosen_workers(file, jobs, scheduler) as workers:
         _info(file, input_format, pattern, json, sysfs, demo, workers)
 
 
