@@ -17,7 +17,8 @@ from ptttool.errors import UsageError
 from ptttool.packets.batch import I64, NO_BYTES, U8, U64, Batch, Spans
 from ptttool.packets.decoder import NO_FRAMING, PROTOCOLS, ByteDecoder, Decoder, Protocol, no_sync
 from ptttool.packets.opencsd_elements import FIELDS, batch_of
-from ptttool.packets.opencsd_library import Found, Library, Tree, library
+from ptttool.packets.opencsd_library import Found, Library, library
+from ptttool.packets.opencsd_process import Tree
 from ptttool.packets.opencsd_snapshot import Snapshot, read_snapshot
 from ptttool.packets.opencsd_sources import REGISTERS, UNITS, Memory, Source
 from ptttool.packets.parameters import Parameter, Settings
@@ -108,8 +109,9 @@ class OpencsdDecoder(ByteDecoder):
             found = found.then(some)
             at += used
             if gave_up:
-                at += not used
                 found = found.then(self._library.no_sync(self._end_offset + at, "bad_packet"))
+                # A crash takes what there was of the block along.
+                at = len(data) if self._tree.crashed else at + (not used)
                 if not self._tree.reset():
                     self._tree = self._source.tree(self._library)
             elif not used:
@@ -161,8 +163,8 @@ class OpencsdDecoder(ByteDecoder):
         return batch
 
     def _forget(self, offset: int) -> None:
-        """Forget places and bytes before an offset."""
-        drop = min(offset, self._end_offset) - self._from
+        """Forget places and bytes before an offset, but for the last byte: what is behind it lies next to it."""
+        drop = min(offset, self._end_offset - 1) - self._from
         if drop > 0:
             self._where = self._where.after(drop)
             self._bytes = self._bytes[drop:]
