@@ -55,6 +55,10 @@ class _Worker:
         except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             self.end()
             raise _DiedError from error
+        except BaseException:  # an interrupt from the keyboard: an answer that nobody reads may be on its way
+            self._process.kill()
+            self.end()
+            raise
         return done
 
     def end(self) -> None:
@@ -139,13 +143,14 @@ class Tree:
             worker.end()
 
     def _ask(self, name: str, *arguments: Any) -> Any:
-        if self._worker is None:
+        worker, self._worker = self._worker, None
+        if worker is None:
             return None
         try:
-            _, answer = self._worker.ask(name, *arguments)
+            _, answer = worker.ask(name, *arguments)
         except _DiedError:
-            self._worker = None
             return None
+        self._worker = worker
         return answer
 
     def _found(self, raw: opencsd_worker.Raw, near: int) -> Found:

@@ -18,7 +18,7 @@ from ptttool.packets import opencsd_library, opencsd_process, opencsd_worker
 from ptttool.packets.batch import Spans
 from ptttool.packets.decoder import stack_of
 from ptttool.packets.elements import CUSTOM, KIND_NAMES, REASON_CODES, Element
-from ptttool.packets.opencsd import OpencsdDecoder
+from ptttool.packets.opencsd_decoder import OpencsdDecoder
 from ptttool.packets.opencsd_elements import batch_of
 from ptttool.packets.opencsd_library import Found, library
 from ptttool.packets.opencsd_sources import UNITS, Source, architecture_of
