@@ -8,14 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from ptttool.errors import AccessError, InputError, UsageError
-from ptttool.packets.batch import U8
-from ptttool.packets.opencsd_library import ANY_SPACE, Library, Tree
+from ptttool.packets.opencsd_library import Library
+from ptttool.packets.opencsd_process import Tree
+from ptttool.packets.opencsd_worker import ANY_SPACE
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class Source:
 
     def tree(self, library: Library) -> Tree:
         """A decoder for its bytes."""
-        return library.tree(UNITS[self.unit].decoder, self.words(), _images(self.memory), self.name)
+        return Tree(library, UNITS[self.unit].decoder, self.words(), _images(self.memory), self.name)
 
 
 def architecture_of(core: str) -> tuple[int, int]:
@@ -138,28 +136,25 @@ def architecture_of(core: str) -> tuple[int, int]:
     return _NEWER, _PROFILES["A"]
 
 
-def _images(memory: Sequence[Memory]) -> list[tuple[int, int, U8]]:
-    """Address, memory space and bytes of each image. Of those that overlap the first counts: the library refuses the others."""
-    taken: list[tuple[int, int, U8]] = []
+def _images(memory: Sequence[Memory]) -> list[tuple[int, int, str, int, int]]:
+    """Address, memory space, path, offset and size of each image that is there. Of those that overlap the first counts."""
+    taken: list[tuple[int, int, str, int, int]] = []
     for image in memory:
-        data = _bytes(image.path)[image.offset :]
-        data = data if image.size is None else data[: image.size]
-        data = data[: len(data) & ~1]  # the library takes no half of an instruction
+        held = max(_size(image.path) - image.offset, 0)
+        size = (held if image.size is None else min(held, image.size)) & ~1  # the library takes no half of an instruction
         space = _SPACES.get(image.space.upper(), ANY_SPACE)
-        end = image.address + len(data)
-        overlaps = any(image.address < address + len(other) and address < end and space & seen for address, seen, other in taken)
-        if len(data) >= _SMALLEST and not overlaps:
-            taken.append((image.address, space, data))
+        overlaps = any(
+            image.address < address + other and address < image.address + size and space & seen for address, seen, _, _, other in taken
+        )
+        if size >= _SMALLEST and not overlaps:
+            taken.append((image.address, space, str(image.path.absolute()), image.offset, size))
     return taken
 
 
-@cache
-def _bytes(path: Path) -> U8:
-    """A file's bytes; they are read when they are looked at."""
+def _size(path: Path) -> int:
     try:
-        if not path.stat().st_size:
-            return np.empty(0, dtype=np.uint8)
-        return np.memmap(path, dtype=np.uint8, mode="r")
+        with path.open("rb"):
+            return path.stat().st_size
     except PermissionError as error:
         raise AccessError(f"{path}: {error.strerror}") from None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -13,12 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptttool.errors import MissingPackageError, PtttoolError, UsageError
-from ptttool.packets import opencsd_library
+from ptttool.packets import opencsd_library, opencsd_process, opencsd_worker
 from ptttool.packets.batch import Spans
+from ptttool.packets.decoder import stack_of
 from ptttool.packets.elements import CUSTOM, KIND_NAMES, REASON_CODES, Element
+from ptttool.packets.opencsd_decoder import OpencsdDecoder
 from ptttool.packets.opencsd_elements import batch_of
 from ptttool.packets.opencsd_library import Found, library
 from ptttool.packets.opencsd_sources import UNITS, Source, architecture_of
+from ptttool.packets.parameters import Given
 from tests.packets import etm4
 from tests.packets.coresight import FSYNC, frames
 from tests.packets.opencsd_text import indexes_of_the_library, listed, text_of
@@ -112,6 +116,35 @@ def test_offsets_of_more_than_32_bits(start: int) -> None:
     rest = tree.end(start + used)
     assert not gave_up
     assert [*found.offsets.tolist(), *rest.offsets.tolist()][:4] == [start, start + 15, start + 16, start + 26]
+
+
+def test_the_library_may_crash() -> None:
+    """Its process is gone: what it was given is passed over, and another goes on."""
+    stack = stack_of("opencsd", {name: Given(text, "-p") for name, text in {**etm4.PARAMETERS, "framing": "none"}.items()})
+    decoder = stack.decoder()
+    assert isinstance(decoder, OpencsdDecoder)
+    piece = BEGIN + etm4.EXECUTED * (4096 - len(BEGIN))  # after the first there is no address any more
+    batches = [decoder.feed(piece, index=0)]
+    assert decoder._tree is not None
+    assert decoder._tree._worker is not None
+    process = decoder._tree._worker._process
+    process.kill()
+    process.wait()
+    batches += [decoder.feed(piece, index=4096), decoder.feed(piece, index=8192), decoder.finish()]
+    found = [element for batch in batches for element in batch.elements()]
+    assert [(each.index, each.size) for each in found if each.fields.get("reason") == "bad_packet"] == [(4096, 4096)]
+    assert [each.index for each in found if each.kind == "addr_nacc"] == [26, 8192 + 26]
+    assert sum(each.size for each in found) == 3 * 4096
+
+
+def test_processes_are_used_again() -> None:
+    for _ in range(3):
+        decoded(BEGIN)
+        gc.collect()
+    idle = len(opencsd_process._idle)
+    decoded(BEGIN)
+    gc.collect()
+    assert 1 <= len(opencsd_process._idle) <= max(idle, 1)
 
 
 def test_numbers_are_the_library_s_own() -> None:
@@ -219,7 +252,7 @@ def test_what_must_be_told() -> None:
 
 def test_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     opencsd_library.library.cache_clear()
-    monkeypatch.setattr(opencsd_library, "FILE", "libopencsd_that_is_not_there.so")
+    monkeypatch.setattr(opencsd_worker, "FILE", "libopencsd_that_is_not_there.so")
     with pytest.raises(MissingPackageError) as caught:
         decoded(BEGIN)
     assert "libopencsd1" in (caught.value.hint or "")
@@ -241,8 +274,8 @@ def test_a_recording_of_six_cores(cuts: tuple[int, ...]) -> None:
     theirs: dict[int | None, list[tuple[int | None, str]]] = defaultdict(list)
     for each in found:
         ours[each.channel].append((None if each.kind == "eo_trace" else places[each.index], text_of(each)))
-    for index, channel, text in wanted:
-        theirs[channel].append((None if text.startswith("EO_TRACE") else index, text))
+    for place, channel, text in wanted:
+        theirs[channel].append((None if text.startswith("EO_TRACE") else place, text))
     assert theirs.pop(0x14) == [(None, "EO_TRACE([end-of-trace])")]  # a source without a single byte
     if library().version < (1, 4):  # as the one that made the listing
         assert Counter(each.kind for each in found) == {
@@ -253,8 +286,8 @@ def test_a_recording_of_six_cores(cuts: tuple[int, ...]) -> None:
         return
     # Later ones leave out a few addresses that they cannot read for a second time.
     assert ours.keys() == theirs.keys()
-    for channel, lines in theirs.items():
-        rest = iter(ours[channel])
+    for source, lines in theirs.items():
+        rest = iter(ours[source])
         following = next(rest, None)
         left_out = []
         for line in lines:

@@ -8,6 +8,7 @@ import pytest
 
 from ptttool.errors import AccessError, InputError, PtttoolError
 from ptttool.packets.opencsd_library import library
+from ptttool.packets.opencsd_process import Tree
 from ptttool.packets.opencsd_snapshot import Snapshot, read_snapshot
 from ptttool.packets.opencsd_sources import Memory, Source
 from tests.packets import etm4
@@ -117,7 +118,7 @@ def test_a_unit_without_its_registers(tmp_path: Path) -> None:
 
 def test_what_the_library_does_not_take() -> None:
     with pytest.raises(PtttoolError, match="makes no NONE decoder"):
-        library().tree("NONE", [0], [], "unit")
+        Tree(library(), "NONE", [0], [], "unit")
 
 
 def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
