@@ -29,7 +29,7 @@ M = TypeVar("M", bound="Mergeable")
 Batch = Sequence[Unit]
 
 # Bytes of trace whose results are merged where they come about, before they go anywhere.
-_MERGED_BYTES = 32 << 20
+_MERGED_BYTES = 8 << 20
 
 
 class Work(Protocol[R_co]):

@@ -20,7 +20,6 @@ import numpy as np
 from ptttool.block import Block
 from ptttool.columns import BY_NAME
 from ptttool.errors import InputError, UsageError
-from ptttool.event import PATTERNS
 from ptttool.jobs import M, Task, Work, batches, in_order, merged, work_on_each
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
 from ptttool.protocols import hisi_ptt
@@ -29,7 +28,6 @@ from ptttool.protocols.hisi_ptt_findings import Findings
 from ptttool.protocols.hisi_ptt_records import UNIT_RECORDS, Piece, Records, Unit
 from ptttool.protocols.hisi_ptt_tally import Sum, Tally
 from ptttool.rawdump import RawDump
-from ptttool.selection import Selection
 from ptttool.storage import read_into
 from ptttool.tlp.bulk import U32
 from ptttool.workers import ALONE, Workers
@@ -139,10 +137,14 @@ class Trace:
         Types are those of :mod:`ptttool.columns`; absent fields are null. An unknown column is a :class:`~ptttool.errors.UsageError`.
         ``workers``: processes that decode.
         """
+        from ptttool.selection import Selection
+
         return Selection(checked_columns(columns)).frames(self, workers=workers)
 
     def blocks(self, columns: Sequence[str], *, workers: Workers = ALONE) -> Iterator[Block]:
         """The same as arrays (:mod:`ptttool.block`)."""
+        from ptttool.selection import Selection
+
         return Selection(checked_columns(columns)).blocks(self, workers=workers)
 
     def tally(self, *, workers: Workers = ALONE) -> Tally:
@@ -367,13 +369,19 @@ def open_trace(path: str | Path, *, raw_format: str | None = None, pattern: str 
     ``raw_format``: ``4dw`` or ``8dw`` for a dump without a container. ``pattern``: ``legacy`` or ``v1``, whatever the recording says.
     A file that cannot be read as that is an :class:`~ptttool.errors.InputError`.
     """
-    number = None if pattern is None else PATTERNS[_known("pattern", pattern, PATTERNS)]
+    number = None if pattern is None else _pattern(pattern)
     if raw_format is None:
         from ptttool.perfdata.reader import open_perfdata
 
         return Trace(lambda: open_perfdata(path), pattern=number)
     eight_dw = RAW_FORMATS[_known("input format", raw_format, RAW_FORMATS)]
     return Trace(lambda: RawDump(path), raw=eight_dw, pattern=number)
+
+
+def _pattern(name: str) -> int:
+    from ptttool.event import PATTERNS
+
+    return PATTERNS[_known("pattern", name, PATTERNS)]
 
 
 def _known(what: str, name: str, names: Iterable[str]) -> str:

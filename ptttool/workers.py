@@ -11,6 +11,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-# Bytes of trace for which it pays to have another process, which takes as long to begin as it takes to work on so much.
-WORTH_A_WORKER = 64 << 20
+# Bytes of trace for which it pays to have another process, which takes as long to begin as it takes to work on so much: to write them
+# somewhere, and just to add them up.
+WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 512 << 20
 # What a process imports before it is asked for anything.
 _READY = "ptttool.selection"
 # Seconds that a process may take to end.
@@ -36,9 +38,9 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def jobs_worth_it(size: int) -> int:
-    """As many jobs as there are cores, but no more than a recording of ``size`` bytes is worth."""
-    return max(1, min(available_cores(), size // WORTH_A_WORKER))
+def jobs_worth_it(size: int, worth: int) -> int:
+    """As many jobs as there are cores, but no more than one for each ``worth`` bytes of a recording of ``size`` bytes; 0: just one."""
+    return max(1, min(available_cores(), size // worth if worth else 1))
 
 
 class Promise(Protocol[R_co]):
@@ -69,13 +71,19 @@ class Workers:
             self._crew.append(_Worker())
 
     def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
-        """Have a function called by one of them, as soon as one has time and somebody waits for any result."""
+        """Have a function called by one of them, or, while they are still beginning, right here."""
         task: _Task[R] = _Task(self, function, arguments)
         with self._lock:
-            self._pending.append(task)
             self._collect(0)
+            if not self._pending and all(worker.task is not None or not worker.ready for worker in self._crew) and not self._are_ready():
+                task.answer = _answer(function, arguments)
+                return task
+            self._pending.append(task)
             self._hand_out()
         return task
+
+    def _are_ready(self) -> bool:
+        return all(worker.ready for worker in self._crew)
 
     def reduce(self, promises: Sequence[Promise[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
         """What was promised, neighbours merged until one is left. ``done``: told the numbers of those that have ended."""
@@ -93,7 +101,9 @@ class Workers:
 
     def _hand_out(self) -> None:
         while self._pending:
-            idle = next((worker for worker in self._crew if worker.task is None), None)
+            idle = next((worker for worker in self._crew if worker.ready and worker.task is None), None)
+            if idle is None and not self._are_ready():
+                return
             if idle is None:
                 if len(self._crew) >= self.jobs:
                     return
@@ -111,16 +121,18 @@ class Workers:
         """Take the answers that have come; wait for one."""
         from multiprocessing.connection import wait
 
-        busy = {worker.connection: worker for worker in self._crew if worker.task is not None}
-        for connection in wait([*busy], timeout) if busy else ():
-            worker = busy[connection]  # type: ignore[index]
+        awaited = {worker.connection: worker for worker in self._crew if worker.task is not None or not worker.ready}
+        for connection in wait([*awaited], timeout) if awaited else ():
+            worker = awaited[connection]  # type: ignore[index]
             try:
                 answer = worker.connection.recv()
             except (EOFError, OSError):
                 self._lost()
-            assert worker.task is not None
-            worker.task.answer = answer
-            worker.task = None
+            if worker.task is None:
+                worker.ready = True
+            else:
+                worker.task.answer = answer
+                worker.task = None
 
     def _lost(self) -> None:
         """A process is gone: nobody shall wait for it, or for what it was at."""
@@ -160,6 +172,7 @@ class _Worker:
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.task: _Task[Any] | None = None
+        self.ready = False
         # Ctrl-C comes to all processes of a terminal: a young one does not know yet that it is not meant.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -169,8 +182,8 @@ class _Worker:
         theirs.close()
 
     def dismiss(self) -> None:
-        """An idle one ends with its pipe, a busy one at once."""
-        if self.task is not None:
+        """An idle one ends with its pipe, any other at once."""
+        if self.task is not None or not self.ready:
             self.process.kill()
         self.connection.close()
 
@@ -202,14 +215,12 @@ ALONE = Workers()
 """Nobody: the work is done where it is asked for."""
 
 
-def workers_for(path: str, jobs: int | None, *, worth: bool = True) -> Workers:
+def workers_for(path: str, jobs: int | None, worth: int) -> Workers:
     """Workers for a recording: ``jobs`` of them, or, where nobody said how many, as many as it is large enough for.
 
-    ``worth``: whether more than one may be worth it at all.
+    ``worth``: bytes for which each is worth it, 0 where more than one never is.
     """
-    if jobs is not None:
-        return Workers(jobs)
-    return Workers(jobs_worth_it(size_of(path)) if worth else 1)
+    return Workers(jobs_worth_it(size_of(path), worth) if jobs is None else jobs)
 
 
 def size_of(path: str) -> int:
@@ -222,6 +233,13 @@ def size_of(path: str) -> int:
         return 0
 
 
+def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    try:
+        return True, function(*arguments)
+    except Exception as error:
+        return False, error
+
+
 def _serve(connection: Connection[Any, Any]) -> None:
     """A worker's life: it does what it is told until nobody is there to tell it."""
     import importlib
@@ -229,17 +247,14 @@ def _serve(connection: Connection[Any, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     importlib.import_module(_READY)
+    with suppress(OSError):
+        connection.send(None)
     while True:
         try:
             function, arguments = connection.recv()
         except (EOFError, OSError):
             return
-        answer: tuple[bool, Any]
         try:
-            answer = (True, function(*arguments))
-        except BaseException as error:
-            answer = (False, error)
-        try:
-            connection.send(answer)
+            connection.send(_answer(function, arguments))
         except OSError:  # whoever asked is gone
             return

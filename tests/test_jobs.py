@@ -97,6 +97,7 @@ def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, 
     path.write_bytes(recording.read_bytes()[: 1 << 20])
     from ptttool.jobs import work_on_each
 
+    of_a_worker(workers)
     future = workers.submit(work_on_each, Select(("time",)), [first], 0)
     with pytest.raises(InputError, match=f"{path}: offset 0x[0-9a-f]+: the file was shortened") as caught:
         future.result()
@@ -108,11 +109,18 @@ def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, 
 
 def test_a_killed_process_is_told(recording: Path) -> None:
     with Workers(2) as workers, open_trace(recording) as trace:
-        os.kill(workers.submit(os.getpid).result(), signal.SIGKILL)
+        os.kill(of_a_worker(workers), signal.SIGKILL)
         time.sleep(0.1)
         with pytest.raises(WorkersError, match="was killed") as caught:
             trace.tally(workers=workers)
         assert caught.value.exit_code == 9
+
+
+def of_a_worker(workers: Workers) -> int:
+    """The process of one, once they have begun."""
+    while (process := workers.submit(os.getpid).result()) == os.getpid():
+        time.sleep(0.01)
+    return process
 
 
 def half_an_answer(size: int) -> bytes:
@@ -123,6 +131,7 @@ def half_an_answer(size: int) -> bytes:
 
 def test_a_process_killed_in_the_midst_of_its_answer_is_told() -> None:
     with Workers(2) as workers:
+        of_a_worker(workers)
         promise = workers.submit(half_an_answer, 1 << 28)
         workers._collect(0)
         time.sleep(1)
@@ -187,12 +196,13 @@ def test_processes_end_with_their_parent(recording: Path) -> None:
     code = (
         "import os, sys, time; from ptttool.workers import Workers\n"
         "if __name__ == '__main__':\n"
-        "    workers = Workers(2)\n"
+        "    workers = Workers(2); time.sleep(2)\n"
         "    print(*(workers.submit(os.getpid).result() for _ in range(8)), flush=True); time.sleep(60)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
-    children = {int(word) for word in parent.stdout.readline().split()}
+    children = {int(word) for word in parent.stdout.readline().split()} - {parent.pid}
+    assert children
     parent.kill()
     parent.wait()
     parent.stdout.close()
@@ -204,11 +214,11 @@ def test_processes_end_with_their_parent(recording: Path) -> None:
 
 def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ptttool.workers.available_cores", lambda: 8)
-    assert [jobs_worth_it(size << 20) for size in (0, 1, 127, 128, 512, 4096)] == [1, 1, 1, 2, 8, 8]
-    with workers_for(str(tmp_path / "none"), None) as workers:
-        assert workers.jobs == 1
-    with workers_for("-", None) as workers:
-        assert workers.jobs == 1
+    assert [jobs_worth_it(size << 20, 64 << 20) for size in (0, 1, 127, 128, 512, 4096)] == [1, 1, 1, 2, 8, 8]
+    assert jobs_worth_it(1 << 40, 0) == 1
+    for path in (str(tmp_path / "none"), "-"):
+        with workers_for(path, None, 1) as workers:
+            assert workers.jobs == 1
 
 
 def test_interrupted_by_ctrl_c(tmp_path: Path) -> None:

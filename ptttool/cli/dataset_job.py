@@ -12,7 +12,7 @@ from ptttool.cli.reading_options import chosen_workers, failure_of
 from ptttool.cli.talk import clean, note, print_json, warn
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import counted
-from ptttool.workers import size_of
+from ptttool.workers import WORTH_A_WRITER, size_of
 
 if TYPE_CHECKING:
     from ptttool.dataset import Place
@@ -68,7 +68,7 @@ class DatasetJob:
         if doubled is not None:
             raise UsageError(f"{doubled} is named twice", code="recording-twice")
         # The largest one says how many processes are worth it.
-        with tidy_end(), chosen_workers(max(self.files, key=size_of), self.jobs, self.scheduler) as workers:
+        with tidy_end(), chosen_workers(max(self.files, key=size_of), self.jobs, self.scheduler, WORTH_A_WRITER) as workers:
             self._write(self.output, workers)
 
     def _write(self, output: str, workers: Workers) -> None:

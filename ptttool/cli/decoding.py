@@ -17,7 +17,7 @@ from ptttool.cli.talk import clean, note, warn
 from ptttool.columns import WORD_COLUMNS
 from ptttool.errors import OutputError, UsageError
 from ptttool.storage import is_remote
-from ptttool.workers import Workers
+from ptttool.workers import WORTH_A_WRITER, Workers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +73,7 @@ class DecodeJob:
         if name == "perf":
             return Workers()
         worth = name not in OTHER_FORMATS and FORMATS.get(name).worth_workers and self.limit is None
-        return chosen_workers(self.path, self.jobs, self.scheduler, worth=worth)
+        return chosen_workers(self.path, self.jobs, self.scheduler, WORTH_A_WRITER if worth else 0)
 
     def _decode(self, name: str, page: int | None, workers: Workers) -> None:
         from ptttool.cli.interrupts import tidy_end

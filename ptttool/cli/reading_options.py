@@ -58,13 +58,13 @@ SchedulerOption = Annotated[
 ]
 
 
-def chosen_workers(path: str, jobs: int | None, scheduler: str | None, *, worth: bool = True) -> Workers:
+def chosen_workers(path: str, jobs: int | None, scheduler: str | None, worth: int) -> Workers:
     """A cluster's workers, or this machine's: ``jobs`` of them, or as many as the recording is large enough for.
 
-    ``worth``: whether more than one may be worth it at all.
+    ``worth``: bytes for which each is worth it, 0 where more than one never is.
     """
     if scheduler is None:
-        return workers_for(path, jobs, worth=worth)
+        return workers_for(path, jobs, worth)
     if jobs is not None:
         raise UsageError("--jobs and --scheduler exclude each other", hint="the cluster has as many workers as it has", code="two-crews")
     from ptttool.cluster import Cluster

@@ -17,7 +17,7 @@ from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, COMPLETION, DATA, KIND_MAS
 # Records worked on at a time: the arrays of one step fit into a processor's second-level cache.
 STEP = 1 << 14
 # Records whose sums fit into one table.
-MOST_AT_ONCE, _COUNT_BITS = 1 << 18, 21
+MOST_AT_ONCE, _COUNT_BITS = 1 << 16, 21
 # Kinds in a row of the tables; a power of two above len(KINDS).
 _ROW = KIND_MASK + 1
 _ROW_BITS = KIND_MASK.bit_length()

@@ -87,7 +87,9 @@ STATUS_OF: U8 = np.array([STATUSES.index(codes.status_of(code)) for code in rang
 
 def traits_of(dw0: U32) -> U32:
     """Traits of headers by their first words."""
-    index = (dw0 >> 24) | ((dw0 >> 8) & 0x100)
+    index = dw0 >> 24
+    if int(np.bitwise_or.reduce(dw0, initial=0)) & 0x10000:  # some TH
+        index |= (dw0 >> 8) & 0x100
     return TRAITS.take(index.astype(np.intp), mode="wrap")
 
 
@@ -199,7 +201,9 @@ def _requester(h: Headers) -> U32:
 
 
 def _tag(h: Headers) -> U32:
-    tag = ((h.transaction >> 8) & 0xFF) | ((h.dw0 >> 11) & 0x100) | ((h.dw0 >> 14) & 0x200)
+    tag = (h.transaction >> 8) & 0xFF
+    if int(np.bitwise_or.reduce(h.dw0, initial=0)) & 0x880000:  # tags of more than 8 bits
+        tag |= ((h.dw0 >> 11) & 0x100) | ((h.dw0 >> 14) & 0x200)
     if h.v1:
         high = h.pick(LOW_EXTRA, h.dw3, h.pick(ADDRESS_64, h.dw2, h.dw3) >> 16) & 0xF
         tag |= (high & h.mask(SEGMENT)) << 10

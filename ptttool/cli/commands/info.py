@@ -18,7 +18,7 @@ from ptttool.cli.reading_options import (
 )
 from ptttool.cli.talk import print_json
 from ptttool.errors import InputError
-from ptttool.workers import Workers
+from ptttool.workers import WORTH_AN_ADDER, Workers
 
 
 @app.command("info")
@@ -39,7 +39,7 @@ def info(
     """
     from ptttool.cli.interrupts import tidy_end
 
-    with tidy_end(), chosen_workers(file, jobs, scheduler) as workers:
+    with tidy_end(), chosen_workers(file, jobs, scheduler, WORTH_AN_ADDER) as workers:
         _info(file, input_format, pattern, json, sysfs, demo, workers)
 
 
