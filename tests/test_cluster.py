@@ -118,7 +118,7 @@ def test_a_killed_worker_is_survived(recording: Path, tmp_path: Path, monkeypatc
 
         def kill_one() -> None:
             deadline = time.monotonic() + 60
-            while not (begun := [*tmp_path.glob(".out*/r0000-*.parquet")]) and time.monotonic() < deadline:
+            while not (begun := [*tmp_path.glob(".*.unfinished/r0000-*.parquet")]) and time.monotonic() < deadline:
                 time.sleep(0.01)
             os.kill(pids[0], signal.SIGKILL)
             if 0 < len(begun) < 20:  # of some thirty
@@ -198,7 +198,7 @@ def test_the_scheduler_is_lost(recording: Path, tmp_path: Path, monkeypatch: pyt
                 time.sleep(0.2)
 
         def kill() -> None:
-            while not [*tmp_path.glob(".out*/*.parquet")] and time.monotonic() < deadline:
+            while not [*tmp_path.glob(".*.unfinished/*.parquet")] and time.monotonic() < deadline:
                 time.sleep(0.01)
             scheduler.kill()
 
@@ -208,7 +208,7 @@ def test_the_scheduler_is_lost(recording: Path, tmp_path: Path, monkeypatch: pyt
         for process in (worker, scheduler):
             process.kill()
             process.wait()
-    assert not [*tmp_path.glob("*out*")]
+    assert not [*tmp_path.glob("*out*"), *tmp_path.glob(".*.unfinished")]
 
 
 def test_no_scheduler(recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
