@@ -26,7 +26,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 # Bytes of trace for which it pays to have another process, which takes as long to begin as it takes to work on so much: to write them
 # somewhere, and just to add them up.
-WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 512 << 20
+WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 1 << 30
 # What a process imports before it is asked for anything.
 _READY = "ptttool.selection"
 # Seconds that a process may take to end.
