@@ -109,8 +109,10 @@ def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, 
 
 def test_a_killed_process_is_told(recording: Path) -> None:
     with Workers(2) as workers, open_trace(recording) as trace:
-        os.kill(of_a_worker(workers), signal.SIGKILL)
-        time.sleep(0.1)
+        of_a_worker(workers)
+        for worker in workers._crew:
+            worker.process.kill()
+            worker.process.join()
         with pytest.raises(WorkersError, match="was killed") as caught:
             trace.tally(workers=workers)
         assert caught.value.exit_code == 9
