@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ptttool.errors import AccessError, OutputError, UsageError
-from ptttool.jobs import Batch, Outcome, done_with, load
+from ptttool.jobs import Batch, Outcome, results, size_of
 from ptttool.parquet.file import ParquetFile, row_group_of
 from ptttool.protocols.hisi_ptt_findings import Findings
 from ptttool.selection import Select
@@ -96,13 +96,11 @@ class WritePart:
         name = f"{self.prefix}{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}.parquet"
         with _whole_file(posixpath.join(self.folder, name)) as file:
             parquet = ParquetFile(file, self.select.columns, dict(self.facts))
-            for unit in batch:
-                outcome = done_with(load(unit), self.select, index + findings.records)
-                findings.merge(outcome.findings)
-                rows += outcome.value.size
-                parquet.add(row_group_of(outcome.value))
+            for block in results(self.select, batch, index, findings):
+                rows += block.size
+                parquet.add(row_group_of(block))
             parquet.close()
-        return Outcome(rows, findings, sum(unit.size for unit in batch))
+        return Outcome(rows, findings, size_of(batch))
 
     def write_nothing(self) -> None:
         """A file without rows, which tells the columns of a recording without records."""

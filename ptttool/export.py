@@ -56,20 +56,24 @@ class Format:
 FORMATS: Registry[Format] = Registry("output format")
 
 
+def suffixes(others: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """The format that a suffix means. ``others``: formats that are not written here, with their suffixes."""
+    return {suffix: known.name for known in FORMATS for suffix in known.suffixes} | {s: n for n, of in others.items() for s in of}
+
+
 def format_of(name: str | None, output: Path | None, others: Mapping[str, tuple[str, ...]]) -> str | None:
     """The format's name: as given with --to, else by the output's suffix; None where neither says one.
 
     ``others``: formats that are not written here, with their suffixes.
     """
-    suffixes = {suffix: known.name for known in FORMATS for suffix in known.suffixes} | {s: n for n, of in others.items() for s in of}
-    known_names = sorted({*suffixes.values(), *others})
+    known_names = sorted({*(known.name for known in FORMATS), *others})
     if name is not None:
         if name not in known_names:
             raise UsageError(f"no output format is called {name!r}", hint="known: " + ", ".join(known_names), code="unknown-format")
         return name
     if output is None or not output.suffix:
         return None
-    found = suffixes.get(output.suffix.lower())
+    found = suffixes(others).get(output.suffix.lower())
     if found is None:
         raise UsageError(
             f"{output}: the suffix {output.suffix} is no format's",

@@ -72,11 +72,9 @@ def merged(units: Iterable[Unit], work: Work[M], workers: Workers, done: Callabl
     """
     task: Task[M] = partial(_all_merged, work)
     parts = batches(units, max(workers.batch_bytes, _MERGED_BYTES))
-    if workers.reduces:
-        first = next(parts, [])
-        parts = chain([first] if first else [], parts)
-        if _is_elsewhere(first):
-            return _reduced(parts, task, workers, done)
+    shared, parts = _looked_at(parts)
+    if workers.reduces and shared:
+        return _reduced(parts, task, workers, done)
     whole: Outcome[M] | None = None
     for outcome in in_order(parts, task, workers, needs_index=work.needs_index):
         done(outcome.size, outcome.findings.records)
@@ -87,29 +85,24 @@ def merged(units: Iterable[Unit], work: Work[M], workers: Workers, done: Callabl
 def _reduced(parts: Iterable[Batch], task: Task[M], workers: Workers, done: Callable[[int, int], None]) -> Outcome[M] | None:
     sizes, promises = [], []
     for part in parts:
-        sizes.append(sum(unit.size for unit in part))
+        sizes.append(size_of(part))
         promises.append(workers.submit(task, bare(part), 0))
     return workers.reduce(promises, _merge, lambda number: done(sizes[number], 0))
 
 
 def in_order(parts: Iterable[Batch], task: Task[R], workers: Workers, *, needs_index: bool) -> Iterator[Outcome[R]]:
     """The task's outcomes for all batches, in their order; a few are under way at a time."""
-    parts = iter(parts)
-    first = next(parts, None)
-    if first is None:
-        return
-    if workers.jobs == 1 or not _is_elsewhere(first):
+    shared, parts = _looked_at(parts)
+    if workers.jobs == 1 or not shared:
         index = 0
-        part: Batch | None = first
-        while part is not None:
+        for part in parts:
             outcome = task(part, index)
             index += outcome.findings.records
             yield outcome
-            part = next(parts, None)
         return
     waiting: deque[Promise[Outcome[R]]] = deque()
     try:
-        for part, index in _numbered(first, parts, workers, needs_index):
+        for part, index in _numbered(parts, workers, needs_index):
             waiting.append(workers.submit(task, bare(part), index))
             if len(waiting) > workers.jobs + 1:
                 yield waiting.popleft().result()
@@ -120,9 +113,13 @@ def in_order(parts: Iterable[Batch], task: Task[R], workers: Workers, *, needs_i
             promise.cancel()
 
 
-def _is_elsewhere(batch: Batch) -> bool:
-    """Whether others can read it: what came through a pipe is in this process alone."""
-    return all(piece.path for unit in batch for piece in unit.pieces)
+def _looked_at(parts: Iterable[Batch]) -> tuple[bool, Iterator[Batch]]:
+    """Whether others can read the batches, too, and the batches: what came through a pipe is in this process alone."""
+    parts = iter(parts)
+    first = next(parts, None)
+    if first is None:
+        return True, parts
+    return all(piece.path for unit in first for piece in unit.pieces), chain([first], parts)
 
 
 def batches(units: Iterable[Unit], size: int) -> Iterator[Batch]:
@@ -168,26 +165,21 @@ def done_with(records: Records, work: Work[R], index: int) -> Outcome[R]:
     return Outcome(work(records, index, findings), findings)
 
 
-def _numbered(first: Batch, parts: Iterator[Batch], workers: Workers, needs_index: bool) -> Iterator[tuple[Batch, int]]:
+def _numbered(parts: Iterator[Batch], workers: Workers, needs_index: bool) -> Iterator[tuple[Batch, int]]:
     """Batches with the numbers of their first TLPs: all-zero records are none, so everything before them has been looked at."""
     index = 0
     if workers.batch_bytes == 0:  # on this machine, where looking is quick
-        part: Batch | None = first
-        while part is not None:
+        for part in parts:
             yield part, index
             if needs_index:
                 index += _count(bare(part))
-            part = next(parts, None)
         return
     counting: deque[tuple[Batch, Promise[int] | None]] = deque()
-
-    def count(part: Batch) -> None:
-        counting.append((part, workers.submit(_count, bare(part)) if needs_index else None))
-
-    count(first)
-    while counting:
+    while True:
         while len(counting) <= workers.jobs and (more := next(parts, None)) is not None:
-            count(more)
+            counting.append((more, workers.submit(_count, bare(more)) if needs_index else None))
+        if not counting:
+            return
         part, tlps = counting.popleft()
         yield part, index
         index += tlps.result() if tlps is not None else 0
@@ -195,13 +187,22 @@ def _numbered(first: Batch, parts: Iterator[Batch], workers: Workers, needs_inde
 
 def work_on_each(work: Work[R], batch: Batch, index: int) -> Outcome[list[R]]:
     """Task: the work's results, unit by unit."""
-    values, findings, size = [], Findings(), 0
+    findings = Findings()
+    values = [*results(work, batch, index, findings)]
+    return Outcome(values, findings, size_of(batch))
+
+
+def results(work: Work[R], batch: Batch, index: int, findings: Findings) -> Iterator[R]:
+    """The work's results, unit by unit. ``findings``: of all units so far; each result's are in it before it is given."""
     for unit in batch:
         outcome = done_with(load(unit), work, index + findings.records)
-        values.append(outcome.value)
         findings.merge(outcome.findings)
-        size += unit.size
-    return Outcome(values, findings, size)
+        yield outcome.value
+
+
+def size_of(batch: Batch) -> int:
+    """Bytes of trace."""
+    return sum(unit.size for unit in batch)
 
 
 def _all_merged(work: Work[M], batch: Batch, index: int) -> Outcome[M]:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from ptttool.block import Block
 from ptttool.columns import BY_NAME
 from ptttool.errors import InputError, UsageError
 from ptttool.jobs import M, Task, Work, batches, in_order, merged, work_on_each
@@ -140,12 +139,6 @@ class Trace:
         from ptttool.selection import Selection
 
         return Selection(checked_columns(columns)).frames(self, workers=workers)
-
-    def blocks(self, columns: Sequence[str], *, workers: Workers = ALONE) -> Iterator[Block]:
-        """The same as arrays (:mod:`ptttool.block`)."""
-        from ptttool.selection import Selection
-
-        return Selection(checked_columns(columns)).blocks(self, workers=workers)
 
     def tally(self, *, workers: Workers = ALONE) -> Tally:
         """The whole recording summed up."""

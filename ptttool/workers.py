@@ -75,12 +75,15 @@ class Workers:
         task: _Task[R] = _Task(self, function, arguments)
         with self._lock:
             self._collect(0)
-            if not self._pending and all(worker.task is not None or not worker.ready for worker in self._crew) and not self._are_ready():
+            if not self._pending and self._idle() is None and not self._are_ready():
                 task.answer = _answer(function, arguments)
                 return task
             self._pending.append(task)
             self._hand_out()
         return task
+
+    def _idle(self) -> _Worker | None:
+        return next((worker for worker in self._crew if worker.ready and worker.task is None), None)
 
     def _are_ready(self) -> bool:
         return all(worker.ready for worker in self._crew)
@@ -101,7 +104,7 @@ class Workers:
 
     def _hand_out(self) -> None:
         while self._pending:
-            idle = next((worker for worker in self._crew if worker.ready and worker.task is None), None)
+            idle = self._idle()
             if idle is None and not self._are_ready():
                 return
             if idle is None:

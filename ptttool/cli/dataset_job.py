@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ptttool.cli.decoding import facts_of
+from ptttool.cli.decoding import OTHER_FORMATS, facts_of
 from ptttool.cli.reading_options import chosen_workers, failure_of
 from ptttool.cli.talk import clean, note, print_json, warn
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from ptttool.dataset import Place
     from ptttool.selection import Select
     from ptttool.workers import Workers
-
-
-# Suffixes of files that hold something, which a folder is not called by mistake.
-_SUFFIXES = {".csv", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".ipc", ".feather", ".txt", ".perf"}
 
 
 def is_dataset(files: list[str], output: str | None, partition: str | None) -> bool:
@@ -52,12 +48,13 @@ class DatasetJob:
     def run(self) -> None:
         """Decode all. What cannot be read is told and left out; at the end the first of these errors is raised."""
         from ptttool.cli.interrupts import tidy_end
+        from ptttool.export import suffixes
 
         if self.output is None or self.output == "-":
             raise UsageError("several recordings, or parts of one, go to a folder", hint="name it with -o FOLDER", code="no-folder")
         if self.to not in (None, "parquet"):
             raise UsageError(f"a folder holds Parquet files, not {self.to}", hint="--to parquet, or one file for each", code="not-parquet")
-        if self.output != "" and not self.output.endswith("/") and Path(self.output).suffix in _SUFFIXES:
+        if not self.output.endswith("/") and Path(self.output).suffix in suffixes(OTHER_FORMATS):
             raise UsageError(
                 f"{self.output}: its name is that of one file, and this is a folder of Parquet files",
                 hint=f"{self.output}/ for a folder all the same",

@@ -166,16 +166,11 @@ def without_zeros(records: U32) -> tuple[U32, Places | None]:
 
     Older drivers (seen: Linux 6.1) may commit memory that the hardware never wrote: no TLP looks like that.
     """
-    zeros = _zeros(records)
+    suspects = np.flatnonzero(records[:, 0] == 0)
+    zeros = suspects[~records[suspects].any(axis=1)] if len(suspects) else suspects
     if not len(zeros):
         return records, None
     kept = np.ones(len(records), dtype=np.bool_)
     kept[zeros] = False
     places = np.flatnonzero(kept)
     return records[places], places
-
-
-def _zeros(records: U32) -> Places:
-    """Places of records that are all zero."""
-    suspects = np.flatnonzero(records[:, 0] == 0)
-    return suspects[~records[suspects].any(axis=1)] if len(suspects) else suspects
