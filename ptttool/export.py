@@ -91,7 +91,11 @@ def write(name: str, blocks: Iterable[Block], file: IO[bytes], columns: Sequence
 
 def write_pieces(name: str, pieces: Iterable[Any], file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> None:
     """Pieces that the format's encoder made."""
-    writer = FORMATS.get(name).writer(file, columns, facts)
+    fill(FORMATS.get(name).writer(file, columns, facts), pieces)
+
+
+def fill(writer: Writer, pieces: Iterable[Any]) -> None:
+    """Write all pieces and finish the file; let go of it where something goes wrong."""
     try:
         for piece in pieces:
             writer.add(piece)

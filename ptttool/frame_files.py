@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from queue import Full, Queue
 from typing import IO
@@ -93,21 +93,13 @@ class ArrowFile:
         self._file.abandon()
 
 
-def write_parquet(frames: Iterable[pl.DataFrame], schema: Mapping[str, pl.DataType], file: IO[bytes], facts: Mapping[str, str]) -> None:
-    """Frames of this schema to a Parquet file. ``facts``: key and value, kept in its footer."""
+def parquet_file(file: IO[bytes], schema: Mapping[str, pl.DataType], facts: Mapping[str, str]) -> FrameFile:
+    """A Parquet file for frames of this schema. ``facts``: key and value, kept in its footer."""
 
     def sink(lazy: pl.LazyFrame) -> None:
         lazy.sink_parquet(file, compression="zstd", compression_level=1, statistics=True, metadata=dict(facts))
 
-    writer = FrameFile(schema, sink)
-    try:
-        for frame in frames:
-            writer.add(frame)
-    except BaseException:
-        with suppress(Exception):  # what went wrong first is what counts
-            writer.abandon()
-        raise
-    writer.close()
+    return FrameFile(schema, sink)
 
 
 @contextmanager

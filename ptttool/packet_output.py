@@ -11,7 +11,8 @@ from typing import IO
 import polars as pl
 import polars.selectors as cs
 
-from ptttool.frame_files import write_parquet
+from ptttool.export import fill
+from ptttool.frame_files import parquet_file
 from ptttool.packets.elements import Field
 from ptttool.packets.frames import schema_of
 from ptttool.textual import hex_text
@@ -35,7 +36,7 @@ def columns_of(fields: Sequence[Field], *, raw: bool) -> dict[str, pl.DataType]:
 def write(name: str, frames: Frames, fields: Sequence[Field], file: IO[bytes], facts: Mapping[str, str], *, raw: bool) -> None:
     """Write frames of :func:`columns_of` in one of :data:`SUFFIXES`' formats. ``facts``: kept where the format has a place for them."""
     if name == "parquet":
-        write_parquet(frames, columns_of(fields, raw=raw), file, facts)
+        fill(parquet_file(file, columns_of(fields, raw=raw), facts), frames)
         return
     table = _Table(fields)
     headline = True

@@ -50,7 +50,7 @@ ALLOWED = {
     "dataset": PURE | {"jobs", "parquet", "protocols", "selection", "storage", "trace", "workers"},
     "perfdata": PURE | {"storage"},
     "packets": PURE,
-    "packet_output": PURE | {"packets", "frame_files", "textual"},
+    "packet_output": PURE | {"packets", "export", "frame_files", "textual"},
     "coresight_sources": PURE | {"packets", "perfdata"},
     "packet_trace": PURE | {"packets", "perfdata", "rawdump", "trace", "coresight_sources"},
     "loss": PURE | {"perfdata", "empty_recording", "event"},

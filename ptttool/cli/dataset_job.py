@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ptttool.cli.decoding import OTHER_FORMATS, facts_of
+from ptttool.cli.decoding import OTHER_FORMATS, chosen_rows, facts_of
 from ptttool.cli.reading_options import chosen_workers, failure_of
 from ptttool.cli.talk import clean, note, print_json, warn
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
@@ -123,13 +123,10 @@ class DatasetJob:
             return rows, failure_of(trace)
 
     def _select(self) -> Select:
-        from ptttool.columns import ALL_COLUMNS, WORD_COLUMNS
-        from ptttool.selection import Select, all_of, parse_columns
-        from ptttool.where import compile_where
+        from ptttool.columns import ALL_COLUMNS
+        from ptttool.selection import Select
 
-        columns = ALL_COLUMNS if self.columns is None else parse_columns(self.columns)
-        where = None if self.where is None else compile_where(self.where)
-        return Select(all_of(columns, WORD_COLUMNS) if self.words else columns, where)
+        return Select(*chosen_rows(self.columns, ALL_COLUMNS, self.where, words=self.words))
 
 
 def _told(failures: list[PtttoolError]) -> PtttoolError:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ptttool.machine import Machine
     from ptttool.selection import Selection
     from ptttool.trace import Payload, Trace
+    from ptttool.where import Where
 
 # Formats that are no frames of columns, with the suffixes of files that mean them.
 OTHER_FORMATS: dict[str, tuple[str, ...]] = {"table": (".txt",), "perf": (".perf",)}
@@ -117,19 +118,11 @@ class DecodeJob:
     def _selection(self, name: str, page: int | None) -> Selection:
         from ptttool.export import FORMATS
         from ptttool.render import LINE_COLUMNS
-        from ptttool.selection import Selection, all_of, parse_columns
-        from ptttool.where import compile_where
+        from ptttool.selection import Selection
 
-        if self.columns is not None:
-            columns = parse_columns(self.columns)
-        elif name == "table":
-            columns = LINE_COLUMNS
-        else:
-            columns = FORMATS.get(name).columns if name != "perf" else ()
-        if self.words:
-            columns = all_of(columns, WORD_COLUMNS)
-        where = None if self.where is None else compile_where(self.where)
-        return Selection(columns, where, self.offset, page if self.limit is None else self.limit)
+        columns = LINE_COLUMNS if name == "table" else FORMATS.get(name).columns if name != "perf" else ()
+        chosen = chosen_rows(self.columns, columns, self.where, words=self.words)
+        return Selection(*chosen, self.offset, page if self.limit is None else self.limit)
 
     @property
     def _on_terminal(self) -> bool:
@@ -229,6 +222,15 @@ class DecodeJob:
         if self.output is not None:
             what = "record" if name == "perf" else "TLP"
             note(f"{rows} {what}{'' if rows == 1 else 's'} written to {clean(str(self.output))}")
+
+
+def chosen_rows(columns: str | None, otherwise: tuple[str, ...], where: str | None, *, words: bool) -> tuple[tuple[str, ...], Where | None]:
+    """Columns and condition by --columns, --words and --where. ``otherwise``: columns where none are named."""
+    from ptttool.selection import all_of, parse_columns
+    from ptttool.where import compile_where
+
+    names = otherwise if columns is None else parse_columns(columns)
+    return all_of(names, WORD_COLUMNS) if words else names, None if where is None else compile_where(where)
 
 
 def facts_of(trace: Trace) -> dict[str, str]:
