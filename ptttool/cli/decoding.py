@@ -6,16 +6,17 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ptttool.cli.destination import destination, page_rows
 from ptttool.cli.reading_options import chosen_workers, failure_of, machine_of, traced_part
 from ptttool.cli.talk import clean, note, warn
 from ptttool.columns import WORD_COLUMNS
-from ptttool.errors import OutputError, UsageError
+from ptttool.errors import UsageError
 from ptttool.storage import is_remote
 from ptttool.workers import WORTH_A_WRITER, Workers
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 OTHER_FORMATS: dict[str, tuple[str, ...]] = {"table": (".txt",), "perf": (".perf",)}
 # Lines made at a time.
 _LINES = 1 << 15
-# Lines of a terminal that are not rows of the table: the headline, the note, the prompt.
-_NOT_ROWS = 4
 
 
 @dataclass
@@ -63,7 +62,7 @@ class DecodeJob:
 
         name = format_of(self.to, self.output, OTHER_FORMATS) or "table"
         self._check(name)
-        page = self._page(name)
+        page = page_rows(name, self.limit) if self._on_terminal else None
         with tidy_end(), self._workers(name) as workers:
             self._decode(name, page, workers)
 
@@ -128,31 +127,11 @@ class DecodeJob:
     def _on_terminal(self) -> bool:
         return self.output is None and sys.stdout.isatty()
 
-    def _page(self, name: str) -> int | None:
-        """Rows of a table on a terminal where nobody named a number; None for no such page."""
-        if name != "table" or self.limit is not None or not self._on_terminal:
-            return None
-        return max(shutil.get_terminal_size().lines - _NOT_ROWS, 5)
-
-    @contextmanager
-    def _destination(self, name: str) -> Iterator[IO[bytes]]:
-        from ptttool.atomic import output_file
+    def _destination(self, name: str) -> AbstractContextManager[IO[bytes]]:
         from ptttool.export import FORMATS
 
         binary = name not in OTHER_FORMATS and FORMATS.get(name).binary
-        if self.output is not None:
-            if _same_file(self.output, self.path):
-                raise UsageError(f"{self.output} is the recording itself", hint="name another file", code="output-is-input")
-            with output_file(self.output, force=self.force) as file:
-                if binary and file.isatty():
-                    raise _not_for_a_terminal(name)
-                yield file
-            return
-        if binary and self._on_terminal:
-            raise _not_for_a_terminal(name)
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        return destination(self.output, [self.path], name, binary=binary, force=self.force)
 
     def _write_perf(self, trace: Trace, file: IO[bytes]) -> int:
         from ptttool.perftext import text
@@ -251,19 +230,6 @@ def _shown(machine: Machine | None) -> Machine | None:
         for address, function in machine.functions.items()
     }
     return replace(machine, functions=functions)
-
-
-def _same_file(output: Path, recording: str) -> bool:
-    """Whether the output would take the place of the recording, by whatever name."""
-    try:
-        mine = os.fstat(0) if recording == "-" else Path(recording).stat()
-        return output.is_file() and os.path.samestat(output.stat(), mine)
-    except OSError:  # what cannot be looked at is told when it is opened
-        return False
-
-
-def _not_for_a_terminal(name: str) -> OutputError:
-    return OutputError(f"{name} is binary: not for a terminal", hint=f"write it to a file: -o trace.{name}", code="binary-to-terminal")
 
 
 def _in_parts(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
+from ptttool.cli.destination import destination, page_rows
 from ptttool.cli.talk import clean, note, warn
-from ptttool.errors import InputError, OutputError, UsageError
+from ptttool.errors import InputError, UsageError
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from ptttool.packet_trace import PacketTrace
     from ptttool.packets.decoder import Stack
     from ptttool.packets.parameters import Given
-
-# Lines of a terminal that are not rows of the table: the headline, the note, the prompt.
-_NOT_ROWS = 4
 
 
 @dataclass
@@ -47,18 +43,18 @@ class PacketsJob:
     def run(self) -> None:
         """Decode. Raises InputError at the end where a recording is damaged: what could be read is written by then."""
         from ptttool.cli.interrupts import tidy_end
-        from ptttool.packet_output import write
+        from ptttool.packet_output import BINARY, write
         from ptttool.packet_trace import PacketTrace
 
         name = self._format()
-        page = self._page(name)
+        page = page_rows(name, self.limit) if self._on_terminal else None
         wanted = page if self.limit is None else self.limit
         if self.paths.count("-") > 1:
             raise UsageError("standard input can be read once only", code="stdin-twice")
         with PacketTrace(self.paths[0], self.protocol, self.given, form=self.form, strict=self.strict) as first:
             fields = first.stack.fields
             facts = {"ptttool.protocol": first.stack.title, **{f"ptttool.{key}": f"{value}" for key, value in first.stack.settings.items()}}
-            with tidy_end(), self._destination(name) as file:
+            with tidy_end(), destination(self.output, self.paths, name, binary=name in BINARY, force=self.force) as file:
                 write(name, self._frames(first, wanted), fields, file, facts, raw=self.raw)
         if page is not None and self.done >= page:
             note(f"the first {page} elements; --limit N shows more, --to and -o write all")
@@ -89,12 +85,6 @@ class PacketsJob:
     @property
     def _on_terminal(self) -> bool:
         return self.output is None and sys.stdout.isatty()
-
-    def _page(self, name: str) -> int | None:
-        """Rows of a table on a terminal where nobody named a number; None for no such page."""
-        if name != "table" or self.limit is not None or not self._on_terminal:
-            return None
-        return max(shutil.get_terminal_size().lines - _NOT_ROWS, 5)
 
     def _frames(self, first: PacketTrace, wanted: int | None) -> Iterator[pl.DataFrame]:
         """Frames of all recordings, at least one, with as many rows as are wanted."""
@@ -154,40 +144,8 @@ class PacketsJob:
             warn("no element" + (" of these channels" if self.channels else ""))
         return pl.DataFrame(schema=columns_of(stack.fields, raw=self.raw))
 
-    @contextmanager
-    def _destination(self, name: str) -> Iterator[IO[bytes]]:
-        from ptttool.atomic import output_file
-        from ptttool.packet_output import BINARY
-
-        binary = name in BINARY
-        if self.output is not None:
-            if any(_same_file(self.output, path) for path in self.paths):
-                raise UsageError(f"{self.output} is a recording itself", hint="name another file", code="output-is-input")
-            with output_file(self.output, force=self.force) as file:
-                if binary and file.isatty():
-                    raise _not_for_a_terminal(name)
-                yield file
-            return
-        if binary and self._on_terminal:
-            raise _not_for_a_terminal(name)
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-
 
 def _failures_of(trace: PacketTrace) -> list[InputError]:
     """Damage of a recording, of which all that could be read was given."""
     hint = "what could be read before that place was given"
     return [InputError(trace.path, problem.reason, offset=problem.offset, code=problem.code, hint=hint) for problem in trace.problems]
-
-
-def _same_file(output: Path, recording: str) -> bool:
-    try:
-        mine = os.fstat(0) if recording == "-" else Path(recording).stat()
-        return output.is_file() and os.path.samestat(output.stat(), mine)
-    except OSError:  # what cannot be looked at is told when it is opened
-        return False
-
-
-def _not_for_a_terminal(name: str) -> OutputError:
-    return OutputError(f"{name} is binary: not for a terminal", hint=f"write it to a file: -o trace.{name}", code="binary-to-terminal")
