@@ -39,6 +39,7 @@ def write(name: str, frames: Frames, fields: Sequence[Field], file: IO[bytes], f
         fill(parquet_file(file, columns_of(fields, raw=raw), facts), frames)
         return
     table = _Table(fields)
+    texts = ("file", *(field.name for field in fields if field.dtype == "text"))
     headline = True
     for frame in frames:
         for part in frame.iter_slices(_TEXT_ROWS) if frame.height else [frame] if headline else []:
@@ -48,7 +49,7 @@ def write(name: str, frames: Frames, fields: Sequence[Field], file: IO[bytes], f
             elif name == "csv":
                 file.write(_csv(text, headline=headline))
             else:
-                file.write(_json_lines(text))
+                file.write(_json_lines(text, texts))
             headline = False
 
 
@@ -72,16 +73,16 @@ def _csv(frame: pl.DataFrame, *, headline: bool) -> bytes:
     return buffer.getvalue()
 
 
-def _json_lines(frame: pl.DataFrame) -> bytes:
+def _json_lines(frame: pl.DataFrame, texts: Sequence[str]) -> bytes:
     """One object a line; what an element does not have is left out.
 
-    Made by hand: polars writes nulls. Texts are names of ours and hexadecimal digits, which need no escapes; files' names are not.
+    Made by hand: polars writes nulls. Texts are names of ours and hexadecimal digits, which need no escapes; ``texts``: those that are not.
     """
     parts = []
     for name, dtype in frame.schema.items():
         value = pl.col(name)
-        if name == "file":
-            value = value.replace_strict({file: json.dumps(file) for file in frame.get_column("file").unique().drop_nulls()}, default=None)
+        if name in texts:
+            value = value.replace_strict({text: json.dumps(text) for text in frame.get_column(name).unique().drop_nulls()}, default=None)
         elif dtype == pl.String:
             value = pl.lit('"') + value + pl.lit('"')
         parts.append(pl.lit(f'"{name}":') + value.cast(pl.String))

@@ -136,7 +136,7 @@ class Batch:
         return values, valid
 
     def spans(self, name: str) -> Spans:
-        """A field of bytes for every element."""
+        """A field of bytes or text for every element."""
         parts = self.parts.get(name, [])
         if len(parts) == 1 and parts[0].rows is None:
             assert isinstance(parts[0].values, Spans)
@@ -259,6 +259,7 @@ def _filled(value: Array | int, count: int, dtype: type[np.generic]) -> Any:
 def _plain(values: Array | Spans, field: Field) -> list[Any]:
     """Python values of a part."""
     if isinstance(values, Spans):
-        return [values[row] for row in range(len(values))]
+        found = [values[row] for row in range(len(values))]
+        return [None if each is None else each.decode() for each in found] if field.dtype == "text" else list(found)
     plain: list[Any] = values.astype(DTYPES[field.dtype], copy=False).tolist()
     return [field.values[code] for code in plain] if field.dtype == "enum" else plain

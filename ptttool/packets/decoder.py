@@ -65,6 +65,10 @@ class PacketDecoder(ABC):
     def decode(self, packets: Packets) -> Batch:
         """Elements of packets, made with :meth:`~.framed.Packets.batch`; packets come in order and whole."""
 
+    def end(self) -> Batch:
+        """No packet follows on those before: elements that were held back."""
+        return Batch.empty()
+
     def lost(self, reason: str) -> None:  # noqa: B027 - not every protocol has something to forget
         """Packets are missing between those before and those to come: forget what the later ones would build on."""
 
@@ -250,11 +254,14 @@ def stack_of(name: str, given: Mapping[str, Given]) -> Stack:
 
 
 def first_violation(batch: Batch) -> int | None:
-    """Row of the first element that strict decoding may not pass over: a reserved value, bytes that are no packet; None for none."""
+    """Row of the first element that strict decoding may not pass over; None for none.
+
+    That is a reserved value, bytes that are no packet, packets that do not fit the program.
+    """
     bad = (batch.flags & np.uint32(STRICT_FLAGS)) != 0
     bad |= (batch.kind == UNKNOWN) & ((batch.flags & np.uint32(Flags.TRUNCATED)) == 0)
     reasons, known = batch.column("reason")
-    bad |= (batch.kind == NO_SYNC) & known & (reasons == REASON_CODES["bad_packet"])
+    bad |= (batch.kind == NO_SYNC) & known & np.isin(reasons, (REASON_CODES["bad_packet"], REASON_CODES["bad_image"]))
     rows = np.flatnonzero(bad)
     return int(rows[0]) if len(rows) else None
 
@@ -262,6 +269,8 @@ def first_violation(batch: Batch) -> int | None:
 def strict_error(batch: Batch, row: int, fields: Sequence[Field] = ()) -> StrictError:
     """The error that ends strict decoding at an element."""
     element = next(batch.take(np.array([row])).elements(fields))
+    if element.fields.get("reason") == "bad_image":
+        return StrictError(element.index, f"{element.protocol}: packets and program do not agree")
     what = "bytes that are no packet" if element.kind in ("no_sync", "unknown") else ", ".join(element.flags.names)
     return StrictError(element.index, f"{element.protocol}: {what}" + (f" in {element.raw.hex(' ')}" if element.raw else ""))
 

@@ -37,8 +37,8 @@ STRICT_FLAGS = Flags.RESERVED | Flags.PADDING_ODD | Flags.LEFTOVER
 class Field:
     """One value that an element may have.
 
-    ``dtype``: u8, u16, u32, u64, i64, bool, enum (its names: ``values``; a batch holds their numbers) or bytes. ``style``: ``hex`` where
-    people read it so.
+    ``dtype``: u8, u16, u32, u64, i64, bool, enum (its names: ``values``; a batch holds their numbers); bytes or text (UTF-8) of any
+    length. ``style``: ``hex`` where people read it so.
     """
 
     name: str
@@ -50,10 +50,13 @@ class Field:
 
 ISAS = ("a32", "t32", "a64", "tee", "jazelle", "custom", "unknown", "rv32", "rv64")
 INSTRUCTION_TYPES = ("other", "br", "br_indirect", "isb", "dsb_dmb", "wfi_wfe", "tstart")
-INSTRUCTION_SUBTYPES = ("none", "br_link", "v8_ret", "v8_eret", "v7_implied_ret")
-# Of no_sync, eo_trace and trace_on. "discontinuity" is ours: bytes were lost before decoding.
+# The last two are ours, of RISC-V.
+INSTRUCTION_SUBTYPES = ("none", "br_link", "v8_ret", "v8_eret", "v7_implied_ret", "return", "trap_return")
+# Of no_sync, eo_trace and trace_on. Ours are "discontinuity": bytes were lost before decoding, and "not_followed": the trace unit leaves
+# out what this decoder cannot make up.
 REASONS = (
     "unknown", "init", "reset", "overflow", "discard", "bad_packet", "bad_image", "eot", "discontinuity", "normal", "debug_exit",
+    "not_followed",
 )  # fmt: skip
 ITM_PACKETS = ("ts_sync", "ts_delay", "ts_pkt_delay", "ts_pkt_ts_delay", "ts_global", "swit_payload", "dwt_payload")
 

@@ -137,6 +137,10 @@ class Channels:
             self._decoders[channel] = self._make(channel)
         return self._decoders[channel]
 
+    def end(self) -> list[Batch]:
+        """What was held back, of every channel: no packet follows on those before."""
+        return [self._decoders[channel].end() for channel in sorted(self._decoders)]
+
     def lost(self, reason: str) -> None:
         """Bytes are missing: every channel may have lost packets."""
         for decoder in self._decoders.values():

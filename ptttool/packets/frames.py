@@ -12,7 +12,7 @@ from ptttool.packets.elements import FIELDS, KIND_NAMES, Field, Flags
 
 _TYPES: dict[str, pl.DataType] = {
     "u8": pl.UInt8(), "u16": pl.UInt16(), "u32": pl.UInt32(), "u64": pl.UInt64(), "i64": pl.Int64(), "bool": pl.Boolean(),
-    "bytes": pl.Binary(),
+    "bytes": pl.Binary(), "text": pl.String(),
 }  # fmt: skip
 _KINDS = pl.Series("kind", KIND_NAMES, dtype=pl.Enum(KIND_NAMES))
 _FLAGS = pl.Series("flags", [" ".join(Flags(number).names) or None for number in range(2 * max(Flags))], dtype=pl.String())
@@ -53,8 +53,8 @@ def frame_of(batch: Batch, fields: Sequence[Field], *, raw: bool = True) -> pl.D
     for field in fields:
         if field.name not in batch.parts:
             columns.append(_nothing(field.name, type_of(field), count))
-        elif field.dtype == "bytes":
-            columns.append(_bytes(field.name, batch.spans(field.name)))
+        elif field.dtype in ("bytes", "text"):
+            columns.append(_bytes(field.name, batch.spans(field.name)).cast(type_of(field)))
         else:
             values, valid = batch.column(field.name, field.dtype)
             if field.dtype == "enum":

@@ -68,7 +68,8 @@ class RiscvEncap(ByteDecoder):
         return Batch.empty(NAME) if self.form.anywhere else no_sync(NAME, index, 0, reason)
 
     def flush(self) -> Batch:
-        return Batch.join([self._end_nulls(), self._end_lost()])
+        channels = [] if self._channels is None else self._channels.end()
+        return Batch.join([*channels, self._end_nulls(), self._end_lost()])
 
     def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
         batches: list[Batch] = []
@@ -91,6 +92,7 @@ class RiscvEncap(ByteDecoder):
             batches.append(self._end_nulls())
             self._lost = _Run(places.index(position), reason="bad_packet")
             if self._channels is not None:
+                batches += self._channels.end()
                 self._channels.lost("bad_packet")
             self._search = Search(self.form)
         return Batch.join(batches, by_index=True), position

@@ -14,11 +14,13 @@ VERSIONS = ("2.0", "2019")
 UNITS: dict[str, dict[str, int]] = {
     "reference": {
         "encoder_mode_bits": 1, "ioptions_bits": 5, "doptions_bits": 4,
-        "implicit_exception_bit": 1, "full_address_bit": 2, "jump_target_cache_bit": 3, "branch_prediction_bit": 4,
+        "implicit_return_bit": 0, "implicit_exception_bit": 1, "full_address_bit": 2,
+        "jump_target_cache_bit": 3, "branch_prediction_bit": 4,
     },
     "pulp": {
         "encoder_mode_bits": 1, "ioptions_bits": 7, "doptions_bits": 0,
-        "implicit_exception_bit": 4, "full_address_bit": 5, "jump_target_cache_bit": 0, "branch_prediction_bit": 1,
+        "implicit_return_bit": 2, "implicit_exception_bit": 4, "full_address_bit": 5,
+        "jump_target_cache_bit": 0, "branch_prediction_bit": 1,
     },
 }  # fmt: skip
 
@@ -48,6 +50,7 @@ class Setup:
     ioptions_bits: int
     doptions_bits: int
     data_trace: bool
+    implicit_return_bit: int
     implicit_exception_bit: int
     full_address_bit: int
     jump_target_cache_bit: int
@@ -143,6 +146,7 @@ PARAMETERS = (
     Parameter("data_trace", "bool", "support packets have denable, dloss and doptions", False),
     _own("doptions_bits", "bits of doptions"),
     _own("full_address_bit", "bit of ioptions: addresses are full ones, no differences (-1: none)", -1, 31),
+    _own("implicit_return_bit", "bit of ioptions: returns to where the call came from are left out (-1: none)", -1, 31),
     _own("implicit_exception_bit", "bit of ioptions: trap handlers' addresses are left out (-1: none)", -1, 31),
     _own("branch_prediction_bit", "bit of ioptions: counts of predicted branches (-1: none)", -1, 31),
     _own("jump_target_cache_bit", "bit of ioptions: indexes into the jump target cache (-1: none)", -1, 31),

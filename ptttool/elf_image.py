@@ -1,0 +1,256 @@
+"""Programs as ELF files: code, symbols, lines of source.
+
+Sources: System V ABI, chapter 4; RISC-V ELF psABI; DWARF 5, 6.2. The files are read by pyelftools.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ptttool.errors import AccessError, InputError, MissingPackageError, UsageError
+
+_EXECUTABLE = 1  # PF_X
+# Symbols of code; those without a type are labels of assembly, and marks of the compiler ("$x", ".L12") that say nothing.
+_CODE_SYMBOLS = ("STT_FUNC", "STT_NOTYPE", "STT_GNU_IFUNC")
+_MARK = re.compile(r"\$|\.L|L0\x01|$")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Bytes of code. ``address``: of the first."""
+
+    address: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """The address behind the last."""
+        return self.address + len(self.data)
+
+
+@dataclass(order=True)
+class _Line:
+    """Where a line's instructions begin; ``text`` None where no source follows."""
+
+    address: int
+    text: str | None = field(compare=False)
+
+
+class Lines:
+    """Lines of source of one file, read compilation unit by compilation unit as they are asked for.
+
+    Damaged debugging information gives no lines; :attr:`problem` tells of it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.problem: str | None = None
+        self._path = path
+        self._opened = False
+        self._dwarf: Any = None
+        self._ranges: Any = None
+        self._units: dict[int | None, list[_Line]] = {}
+
+    def at(self, address: int) -> str | None:
+        """``main.c:12``; None where nothing is known."""
+        try:
+            lines = self._lines_near(address)
+        except Exception as error:  # pyelftools raises whatever parsing damaged files leads to
+            self.problem = f"{type(error).__name__}: {error}".rstrip(": ")
+            return None
+        place = bisect_right(lines, address, key=lambda line: line.address) - 1
+        return lines[place].text if place >= 0 else None
+
+    def _lines_near(self, address: int) -> Sequence[_Line]:
+        """Lines of the compilation unit that the address is of."""
+        if not self._opened:
+            self._open()
+        if self._dwarf is None:
+            return ()
+        unit: int | None = None
+        if self._ranges is not None:
+            unit = self._ranges.cu_offset_at_addr(address)
+            if unit is None:
+                return ()
+        if unit not in self._units:
+            self._units[unit] = []  # stays so where reading fails: it is not tried again
+            self._units[unit] = sorted(self._read(unit))
+        return self._units[unit]
+
+    def _open(self) -> None:
+        from elftools.elf.elffile import ELFFile
+
+        self._opened = True
+        with Path(self._path).open("rb") as file:
+            elf = ELFFile(file)
+            if elf.has_dwarf_info():
+                dwarf = elf.get_dwarf_info()
+                self._ranges = dwarf.get_aranges()
+                self._dwarf = dwarf
+
+    def _read(self, unit: int | None) -> Iterator[_Line]:
+        """Lines of one compilation unit, or (None) of all."""
+        for each in self._dwarf.iter_CUs() if unit is None else (self._dwarf.get_CU_at(unit),):
+            program = self._dwarf.line_program_for_CU(each)
+            if program is None:
+                continue
+            names = _file_names(program.header)
+            for entry in program.get_entries():
+                state = entry.state
+                if state is not None:
+                    yield _Line(state.address, None if state.end_sequence else f"{names.get(state.file, '?')}:{state.line}")
+
+
+def _file_names(header: Any) -> dict[int, str]:
+    """Names of source files by their numbers, which begin with 0 since DWARF 5."""
+    first = 0 if header.version >= 5 else 1
+    directories = [_text(each) for each in header.get("include_directory") or ()]
+    names = {}
+    for number, entry in enumerate(header.file_entry, first):
+        name, directory = _text(entry.name), entry.dir_index
+        # Number 0 is where the compiler ran.
+        if directory and directory - first < len(directories) and not name.startswith("/"):
+            name = f"{directories[directory - first]}/{name}"
+        names[number] = name
+    return names
+
+
+def _text(value: bytes | str) -> str:
+    return _printable(value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
+
+
+def _printable(name: str) -> str:
+    """A name that may be shown on a terminal."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
+
+
+class Image:
+    """One program. ``base``: what is added to its addresses (position-independent code).
+
+    Raises InputError where the file is no linked RISC-V program, AccessError, MissingPackageError.
+    """
+
+    def __init__(self, path: str | Path, base: int = 0) -> None:
+        try:
+            from elftools.elf.elffile import ELFFile
+        except ImportError:
+            raise _missing("pyelftools") from None
+        self.path, self.base = str(path), base
+        try:
+            with Path(path).open("rb") as file:
+                self._read(ELFFile(file))
+        except PermissionError as error:
+            raise AccessError(f"{path}: {error.strerror}") from None
+        except OSError as error:
+            raise InputError(path, error.strerror or str(error)) from None
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:  # pyelftools raises whatever parsing damaged files leads to
+            raise InputError(path, f"no ELF file that can be read: {error}", code="bad-elf") from None
+
+    def _read(self, elf: Any) -> None:
+        if elf["e_machine"] != "EM_RISCV":
+            machine = str(elf["e_machine"]).removeprefix("EM_")
+            raise InputError(self.path, f"a program for {machine}, not for RISC-V", code="other-machine")
+        if not elf.little_endian:
+            raise InputError(self.path, "a big-endian program", code="other-machine")
+        self.bits64 = elf.elfclass == 64
+        self.segments = sorted(
+            (
+                Segment(segment["p_vaddr"] + self.base, segment.data())
+                for segment in elf.iter_segments("PT_LOAD")
+                if segment["p_flags"] & _EXECUTABLE and segment["p_filesz"]
+            ),
+            key=lambda segment: segment.address,
+        )
+        if not self.segments:
+            raise InputError(self.path, "holds no code to load", hint="give the linked program, not an object file", code="no-code")
+        self._symbols = sorted(self._read_symbols(elf))
+        self._starts = [start for start, _, _ in self._symbols]
+        self._lines = Lines(self.path)
+
+    def _read_symbols(self, elf: Any) -> Iterator[tuple[int, int, str]]:
+        """Address, size and name of what stands in the code."""
+        section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+        for symbol in section.iter_symbols() if section is not None else ():
+            address = symbol["st_value"] + self.base
+            placed = symbol["st_shndx"] not in ("SHN_UNDEF", "SHN_ABS")
+            if placed and symbol["st_info"]["type"] in _CODE_SYMBOLS and not _MARK.match(symbol.name) and self.read(address, 1):
+                yield address, symbol["st_size"], _printable(symbol.name)
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes at an address, as many as there are."""
+        for segment in self.segments:
+            if segment.address <= address < segment.end:
+                return segment.data[address - segment.address : address - segment.address + size]
+        return b""
+
+    def symbol(self, address: int) -> str | None:
+        """``main+0x10``; None where no symbol is near."""
+        place = bisect_right(self._starts, address) - 1
+        if place < 0 or not self.read(address, 1):
+            return None
+        start, size, name = self._symbols[place]
+        if size and address >= start + size:
+            return None
+        return name if address == start else f"{name}+{address - start:#x}"
+
+    def line(self, address: int) -> str | None:
+        """``main.c:12``; None where nothing is known."""
+        return self._lines.at(address - self.base)
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the debugging information, as far as it has been read."""
+        return self._lines.problem
+
+
+class Program:
+    """The programs of one trace: firmware, kernel, application. Where two have code at an address, the one given first counts."""
+
+    def __init__(self, images: Sequence[Image]) -> None:
+        self.images = tuple(images)
+        widths = {image.bits64 for image in images}
+        if len(widths) > 1:
+            raise UsageError("programs of 32 and of 64 bits cannot belong to one trace", code="mixed-programs")
+        self.bits64 = widths.pop()
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes of code at an address, as many as there are."""
+        return next((found for image in self.images if (found := image.read(address, size))), b"")
+
+    def symbol(self, address: int) -> str | None:
+        """``main+0x10``; None where no symbol is near."""
+        return next((found for image in self.images if (found := image.symbol(address))), None)
+
+    def line(self, address: int) -> str | None:
+        """``main.c:12``; None where nothing is known."""
+        return next((found for image in self.images if image.read(address, 1) and (found := image.line(address))), None)
+
+
+def program_of(text: str) -> Program:
+    """Of ``FILE`` or ``FILE@OFFSET``, several with commas. Raises UsageError beside what :class:`Image` raises."""
+    images = []
+    for each in text.split(","):
+        path, at, offset = each.rpartition("@")
+        base = 0
+        if at and not Path(each).exists():
+            with suppress(ValueError):
+                base, at = int(offset, 0), ""
+            if at:
+                raise UsageError(f"{each}: {offset} is no address", hint="such as program.elf@0x10000", code="bad-address")
+        else:
+            path = each
+        if not path:
+            raise UsageError(f"{text}: a file's name is missing", hint="program.elf, or several: firmware.elf,kernel.elf", code="no-elf")
+        images.append(Image(path, base))
+    return Program(images)
+
+
+def _missing(package: str) -> MissingPackageError:
+    return MissingPackageError(f"flow needs the package {package}", hint="pip install 'ptttool[flow]'", package=package)

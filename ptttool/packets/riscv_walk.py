@@ -1,0 +1,251 @@
+"""The way of a RISC-V hart through its program, as E-Trace packets tell it: which branches were taken, where jumps went.
+
+Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder" (without return stack, branch predictor and jump target cache).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, JUMP, Block, Code, NoCodeError
+
+# Why a way cannot be followed: packets and program do not agree, or the program ends.
+NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP = "no_outcome", "outcomes_left", "unexpected_jump"
+ENDLESS_LOOP, NO_CODE = "endless_loop", "no_code"
+# How a packet ends the way to its address: where it is reached first, maybe later again; behind a discontinuity; where it is reached first;
+# a synchronisation, in the same privilege level or in another; nowhere: trace ended.
+REPORTED, DISCONTINUED, NOTIFIED, SYNCHRONISED, MOVED, ENDED = range(6)
+# Jumps one after the other without a branch or discontinuity between them: more go on for ever.
+_MOST_JUMPS = 1 << 12
+# Ways that are kept, and ranges of all of them.
+_MOST_WAYS, _MOST_RANGES = 1 << 16, 1 << 21
+
+
+class _WalkError(Exception):
+    """Packets and program do not agree: its text is why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Instructions executed one after the other: addresses of the first, of the last and behind it, and how many.
+
+    ``taken``: whether the last one jumped. ``block``: the block that it ends; None where the range ends before, or where it is not known
+    what a branch at its end does.
+    """
+
+    start: int
+    last: int
+    end: int
+    count: int
+    taken: bool
+    block: Block | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a hart is. ``block``: first address of the block it is in; ``open``: of the instructions that no range holds yet.
+
+    ``pc``: of the instruction that was executed last, as far as is known. ``branches``: outcomes that are known and lie ahead, in
+    ``outcomes`` (bit 0 is the next; 1 is not taken). ``inferred``: the packet may not have meant ``pc`` now, but when it is reached again.
+    """
+
+    block: int
+    open: int
+    pc: int
+    branches: int = 0
+    outcomes: int = 0
+    inferred: bool = False
+
+
+class Way(NamedTuple):
+    """A way that was followed: numbers of its ranges, and where it ends. Without an end ``problem`` says why.
+
+    ``missing``: the address of which there is no code; then the ranges are the way up to there.
+    """
+
+    ranges: tuple[int, ...]
+    end: Place | None
+    problem: str | None = None
+    missing: int = 0
+
+
+class Walker:
+    """Follows ways through one program. Ranges are numbers, of :attr:`ranges`, the same for the same one."""
+
+    def __init__(self, code: Code, *, sequential_jumps: bool = False) -> None:
+        self.code = code
+        self.ranges: list[Range] = []
+        self._numbers: dict[tuple[int, int, bool, bool], int] = {}  # by start, end, taken and whether the block ends there
+        self._sequential = sequential_jumps
+        # Programs go the same ways again and again.
+        self._known: dict[tuple[Place, int, bool, int], Way] = {}
+        self._kept = 0
+
+    def begin(self, address: int, outcome: int) -> Way:
+        """At an address that a packet tells. ``outcome``: of the branch there, if there is one."""
+        try:
+            block = self.code.block(address)
+        except NoCodeError:
+            return Way((), None, NO_CODE, address)
+        branches = int(block.way == BRANCH and block.last == address)
+        return Way((), Place(address, address, address, branches, outcome * branches))
+
+    def sync(self, place: Place, address: int, outcome: int, way: int) -> Way:
+        """On to the address of a synchronisation packet; all that comes before it is ranges."""
+        here = self.begin(address, outcome).end
+        if here is not None:
+            added = here.outcomes << place.branches
+            place = replace(place, branches=place.branches + here.branches, outcomes=place.outcomes | added)
+        found = self.follow(replace(place, inferred=False), address, way=way)
+        if found.end is None:
+            return found
+        return Way((*found.ranges, *self._before(found.end)), replace(found.end, open=found.end.pc))
+
+    def follow(self, place: Place, address: int, *, to_branch: bool = False, way: int) -> Way:
+        """On to an address, or (``to_branch``) to the last branch whose outcome is known."""
+        key = (place, address, to_branch, way)
+        found = self._known.get(key)
+        if found is None:
+            ranges: list[int] = []
+            try:
+                end = self._follow(ranges, place, address, to_branch, way)
+                found = Way(tuple(ranges), end)
+            except _WalkError as error:
+                found = Way((), None, str(error))
+            except NoCodeError as error:
+                found = Way(tuple(ranges), None, NO_CODE, error.address)
+            if len(self._known) >= _MOST_WAYS or self._kept >= _MOST_RANGES:
+                self._known.clear()
+                self._kept = 0
+            self._known[key] = found
+            self._kept += len(found.ranges)
+        return found
+
+    def _follow(self, ranges: list[int], place: Place, address: int, to_branch: bool, way: int) -> Place:
+        """Adds ranges, and returns where the way ends. Raises _WalkError, NoCodeError."""
+        first = place.pc  # where the way begins, and where it comes by again while that is inferred
+        pc, opened, branches, outcomes, inferred = place.pc, place.open, place.branches, place.outcomes, place.inferred
+        block, jumps = self.code.block(place.block), 0
+
+        def here(*, again: bool = False) -> Place:
+            return Place(block.start, opened, pc, branches, outcomes, again)
+
+        while True:
+            is_branch = block.way == BRANCH
+            if not inferred:
+                if pc < address <= block.last and not to_branch and self._ends(block, address, branches, way):
+                    pc = address
+                    return here(again=self._again(block, address, way))
+                if pc < block.last and branches == 1 and is_branch and to_branch:
+                    pc = block.last
+                    return here()
+            pc = block.last
+            taken, discontinued = block.way in (JUMP, DISCONTINUITY), False
+            target = block.target if block.way == JUMP else block.end
+            if is_branch:
+                if not branches:
+                    raise _WalkError(NO_OUTCOME)
+                taken = not outcomes & 1
+                branches, outcomes, jumps = branches - 1, outcomes >> 1, 0
+                target = block.target if taken else block.end
+            elif block.way == DISCONTINUITY:
+                if self._sequential and block.sequential is not None:
+                    target = block.sequential
+                elif inferred:
+                    target, discontinued = first, True
+                elif to_branch:
+                    raise _WalkError(UNEXPECTED_JUMP)
+                else:
+                    target, discontinued = address, True
+                jumps = 0 if discontinued else jumps + 1
+            else:
+                jumps += 1
+            if jumps > _MOST_JUMPS:
+                raise _WalkError(ENDLESS_LOOP)
+            ranges.append(self._number(block, opened, taken=taken))
+            pc = opened = target
+            block = self.code.block(target)
+            if inferred:
+                inferred = not discontinued
+                if not inferred and way == ENDED:
+                    return here()
+                continue
+            at_branch = block.way == BRANCH and pc == block.last
+            if branches == 1 and at_branch and to_branch:
+                return here()
+            if discontinued:
+                if branches > at_branch:
+                    raise _WalkError(OUTCOMES_LEFT)
+                return here()
+            if pc == address and not to_branch and self._ends(block, pc, branches, way):
+                return here(again=self._again(block, pc, way))
+
+    @staticmethod
+    def _ends(block: Block, address: int, branches: int, way: int) -> bool:
+        """Whether the way ends at an address that has been reached without a discontinuity."""
+        if way in (DISCONTINUED, MOVED, ENDED) or address not in block.addresses:
+            return False
+        return branches == (block.way == BRANCH and address == block.last)
+
+    @staticmethod
+    def _again(block: Block, address: int, way: int) -> bool:
+        """Whether it may be reached again: at a branch, the outcomes have told."""
+        return way == REPORTED and not (block.way == BRANCH and address == block.last)
+
+    def rest(self, place: Place) -> tuple[int, ...]:
+        """What has been executed up to a place and is no range yet: no packet follows on."""
+        block = self.code.block(place.block)
+        if place.pc != block.last:
+            return self._part(block, place.open, place.pc, block.addresses[block.addresses.index(place.pc) + 1])
+        taken = not place.outcomes & 1 if block.way == BRANCH else block.way in (JUMP, DISCONTINUITY)
+        if block.way == BRANCH and not place.branches:  # it was reached, and nothing is known of it
+            return self._part(block, place.open, place.pc, block.end)
+        return (self._number(block, place.open, taken=taken),)
+
+    def next(self, place: Place) -> int | None:
+        """Where the program goes from a place; None where it does not tell."""
+        block = self.code.block(place.block)
+        if place.pc != block.last:
+            return block.addresses[block.addresses.index(place.pc) + 1]
+        if block.way == DISCONTINUITY:
+            if block.system_call:
+                return block.last
+            return block.sequential if self._sequential else None
+        if block.way == BRANCH:
+            if not place.branches:
+                return None
+            return block.end if place.outcomes & 1 else block.target
+        return block.target if block.way == JUMP else block.end
+
+    def is_discontinuity(self, place: Place) -> bool:
+        """Whether the last instruction is one from which the program does not tell where it goes."""
+        block = self.code.block(place.block)
+        known = self._sequential and block.sequential is not None
+        return block.way == DISCONTINUITY and place.pc == block.last and not known
+
+    def _before(self, place: Place) -> tuple[int, ...]:
+        """What is no range yet, without the last instruction."""
+        if place.open == place.pc:
+            return ()
+        block = self.code.block(place.block)
+        return self._part(block, place.open, block.addresses[block.addresses.index(place.pc) - 1], place.pc)
+
+    def _part(self, block: Block, start: int, last: int, end: int) -> tuple[int, ...]:
+        """A range that ends before its block does, or at a branch of which nothing is known."""
+        count = block.addresses.index(last) - block.addresses.index(start) + 1
+        return (self._add((start, end, False, False), Range(start, last, end, count, False, None)),)
+
+    def _number(self, block: Block, start: int, *, taken: bool) -> int:
+        """The range from ``start`` to the block's end."""
+        key = (start, block.end, taken, True)
+        if key in self._numbers:
+            return self._numbers[key]
+        count = len(block.addresses) - block.addresses.index(start)
+        return self._add(key, Range(start, block.last, block.end, count, taken, block))
+
+    def _add(self, key: tuple[int, int, bool, bool], found: Range) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self.ranges)
+            self.ranges.append(found)
+        return self._numbers[key]
