@@ -54,10 +54,10 @@ SETTINGS: dict[str, dict[str, object]] = {
 def test_a_recording(name: str, changes: dict[str, object], hart: dict[str, bool]) -> None:
     settings = settings_of(name, **changes)
     done = cycles(name, **hart)
-    packets = Encoder(settings).encode(done)
-    found = decoded(name, packets, settings)
+    encoder = Encoder(settings)
+    found = decoded(name, encoder.encode(done), settings)
     check_flow(found, done, memory(name))
-    check_traps(found, packets, done, epcs(name))
+    check_traps(found, encoder, done, epcs(name))
 
 
 @every_program
