@@ -182,8 +182,8 @@ class Hart:
         return bit >= 0 and bool(options >> bit & 1)
 
     def rest(self) -> tuple[int, ...]:
-        """What has been executed and is no range yet."""
-        return () if self.place is None else self._walker.rest(self.place)
+        """What has been executed and is no range yet; at a trap, everything is one."""
+        return () if self.place is None or self._trapped else self._walker.rest(self.place)
 
     def lose(self, packet: int, problem: str, told: Told, missing: int = 0) -> None:
         """Say once why the way cannot be followed."""
@@ -257,8 +257,7 @@ class Hart:
                 if way.end is not None:
                     told.add(packet, way.ranges, early=True)
                     self.place = way.end
-            if not self._trapped:
-                told.add(packet, self.rest(), early=True)
+            told.add(packet, self.rest(), early=True)
             self.place = None
         if status:
             self._trapped = False
