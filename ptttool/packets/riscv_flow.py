@@ -186,12 +186,15 @@ class Hart:
         return () if self.place is None or self._trapped else self._walker.rest(self.place)
 
     def lose(self, packet: int, problem: str, told: Told, missing: int = 0) -> None:
-        """Say once why the way cannot be followed."""
+        """Say once why the way cannot be followed; what has been executed before that stays."""
         if self.place is not None:
+            told.add(packet, self.rest(), early=True)
             told.fail(packet, problem, missing)
         self.place = None
 
     def _go(self, packet: int, way: Way, told: Told, *, early: bool) -> None:
+        if way.end is None and way.problem != NO_CODE:  # where there is no code, the way up to there is in the ranges
+            told.add(packet, self.rest(), early=True)
         told.add(packet, way.ranges, early=early)
         self.place = way.end
         if way.end is None:
@@ -241,12 +244,11 @@ class Hart:
             told.add(packet, self.rest(), early=True)
         if self._implicit_returns:
             return
-        self._trapped, self._privilege = not handler, privilege
-        if not handler:
-            return
-        if address is None:
+        self._trapped, self._privilege = True, privilege
+        if handler and address is None:
             self.lose(packet, IMPLICIT_EXCEPTION, told)
-        else:
+        elif handler and address is not None:
+            self._trapped = False
             self._go(packet, self._walker.begin(address, outcome), told, early=False)
 
     def support(self, packet: int, status: int, options: int, told: Told) -> None:
@@ -263,6 +265,7 @@ class Hart:
             self._trapped = False
         self._implicit_returns = self._bit(options, self._setup.implicit_return_bit)
         if self._implicit_returns:
+            told.add(packet, self.rest(), early=True)
             self.place = None
             told.fail(packet, IMPLICIT_RETURN, 0)
 
