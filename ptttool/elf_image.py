@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,12 @@ class Segment:
         return self.address + len(self.data)
 
 
-@dataclass(order=True)
+@dataclass
 class _Line:
     """Where a line's instructions begin; ``text`` None where no source follows."""
 
     address: int
-    text: str | None = field(compare=False)
+    text: str | None
 
 
 class Lines:
@@ -75,11 +75,10 @@ class Lines:
         unit: int | None = None
         if self._ranges is not None:
             unit = self._ranges.cu_offset_at_addr(address)
-            if unit is None:
-                return ()
         if unit not in self._units:
             self._units[unit] = []  # stays so where reading fails: it is not tried again
-            self._units[unit] = sorted(self._read(unit))
+            # Where one piece of code ends the next may begin.
+            self._units[unit] = sorted(self._read(unit), key=lambda line: (line.address, line.text is not None))
         return self._units[unit]
 
     def _open(self) -> None:
@@ -94,8 +93,11 @@ class Lines:
                 self._dwarf = dwarf
 
     def _read(self, unit: int | None) -> Iterator[_Line]:
-        """Lines of one compilation unit, or (None) of all."""
+        """Lines of one compilation unit, or (None) of all that are not listed by address: some compilers list assembly alone."""
+        listed = set() if self._ranges is None else {entry.info_offset for entry in self._ranges.entries}
         for each in self._dwarf.iter_CUs() if unit is None else (self._dwarf.get_CU_at(unit),):
+            if unit is None and each.cu_offset in listed:
+                continue
             program = self._dwarf.line_program_for_CU(each)
             if program is None:
                 continue

@@ -231,9 +231,7 @@ class Hart:
         self._trapped, self._privilege = False, privilege
         self._go(packet, way, told, early=True)
 
-    def trap(
-        self, packet: int, address: int | None, outcome: int, privilege: int, *, handler: bool, interrupt: bool, told: Told
-    ) -> None:
+    def trap(self, packet: int, address: int | None, outcome: int, privilege: int, *, handler: bool, interrupt: bool, told: Told) -> None:
         """Format 3.1. ``handler``: the address is that of the trap's handler, else it means something of exceptions alone."""
         if self.place is not None and not self._trapped:
             back = self._walker.next(self.place)

@@ -68,8 +68,8 @@ class Cycle:
 class Settings:
     """Of an encoder. ``resync``: packets after which a synchronisation is due. ``sijump``: sequentially inferable jumps are not reported.
 
-    ``early``: it is known in time that the next instruction is not traced, and updiscon says so. ``lost``: ranges of cycles (first, behind the
-    last) whose packets are lost. ``undefined``: what stands in address fields that are not defined. ``options``: further bits of ioptions.
+    ``early``: it is known in time that the next instruction is not traced, and updiscon says so. ``lost``: ranges of cycles (first, behind
+    the last) whose packets are lost. ``undefined``: what stands in address fields that are not defined. ``options``: further ioptions.
     """
 
     address_width: int = 64
@@ -109,8 +109,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Packet:
-    """A packet, without its envelope. ``cycle``: at which it was made. ``reaches``: number of the cycle up to which the packets up to it tell
-    what has retired; None where it tells nothing new. ``sync``: trace can begin here. ``trap``: what it tells of.
+    """A packet, without its envelope. ``cycle``: at which it was made. ``reaches``: number of the cycle up to which the packets up to it
+    tell what has retired; None where it tells nothing new. ``sync``: trace can begin here. ``trap``: what it tells of.
 
     ``epc``: where the address is the EPC. ``status``: of support packets.
     """
@@ -138,9 +138,9 @@ def layout_size(settings: Settings) -> int:
 class Encoder:
     """Makes packets of one hart's cycles. ``updiscons``: numbers of the cycles that are uninferable discontinuities to it.
 
-    In two cases it says more than the reference algorithm, which leaves it open there what happened: where the target of a discontinuity was
-    passed before since the packet before, and a packet of format 3.0 would come next, though not at once; and where a context changes at an
-    address that was passed before since the packet before.
+    In two cases it says more than the reference algorithm, which leaves it open there what happened: where the target of a discontinuity
+    was passed before since the packet before, and a packet of format 3.0 would come next, though not at once; and where a context changes
+    at an address that was passed before since the packet before.
     """
 
     settings: Settings = field(default_factory=Settings)

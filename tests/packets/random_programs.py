@@ -75,8 +75,8 @@ def program(chance: Random, size: int, *, bits64: bool, compressed: bool = True)
 
 # Of each slot: bytes, and how often there is one.
 _SLOTS = {
-    "plain": (4, 6), "branch": (4, 6), "jump": (4, 2), "register": (4, 3), "lui": (8, 1), "auipc": (8, 2), "absolute": (4, 1), "call": (4, 1),
-    "break": (4, 1), "return": (4, 2), "illegal": (4, 1), "lone": (4, 1),
+    "plain": (4, 6), "branch": (4, 6), "jump": (4, 2), "register": (4, 3), "lui": (8, 1), "auipc": (8, 2), "absolute": (4, 1),
+    "call": (4, 1), "break": (4, 1), "return": (4, 2), "illegal": (4, 1), "lone": (4, 1),
 }  # fmt: skip
 _SLOTS2 = {
     "plain2": (2, 6), "branch2": (2, 5), "jump2": (2, 2), "register2": (2, 3), "c.lui": (4, 2), "break2": (2, 1), "illegal2": (2, 1),
@@ -88,6 +88,9 @@ def _slots(chance: Random, count: int, *, compressed: bool) -> list[tuple[str, i
     table = {**_SLOTS, **(_SLOTS2 if compressed else {})}
     names = chance.choices(list(table), [often for _, often in table.values()], k=count)
     return [(name, table[name][0]) for name in names]
+
+
+_FIXED = {"call": bits.ECALL, "break": bits.EBREAK, "break2": bits.C_EBREAK, "illegal": bits.ILLEGAL, "illegal2": bits.C_ILLEGAL}
 
 
 class _Maker:
@@ -140,7 +143,7 @@ class _Maker:
             case "lone":  # no pair: another register, or an instruction between them
                 return chance.choice((bits.lui, bits.auipc))(chance.choice(_REGISTERS), chance.randrange(1 << 20))
             case "call" | "break" | "break2" | "illegal" | "illegal2":
-                return {"call": bits.ECALL, "break": bits.EBREAK, "break2": bits.C_EBREAK, "illegal": bits.ILLEGAL}.get(name, bits.C_ILLEGAL)
+                return _FIXED[name]
             case _:
                 return chance.choice((bits.MRET, bits.SRET))
 

@@ -3,8 +3,11 @@
 Run by hand: ``python -m tests.packets.record_program``. Needs riscv64-linux-gnu-gcc and qemu-system-riscv64, qemu-system-riscv32 (made with
 GCC 12.2 and QEMU 7.2). QEMU runs one instruction per translation block and logs every block before it runs, and every trap.
 
-A recording has a line for each step: ``PRIVILEGE ADDRESS``, an instruction that was begun, or ``trap KIND CAUSE EPC TVAL``, KIND ``exception``
-or ``interrupt``, numbers hexadecimal. Where an exception's EPC is the instruction on the line before, that one did not retire.
+A recording has a line for each step: ``PRIVILEGE ADDRESS``, an instruction that was begun, or ``trap KIND CAUSE EPC TVAL``, KIND
+``exception`` or ``interrupt``, numbers hexadecimal. Where an exception's EPC is the instruction on the line before, that one did not
+retire.
+
+The other programs are built of ``program/small.c`` and are not run: they are for how programs are read.
 """
 
 from __future__ import annotations
@@ -20,11 +23,19 @@ SOURCES = Path(__file__).parent / "program"
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "riscv"
 # Of each recording: bits, what the compiler is told.
 BUILDS = {"program": (64, ("-march=rv64gc", "-mabi=lp64d")), "program32": (32, ("-march=rv32imac_zicsr", "-mabi=ilp32"))}
+GCC = "riscv64-linux-gnu-gcc"
+# What the compiler and the linker are told; the last has line numbers of some parts listed by address and of others not, as LLVM does.
+SMALL = {
+    "pie": "-gdwarf-5 -fpie -pie -Wl,--no-dynamic-linker",
+    "dwarf4": "-gdwarf-4 -fno-pic -no-pie -static",
+    "stripped": "-fno-pic -no-pie -static -s",
+    "mixed": "-gdwarf-5 -fno-pic -no-pie -static",
+}
 COMPILER = (
-    "riscv64-linux-gnu-gcc", "-g", "-O1", "-mcmodel=medany", "-ffreestanding", "-fno-builtin", "-fno-pic", "-fno-stack-protector",
+    GCC, "-g", "-O1", "-mcmodel=medany", "-ffreestanding", "-fno-builtin", "-fno-pic", "-fno-stack-protector",
     f"-ffile-prefix-map={SOURCES}=.", f"-Wa,--debug-prefix-map={SOURCES}=.", "-Wall", "-Wextra",
 )  # fmt: skip
-LINKER = ("riscv64-linux-gnu-gcc", "-static", "-no-pie", "-nostdlib", "-nostartfiles", "-Wl,--build-id=none", "-T", SOURCES / "link.ld")
+LINKER = (GCC, "-static", "-no-pie", "-nostdlib", "-nostartfiles", "-Wl,--build-id=none", "-T", SOURCES / "link.ld")
 MACHINE = ("-machine", "virt", "-bios", "none", "-nographic", "-m", "16", "-icount", "shift=0", "-singlestep", "-d", "exec,int,nochain")
 BEGIN = 0x8000_0000  # before it the machine's own ROM runs
 _BLOCK = re.compile(r"Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/([0-9a-f]+)/")
@@ -70,6 +81,24 @@ def steps(log: Iterator[str]) -> Iterator[str]:
     yield from executed()
 
 
+def build_small(name: str) -> None:
+    """Run where the sources lie, so that the names of files are short."""
+    path = FIXTURES / f"{name}.elf"
+    common = [GCC, "-O1", "-march=rv64gc", "-mabi=lp64d", "-ffreestanding", "-Wall", "-Wextra", f"-ffile-prefix-map={SOURCES}=."]
+    common += [f"-Wa,--debug-prefix-map={SOURCES}=.", *SMALL[name].split()]
+    with tempfile.TemporaryDirectory() as folder:
+        parts = []
+        for source in ("small.c", "other.S") if name == "mixed" else ("small.c",):
+            parts.append(f"{folder}/{source}.o")
+            subprocess.run([*common, "-c", source, "-o", parts[-1]], cwd=SOURCES, check=True)
+        if name in ("mixed", "dwarf4"):
+            subprocess.run(["riscv64-linux-gnu-objcopy", "--remove-section=.debug_aranges", parts[0]], check=True)
+        subprocess.run([*common, "-nostdlib", "-nostartfiles", "-Wl,--build-id=none", *parts, "-o", path], check=True)
+    removal = [f"--remove-section={section}" for section in (".comment", ".riscv.attributes", ".eh_frame")]
+    subprocess.run(["riscv64-linux-gnu-objcopy", *removal, path], check=True)
+    path.chmod(0o644)
+
+
 def record(name: str) -> None:
     bits, options = BUILDS[name]
     program = FIXTURES / f"{name}.elf"
@@ -88,3 +117,5 @@ if __name__ == "__main__":
     FIXTURES.mkdir(exist_ok=True)
     for each in BUILDS:
         record(each)
+    for each in SMALL:
+        build_small(each)

@@ -54,13 +54,12 @@ def _walk(draw: st.DrawFn, code: Memory, made: Program) -> list[Cycle]:
     """A few steps; the first is an instruction that is traced."""
     chance = Random(draw(st.integers(0, 1 << 32)))
     hart = Hart(chance, code, made, calls_retire=chance.random() < 0.5, trap_chance=chance.choice((0.0, 0.05, 0.2)))
-    run = watched(chance, hart.run(draw(st.integers(1, 25))), off=chance.choice((0.0, 0.05)), notify=chance.choice((0.0, 0.1)), context=0.05)
-    first = next((number for number, cycle in enumerate(run.cycles) if cycle.retired and cycle.traced and _begins(run.cycles, number)), None)
-    return [] if first is None else list(run.cycles[first:])
-
-
-def _begins(cycles: tuple[Cycle, ...], number: int) -> bool:
-    return number == 0 or cycles[number - 1].trap is None
+    run = hart.run(draw(st.integers(1, 25)))
+    cycles = watched(chance, run, off=chance.choice((0.0, 0.05)), notify=chance.choice((0.0, 0.1)), context=0.05).cycles
+    for number, cycle in enumerate(cycles):
+        if cycle.retired and cycle.traced and (number == 0 or cycles[number - 1].trap is None):
+            return list(cycles[number:])
+    return []
 
 
 @st.composite

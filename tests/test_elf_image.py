@@ -1,0 +1,138 @@
+"""Programs as they are read: code, symbols, lines of source. What is told of ``fixtures/riscv`` is what objdump and addr2line say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ptttool.elf_image import Image, Program, program_of
+from ptttool.errors import InputError, UsageError
+from tests.packets import riscv_bits as bits
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "riscv"
+# Of small.c, by the distance to the first function.
+SMALL = {
+    0x00: ("_start", "small.c:12"), 0x04: ("_start+0x4", "small.c:12"), 0x06: ("_start+0x6", "small.c:14"),
+    0x1A: ("inner", "part/inner.h:3"), 0x1E: ("inner+0x4", "part/inner.h:4"), 0x22: ("twice", "small.c:9"),
+    0x26: ("twice+0x4", "small.c:9"),
+}  # fmt: skip
+SMALL_PIE = {
+    0x00: ("_start", "small.c:12"), 0x06: ("_start+0x6", "small.c:14"), 0x1C: ("inner", "part/inner.h:3"),
+    0x20: ("inner+0x4", "part/inner.h:4"), 0x24: ("twice", "small.c:9"),
+}  # fmt: skip
+
+
+def places(program: Program, base: int, distances: dict[int, tuple[str, str]]) -> dict[int, tuple[str | None, str | None]]:
+    return {distance: (program.symbol(base + distance), program.line(base + distance)) for distance in distances}
+
+
+@pytest.mark.parametrize(("name", "base", "wanted"), [("dwarf4", 0x10120, SMALL), ("mixed", 0x10120, SMALL), ("pie", 0x1E2, SMALL_PIE)])
+def test_functions_and_lines(name: str, base: int, wanted: dict[int, tuple[str, str]]) -> None:
+    """DWARF 4 and 5; line numbers listed by address, not listed, some of them; functions in another order than in the source."""
+    program = program_of(str(FOLDER / f"{name}.elf"))
+    assert places(program, base, wanted) == wanted
+    assert not any(image.problem for image in program.images)
+
+
+def test_a_part_of_assembly() -> None:
+    program = program_of(str(FOLDER / "mixed.elf"))
+    assert (program.symbol(0x1014C), program.line(0x1014C)) == ("thrice+0x4", "other.S:6")
+
+
+@pytest.mark.parametrize("offset", [0x1000, 0x7FFF_FFFF_0000])
+def test_a_program_that_was_loaded_elsewhere(offset: int) -> None:
+    plain, moved = program_of(str(FOLDER / "pie.elf")), program_of(f"{FOLDER / 'pie.elf'}@{offset:#x}")
+    assert places(moved, 0x1E2 + offset, SMALL_PIE) == SMALL_PIE
+    assert moved.read(0x1E2 + offset, 20) == plain.read(0x1E2, 20)
+    assert moved.read(0x1E2, 4) == b""
+    assert (moved.symbol(0x1E2), moved.line(0x1E2)) == (None, None)
+
+
+def test_several_programs() -> None:
+    """Where two have code, the first counts."""
+    names = [str(FOLDER / f"{name}.elf") for name in ("program", "dwarf4", "stripped")]
+    program = program_of(f"{names[0]},{names[1]},{FOLDER / 'pie.elf'}@0x40000")
+    assert program.bits64
+    assert (program.symbol(0x8000_024C), program.line(0x8000_024C)) == ("fibonacci", "main.c:93")
+    assert places(program, 0x10120, SMALL) == SMALL
+    assert places(program, 0x401E2, SMALL_PIE) == SMALL_PIE
+    assert program.read(0x5000_0000, 4) == b""
+    assert places(program_of(f"{names[1]},{names[2]}"), 0x10120, SMALL) == SMALL
+    # What the first has no name for the next may have; the code is the first's.
+    behind = program_of(f"{names[2]},{names[1]}")
+    assert places(behind, 0x10120, SMALL) == SMALL
+
+
+def test_a_program_without_symbols() -> None:
+    program = program_of(str(FOLDER / "stripped.elf"))
+    assert program.read(0x10120, 4) == program_of(str(FOLDER / "dwarf4.elf")).read(0x10120, 4)
+    assert program.symbol(0x10120) is None
+    assert program.line(0x10120) is None
+    assert program.images[0].problem is None
+
+
+def test_code_ends_where_it_ends() -> None:
+    image = Image(FOLDER / "dwarf4.elf")
+    (segment,) = image.segments  # data is no code
+    assert segment.end == 0x10148
+    assert len(image.read(segment.end - 2, 8)) == 2
+    assert image.read(segment.end, 8) == b""
+    assert image.read(segment.address - 1, 8) == b""
+    assert image.symbol(segment.end) is None
+    assert image.symbol(0x10000) is None
+
+
+def test_names_of_files_and_offsets(tmp_path: Path) -> None:
+    path = tmp_path / "with@sign.elf"
+    path.write_bytes((FOLDER / "pie.elf").read_bytes())
+    assert program_of(str(path)).symbol(0x1E2) == "_start"
+    assert program_of(f"{path}@4096").symbol(0x11E2) == "_start"
+    for text, code in (
+        (f"{path}@", "bad-address"),
+        (f"{path}@here", "bad-address"),
+        ("", "no-elf"),
+        (f"{path},", "no-elf"),
+        ("@5", "no-elf"),
+    ):
+        with pytest.raises(UsageError) as error:
+            program_of(text)
+        assert error.value.code == code
+    with pytest.raises(InputError, match=r"none\.elf"):
+        program_of(f"{path},{tmp_path / 'none.elf'}@0x1000")
+
+
+def test_programs_of_both_widths() -> None:
+    with pytest.raises(UsageError, match="of 32 and of 64 bits") as error:
+        program_of(f"{FOLDER / 'program.elf'},{FOLDER / 'program32.elf'}")
+    assert error.value.code == "mixed-programs"
+    assert not program_of(str(FOLDER / "program32.elf")).bits64
+
+
+def test_an_object_file(tmp_path: Path) -> None:
+    path = tmp_path / "object.o"
+    path.write_bytes(bits.elf([], bits64=False))
+    with pytest.raises(InputError) as error:
+        program_of(str(path))
+    assert (error.value.code, error.value.hint) == ("no-code", "give the linked program, not an object file")
+
+
+@pytest.mark.parametrize("name", ["program", "mixed", "pie", "stripped"])
+def test_any_end_of_a_file(name: str, tmp_path: Path) -> None:
+    """A file that is cut short is told of, or what is left can be read."""
+    data = (FOLDER / f"{name}.elf").read_bytes()
+    path = tmp_path / "short.elf"
+    refused = 0
+    for size in range(0, len(data), max(len(data) // 60, 1)):
+        path.write_bytes(data[:size])
+        try:
+            program = program_of(str(path))
+        except InputError as error:
+            assert error.code in ("bad-elf", "no-code")
+            assert str(path) in str(error)
+            refused += 1
+        else:
+            for image in program.images:
+                program.symbol(image.segments[0].address)
+                program.line(image.segments[0].address)
+    assert refused > 1
