@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ptttool.auxtrace import CS_ETM
 from ptttool.cli.talk import console, print_json, print_labelled
 from ptttool.errors import InputError
 from ptttool.wording import counted
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 def show_coresight(path: str, contents: Contents, *, json: bool) -> bool:
     """Show it on standard output; False where the recording is of something else. Raises InputError at the end of a damaged one."""
-    from ptttool.perfdata.cs_etm import AUXTRACE_TYPE, parse_cs_etm
+    from ptttool.perfdata.cs_etm import parse_cs_etm
 
-    if contents.auxtrace_type != AUXTRACE_TYPE:
+    if contents.auxtrace_type != CS_ETM:
         return False
     whole = _whole(path, contents)
     metadata = parse_cs_etm(whole.auxtrace_priv, whole.hardware_ids)

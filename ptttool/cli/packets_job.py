@@ -121,6 +121,8 @@ class PacketsJob:
 
         from ptttool.cli.walking import shown_progress
 
+        if trace.warning is not None:
+            warn(f"{clean(trace.path)}: {trace.warning}")
         fields = trace.stack.fields
         name = trace.path if len(self.paths) > 1 else None
         with nullcontext() if self._on_terminal else shown_progress(trace):

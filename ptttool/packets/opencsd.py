@@ -6,11 +6,11 @@ are of the very bytes: the library's own deformatter counts from the ID's byte o
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from ptttool.auxtrace import CS_ETM
 from ptttool.errors import UsageError
 from ptttool.packets.decoder import NO_FRAMING, PROTOCOLS, Decoder, Protocol
 from ptttool.packets.opencsd_decoder import NAME, OpencsdDecoder, Undescribed
@@ -18,10 +18,7 @@ from ptttool.packets.opencsd_elements import FIELDS
 from ptttool.packets.opencsd_library import library
 from ptttool.packets.opencsd_snapshot import Snapshot, read_snapshot
 from ptttool.packets.opencsd_sources import REGISTERS, UNITS, Memory, Source
-from ptttool.packets.parameters import Parameter, Settings
-
-_CORESIGHT_AUX = 3  # PERF_AUXTRACE_CS_ETM
-_IMAGE = re.compile(r"(?P<path>.+)@(?P<address>0[xX][0-9a-fA-F]+|[0-9]+)")
+from ptttool.packets.parameters import Parameter, Settings, number_of
 
 
 @lru_cache(maxsize=8)
@@ -33,9 +30,10 @@ def _images(text: str | None) -> tuple[Memory, ...]:
     """``FILE@ADDRESS,…``."""
     found = []
     for word in (text or "").split(","):
-        image = _IMAGE.fullmatch(word.strip())
-        if image is not None:
-            found.append(Memory(Path(image["path"]), int(image["address"], 0)))
+        path, _, address = word.strip().rpartition("@")
+        number = number_of(address)
+        if path and number is not None and 0 <= number < 1 << 64:
+            found.append(Memory(Path(path), number))
         elif word.strip():
             raise UsageError(f"memory={word}: no FILE@ADDRESS", hint="such as memory=kernel.bin@0xffffffc000081000", code="bad-parameter")
     return tuple(found)
@@ -81,7 +79,8 @@ def _make(settings: Settings) -> Decoder:
     if wanted is not None:
         sources = tuple(source for source in sources if wanted in (source.name, str(source.trace_id), f"{source.trace_id:#x}"))
     elif settings.get("cpu") is not None:
-        sources = tuple(source for source in sources if source.cpu == settings["cpu"]) or sources
+        # Another CPU's registers would decode it into anything.
+        sources = tuple(source for source in sources if source.cpu in (None, settings["cpu"]))
     given = None if wanted is not None else _given(settings, None)
     if given is not None and len(sources) != 1:
         sources = (given,)
@@ -95,7 +94,12 @@ def _make(settings: Settings) -> Decoder:
 
 def _make_for(settings: Settings, trace_id: int) -> Decoder:
     """For the bytes of a trace ID."""
-    source = next((source for source in _described(settings) if source.trace_id == trace_id), None) or _given(settings, trace_id)
+    sources = [source for source in _described(settings) if source.trace_id == trace_id]
+    # CPUs with sinks of their own may have the same IDs.
+    cpu = settings.get("cpu")
+    sink = next((source.sink for source in _described(settings) if source.cpu == cpu and cpu is not None), None)
+    sources.sort(key=lambda source: (source.cpu != cpu, source.sink != sink))
+    source = sources[0] if sources else _given(settings, trace_id)
     return Undescribed() if source is None else OpencsdDecoder(_complete(source, settings))
 
 
@@ -137,6 +141,6 @@ PROTOCOLS.add(
         parameters=PARAMETERS,
         fields=FIELDS,
         resync="at the trace unit's next synchronisation packets; behind frames also where perf begins anew (four FF FF FF 7F)",
-        auxtrace=(_CORESIGHT_AUX,),
+        auxtrace=(CS_ETM,),
     ),
 )

@@ -89,7 +89,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Source:
-    """One trace source. ``unit``: of :data:`UNITS`. ``core``: ``Cortex-A53``, ``ARMv8.3-A``, or empty. ``cpu``: where that is known."""
+    """One trace source. ``unit``: of :data:`UNITS`. ``core``: ``Cortex-A53``, ``ARMv8.3-A``, or empty.
+
+    ``cpu``, ``sink``: their numbers, where they are known.
+    """
 
     name: str
     unit: str
@@ -97,6 +100,7 @@ class Source:
     core: str = ""
     memory: tuple[Memory, ...] = field(default=())
     cpu: int | None = None
+    sink: int | None = None
 
     @property
     def trace_id(self) -> int:

@@ -14,7 +14,8 @@ from ptttool.errors import AccessError, InputError, UsageError
 Value = int | bool | str | tuple[int, ...]
 Settings = Mapping[str, Any]
 
-_NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)")
+_NUMBER = re.compile(r"[+-]?(0[xX](_?[0-9a-fA-F])+|0[bB](_?[01])+|0[oO](_?[0-7])+|[0-9](_?[0-9])*)")
+_DECIMAL = re.compile(r"[+-]?[0-9_]+")
 _WORDS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
 # A value in quotes may hold a #; else a # begins a remark.
 _LINE = re.compile(r"""\s*([^\s=:#;\[]+)\s*=\s*("(?:[^"]*)"|'(?:[^']*)'|[^#;]*?)\s*(?:[#;].*)?""")
@@ -85,12 +86,10 @@ class Parameter:
         return value
 
     def _number(self, text: str) -> int | None:
-        if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        number = number_of(text)
+        if number is None or (self.minimum is not None and number < self.minimum):
             return None
-        # A leading zero is decimal in every file format that comes here.
-        number = int(text, 10) if re.fullmatch(r"[+-]?[0-9_]+", text) else int(text, 0)
-        below = self.minimum is not None and number < self.minimum
-        return None if below or (self.maximum is not None and number > self.maximum) else number
+        return None if self.maximum is not None and number > self.maximum else number
 
     def as_json(self) -> dict[str, Any]:
         """For ``ptttool protocols --json``."""
@@ -115,6 +114,16 @@ class Given:
     where: str
 
 
+def number_of(text: str) -> int | None:
+    """The number that a text means: ``16``, ``0x10``, ``0b1_0000``; None for what is none.
+
+    A leading zero is decimal: so it is in every file format that comes here.
+    """
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        return None
+    return int(text, 10 if _DECIMAL.fullmatch(text) else 0)
+
+
 def parse_options(options: Iterable[str]) -> dict[str, Given]:
     """``key=value`` words of the command line; the last of a name counts. Raises UsageError."""
     given = {}
@@ -126,11 +135,8 @@ def parse_options(options: Iterable[str]) -> dict[str, Given]:
     return given
 
 
-def read_file(path: str | Path) -> dict[str, Given]:
-    """Parameters of a file with a line ``key=value`` each: .scf files, flat TOML, ini. Remarks, headings and empty lines are passed over.
-
-    Raises InputError with the line that is none of that, AccessError, UsageError for a name that is there twice with two values.
-    """
+def read_text(path: str | Path, what: str, hint: str | None = None) -> str:
+    """A file in which a trace unit is described. ``what``: ``parameters``. Raises InputError for what is no such file, AccessError."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
@@ -140,11 +146,19 @@ def read_file(path: str | Path) -> dict[str, Given]:
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
-        raise InputError(path, "no text file", offset=error.start, hint="one parameter a line: key=value") from None
+        raise InputError(path, "no text file", offset=error.start, hint=hint) from None
     if len(content) > _LARGEST_FILE:
-        raise InputError(path, "too long for a file of parameters", hint="one parameter a line: key=value")
+        raise InputError(path, f"too long for a file of {what}", hint=hint)
+    return text
+
+
+def read_file(path: str | Path) -> dict[str, Given]:
+    """Parameters of a file with a line ``key=value`` each: .scf files, flat TOML, ini. Remarks, headings and empty lines are passed over.
+
+    Raises InputError with the line that is none of that, AccessError, UsageError for a name that is there twice with two values.
+    """
     given: dict[str, Given] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path, "parameters", "one parameter a line: key=value").splitlines(), 1):
         where = f"{path}: line {number}"
         found = _LINE.fullmatch(line)
         if found is None:
