@@ -17,6 +17,7 @@ from ptttool.errors import InputError, UsageError
 from ptttool.packets.batch import Batch
 from ptttool.packets.decoder import PROTOCOLS, Decoder, Stack, first_violation, stack_of, strict_error
 from ptttool.packets.parameters import Given
+from ptttool.perfdata.cs_etm import FORMAT_MASK, FORMAT_RAW
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents, Problem
 from ptttool.perfdata.reader import open_perfdata
@@ -25,8 +26,6 @@ from ptttool.trace import Progress, Source
 
 # Bytes given to a decoder at a time: what they become shall fit the caches.
 PIECE = 1 << 18
-# PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK, and PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW: trace of one source, without frames.
-_FORMAT_MASK, _FORMAT_RAW = 0xFF00, 0x0100
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ class PacketTrace:
         if contents.auxtrace_type != auxtrace.CS_ETM or not any(layer is not None and layer.carries == "bytes" for layer in layers):
             return
         for event in contents.aux_events:
-            if event.size and event.flags & _FORMAT_MASK == _FORMAT_RAW:
+            if event.size and event.flags & FORMAT_MASK == FORMAT_RAW:
                 raise InputError(
                     self.path,
                     f"CPU {event.cpu}: trace of one source without frames (TRBE)",

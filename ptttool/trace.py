@@ -41,6 +41,7 @@ R = TypeVar("R")
 FRAME_ROWS, SMALLEST_FRAME = UNIT_RECORDS, 1 << 15
 
 # What a PERF_RECORD_AUXTRACE_INFO's type stands for.
+_OTHERS = "ptttool packets decodes other traces: ptttool protocols lists of what"
 RAW_FORMATS = {"4dw": False, "8dw": True}
 
 
@@ -306,7 +307,7 @@ class Trace:
             return
         if contents.auxtrace_type is not None:
             what = auxtrace.NAMES.get(contents.auxtrace_type, f"type {contents.auxtrace_type}")
-            raise InputError(self.path, f"holds an AUX trace of {what}, not of a PTT device", code="other-pmu")
+            raise InputError(self.path, f"holds an AUX trace of {what}, not of a PTT device", hint=_OTHERS, code="other-pmu")
         if self.attribute is not None or (at_end and (contents.problems or contents.interrupted)):
             return
         events = ", ".join(sorted({a.name for a in contents.attributes if a.name})) or "no PTT event"

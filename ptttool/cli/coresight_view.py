@@ -72,8 +72,13 @@ def _print(path: str, contents: Contents, metadata: CsEtm) -> None:
     from rich.table import Table
 
     from ptttool.cli.recording_view import streams
+    from ptttool.perfdata.cs_etm import FORMAT_MASK, FORMAT_RAW
 
-    print_labelled("holds", f"CoreSight trace, no TLPs: 'ptttool packets {path}' takes its frames apart")
+    framed = all(event.flags & FORMAT_MASK != FORMAT_RAW for event in contents.aux_events if event.size)
+    print_labelled("holds", "CoreSight trace, no TLPs" + ("" if framed else ", of each CPU by itself, without frames (TRBE)"))
+    print_labelled("decode", f"ptttool packets --protocol opencsd {'' if framed else '-p framing=none '}{path}")
+    if framed:
+        print_labelled("", f"ptttool packets {path} takes its frames apart, no more")
     kind = "snapshot" if metadata.snapshot else "full trace"
     print_labelled("metadata", f"version {metadata.version}, PMU type {metadata.pmu_type}, {counted(metadata.cpus, 'CPU')}, {kind}")
     for cpu, payloads, size, events in streams(contents):

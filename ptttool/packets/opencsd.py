@@ -17,8 +17,8 @@ from ptttool.packets.opencsd_decoder import NAME, OpencsdDecoder, Undescribed
 from ptttool.packets.opencsd_elements import FIELDS
 from ptttool.packets.opencsd_library import library
 from ptttool.packets.opencsd_snapshot import Snapshot, read_snapshot
-from ptttool.packets.opencsd_sources import REGISTERS, UNITS, Memory, Source
-from ptttool.packets.parameters import Parameter, Settings, number_of
+from ptttool.packets.opencsd_sources import REGISTERS, UNITS, Memory, Source, is_core
+from ptttool.packets.parameters import Parameter, Settings, files_of, number_of
 
 
 @lru_cache(maxsize=8)
@@ -29,13 +29,12 @@ def _snapshot(path: str) -> Snapshot:
 def _images(text: str | None) -> tuple[Memory, ...]:
     """``FILE@ADDRESS,…``."""
     found = []
-    for word in (text or "").split(","):
-        path, _, address = word.strip().rpartition("@")
-        number = number_of(address)
-        if path and number is not None and 0 <= number < 1 << 64:
-            found.append(Memory(Path(path), number))
-        elif word.strip():
+    for path, address in files_of(text or ""):
+        number = number_of(address or "")
+        if not path or number is None or not 0 <= number < 1 << 64:
+            word = path if address is None else f"{path}@{address}"
             raise UsageError(f"memory={word}: no FILE@ADDRESS", hint="such as memory=kernel.bin@0xffffffc000081000", code="bad-parameter")
+        found.append(Memory(Path(path), number))
     return tuple(found)
 
 
@@ -87,7 +86,9 @@ def _make(settings: Settings) -> Decoder:
     if len(sources) != 1:
         known = ", ".join(f"{source.name} ({source.trace_id:#04x})" for source in _described(settings))
         raise UsageError(
-            f"{NAME}: bytes without frames are of one source: which one?", hint=f"-p source=…: {known}", code="missing-parameter"
+            f"{NAME}: bytes without frames are of one source: which one?",
+            hint=f"-p source=…: {known}" if known else "-p unit=… describes one, without source=",
+            code="missing-parameter",
         )
     return OpencsdDecoder(_complete(sources[0], settings))
 
@@ -109,6 +110,8 @@ def _check(settings: Settings) -> None:
     A unit that a snapshot has half of matters when bytes of it come.
     """
     library()
+    if settings["core"] is not None and not is_core(settings["core"]):
+        raise UsageError(f"core={settings['core']}: not known", hint="such as Cortex-A53 or ARMv8.3-A", code="bad-parameter")
     _described(settings)
     framed = settings["framing"] != NO_FRAMING
     if framed and settings["snapshot"] is not None and not _snapshot(settings["snapshot"]).framed:
@@ -119,8 +122,10 @@ def _check(settings: Settings) -> None:
 
 
 PARAMETERS = (
-    Parameter("snapshot", "text", "folder with a snapshot.ini: trace units, their registers, memory of the cores", optional=True),
-    Parameter("memory", "text", "images of memory: FILE@ADDRESS, several with commas; behind those of a snapshot", optional=True),
+    Parameter("snapshot", "text", "folder with a snapshot.ini: trace units, their registers, memory of the cores", optional=True,
+              reads="folder"),
+    Parameter("memory", "text", "images of memory: FILE@ADDRESS, several with commas; behind those of a snapshot", optional=True,
+              reads="files"),
     Parameter("core", "text", "the cores, such as Cortex-A53 or ARMv8.3-A; by default a snapshot's, or the newest", optional=True),
     Parameter("source", "text", "without frames: name or trace ID of the snapshot's source that the bytes are of", optional=True),
     Parameter("unit", "choice", "kind of the trace units that neither a snapshot nor a recording describes", optional=True,

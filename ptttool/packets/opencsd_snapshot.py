@@ -47,6 +47,8 @@ def read_snapshot(path: str | Path) -> Snapshot:
     files = ini.values("device_list")
     if not files:
         raise InputError(top, "no [device_list]: this is no snapshot.ini", code="bad-snapshot")
+    if not all(files):
+        raise InputError(top, "[device_list]: a device without a file", code="bad-snapshot")
     devices = [_device(top.parent / file) for file in files]
     metadata = ini.section("trace").get("metadata")
     trace = _Ini() if metadata is None else _read(top.parent / metadata)

@@ -32,7 +32,7 @@ class Parameter:
     ``type``: ``int``, ``ints`` (commas between them), ``bool``, ``choice`` (one of ``choices``) or ``text``. ``default``: None for one that
     must be given, unless ``optional``: then it may be left out and is None. ``minimum``, ``maximum``: of ints, both included. ``used``:
     whether decoding depends on it: files that describe a trace unit also hold what a decoder need not know, and such a name is no unknown
-    one.
+    one. ``reads``: the text names ``files`` (FILE or FILE@NUMBER, several with commas) or a ``folder`` that decoding reads.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     optional: bool = False
     used: bool = True
+    reads: str | None = None
 
     @property
     def mandatory(self) -> bool:
@@ -112,6 +113,7 @@ class Given:
 
     text: str
     where: str
+    from_file: bool = False
 
 
 def number_of(text: str) -> int | None:
@@ -122,6 +124,15 @@ def number_of(text: str) -> int | None:
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         return None
     return int(text, 10 if _DECIMAL.fullmatch(text) else 0)
+
+
+def files_of(text: str) -> list[tuple[str, str | None]]:
+    """``FILE`` or ``FILE@NUMBER``, several with commas: each file's name, and what is behind its last @."""
+    found: list[tuple[str, str | None]] = []
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        path, at, number = word.rpartition("@")
+        found.append((path, number) if at and not Path(word).exists() else (word, None))
+    return found
 
 
 def parse_options(options: Iterable[str]) -> dict[str, Given]:
@@ -170,7 +181,7 @@ def read_file(path: str | Path) -> dict[str, Given]:
             value = value[1:-1]
         if name in given and given[name].text != value:
             raise UsageError(f"{where}: {name} is {value} here and {given[name].text} before", code="bad-parameter")
-        given[name] = Given(value, where)
+        given[name] = Given(value, where, from_file=True)
     return given
 
 
@@ -182,8 +193,9 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, Given], of: str)
     known = {parameter.name: parameter for parameter in parameters}
     for name, value in given.items():
         if name not in known:
-            near = get_close_matches(name, known, n=3)
-            hint = f"did you mean {' or '.join(near)}" if near else f"known: {', '.join(known) or 'none'}"
+            useful = [parameter.name for parameter in parameters if parameter.used]
+            near = get_close_matches(name, useful, n=3)
+            hint = f"did you mean {' or '.join(near)}" if near else f"known: {', '.join(useful) or 'none'}"
             raise UsageError(f"{value.where}: {of} has no parameter {name}", hint=hint, code="unknown-parameter")
     settings: dict[str, Any] = {}
     for parameter in parameters:

@@ -12,6 +12,8 @@ from typing import Any
 
 from ptttool.perfdata.model import HardwareId
 
+# PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK of an AUX event's flags, and PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW: trace of one source, without frames.
+FORMAT_MASK, FORMAT_RAW = 0xFF00, 0x0100
 # By magic number: the kind of trace unit, and its registers in order; TS_SOURCE came later than the others.
 _UNITS: dict[int, tuple[str, tuple[str, ...]]] = {
     0x3030_3030_3030_3030: ("ETMv3/PTM", ("ETMCR", "ETMTRACEIDR", "ETMCCER", "ETMIDR")),

@@ -17,7 +17,7 @@ from ptttool.packets.elements import KINDS, Element, Flags
 from ptttool.packets.frames import schema_of
 from ptttool.packets.parameters import Given
 from tests.packets import toy
-from tests.packets.streams import batches, elements, stack, streams_of
+from tests.packets.streams import Stream, batches, elements, stack, streams_of
 
 NAMES = [protocol.name for protocol in PROTOCOLS if protocol.make is not None]  # toy among them
 every_protocol = pytest.mark.parametrize("name", NAMES)

@@ -105,6 +105,7 @@ def packets(
         raw=raw,
         channels=tuple(_number(text) for text in channel or ()),
         limit=limit,
+        descriptions=tuple(params or ()),
     )
     try:
         job.run()
