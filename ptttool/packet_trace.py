@@ -60,7 +60,12 @@ class PacketTrace:
         self._open = ExitStack()
         is_perf = form == "perf" or (form is None and _begins_as_perfdata(self.path))
         if not is_perf and protocol is None:
-            raise UsageError("a raw trace does not tell its protocol", hint="name it with --protocol; ptttool protocols lists them")
+            hint = "name it with --protocol; ptttool protocols lists them"
+            if self.path == "-":
+                hint += "; --input perf reads a perf.data from standard input"
+            raise UsageError("a raw trace does not tell its protocol", hint=hint)
+        if Path(self.path, "snapshot.ini").is_file():
+            raise InputError(self.path, "a folder of a snapshot, not its trace", hint="name the trace: one of the files in it")
         stack = None if protocol is None else stack_of(protocol, given)
         self._source: Source = open_perfdata(path) if is_perf else RawDump(path)
         self._open.callback(self._source.close)

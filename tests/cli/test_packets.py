@@ -392,3 +392,13 @@ def test_standard_output_that_is_closed(raw: Path) -> None:
     command = [sys.executable, "-m", "ptttool", "packets", *PARAMETERS, str(raw)]
     found = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, check=False, text=True)
     assert (found.returncode, "standard output is closed" in found.stderr) == (6, True)
+
+
+def test_hints_for_what_is_no_trace(tmp_path: Path, raw: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "snapshot.ini").touch()
+    assert main(["packets", "--protocol", "opencsd", str(tmp_path)]) == 6
+    assert "one of the files in it" in capsys.readouterr().err
+    assert main(["packets", "-"]) == 2
+    assert "--input perf" in capsys.readouterr().err
+    assert main(["packets", "--input", "perf", *PARAMETERS, str(raw)]) == 6
+    assert "--input says what they are" in capsys.readouterr().err
