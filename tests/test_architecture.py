@@ -16,10 +16,11 @@ SIBLINGS = ("host", "perfdata", "protocols", "packets", "export")
 # Who alone may import a third party.
 OWNERS = {"typer": {"cli"}, "rich": {"cli", "render"}, "pyudev": {"host"}}
 # What rooms may import of the project, themselves aside; a room that is not listed may import all but the command line.
-PURE = {"errors", "pci", "registry", "columns", "machine", "directions", "amounts", "wording"}
+PURE = {"errors", "pci", "registry", "columns", "machine", "directions", "amounts", "wording", "auxtrace"}
 ALLOWED = {
     "errors": set[str](),
     "wording": set[str](),
+    "auxtrace": set[str](),
     "registry": {"errors"},
     "pci": {"errors"},
     "columns": {"errors"},

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PacketsJob:
-    """What was asked for; fields are the options of the command. ``done``: elements written."""
+    """What was asked for; fields are the options of the command, ``descriptions`` its files of parameters. ``done``: elements written."""
 
     paths: list[str]
     protocol: str | None
@@ -37,6 +37,7 @@ class PacketsJob:
     raw: bool = True
     channels: tuple[int, ...] = ()
     limit: int | None = None
+    descriptions: tuple[Path, ...] = ()
     done: int = 0
     _failures: list[InputError] = field(default_factory=list)
 
@@ -54,7 +55,12 @@ class PacketsJob:
         with PacketTrace(self.paths[0], self.protocol, self.given, form=self.form, strict=self.strict) as first:
             fields = first.stack.fields
             facts = {"ptttool.protocol": first.stack.title, **{f"ptttool.{key}": f"{value}" for key, value in first.stack.settings.items()}}
-            with tidy_end(), destination(self.output, self.paths, name, binary=name in BINARY, force=self.force) as file:
+            with (
+                tidy_end(),
+                destination(
+                    self.output, self.paths, name, binary=name in BINARY, force=self.force, others=(*self.descriptions, *first.stack.reads)
+                ) as file,
+            ):
                 write(name, self._frames(first, wanted), fields, file, facts, raw=self.raw)
         if page is not None and self.done >= page:
             note(f"the first {page} elements; --limit N shows more, --to and -o write all")
@@ -121,6 +127,8 @@ class PacketsJob:
 
         from ptttool.cli.walking import shown_progress
 
+        if trace.warning is not None:
+            warn(f"{clean(trace.path)}: {trace.warning}")
         fields = trace.stack.fields
         name = trace.path if len(self.paths) > 1 else None
         with nullcontext() if self._on_terminal else shown_progress(trace):

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ptttool.packets.batch import Array, Batch, Bool, Spans
-from ptttool.packets.elements import FIELDS, KIND_NAMES, Field, Flags
+from ptttool.packets.elements import KIND_NAMES, Field, Flags
 
 _TYPES: dict[str, pl.DataType] = {
     "u8": pl.UInt8(), "u16": pl.UInt16(), "u32": pl.UInt32(), "u64": pl.UInt64(), "i64": pl.Int64(), "bool": pl.Boolean(),
@@ -26,11 +26,6 @@ FIXED: dict[str, pl.DataType] = {
 def type_of(field: Field) -> pl.DataType:
     """The polars type of a field."""
     return pl.Enum(field.values) if field.dtype == "enum" else _TYPES[field.dtype]
-
-
-def columns_of(fields: Sequence[Field]) -> dict[str, Field]:
-    """All fields that a frame of a protocol with ``fields`` may have: its own, then OpenCSD's."""
-    return {field.name: field for field in (*fields, *FIELDS)}
 
 
 def schema_of(fields: Sequence[Field], *, raw: bool = True) -> dict[str, pl.DataType]:

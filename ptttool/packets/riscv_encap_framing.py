@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from ptttool.errors import UsageError
 from ptttool.packets.parameters import Settings
 
 LENGTH, EXTEND = 0x1F, 0x80
-ALIGNMENT = 0x80  # a null.alignment packet with flow 0
+ALIGNMENT = 0x80  # a null.alignment packet, but for flow
 # Bytes that are searched for a synchronisation sequence at first; twice as many each time it is not there.
 _WINDOW = 1 << 10
 
 
 @dataclass(frozen=True)
 class Format:
-    """What a decoder has to be told of an encapsulated stream. ``payload_type``: of packets for the decoder behind; None for all."""
+    """What a decoder has to be told of an encapsulated stream. ``payload_type``: of packets for the decoder behind; None for all.
+
+    Raises UsageError where parameters exclude each other.
+    """
 
     srcid_bits: int = 0
     ts_bytes: int = 0
@@ -34,11 +38,16 @@ class Format:
     @classmethod
     def of(cls, settings: Settings) -> Format:
         """From the parameters."""
+        wanted, width = settings["payload_type"], settings["type_bits"]
+        if wanted is not None and (not width or wanted >> width):
+            what = f"has {width} bit{'s'[: width != 1]}" if width else "is not there (type_bits=0)"
+            raise UsageError(f"payload_type={wanted}: the type field {what}", hint="say -p type_bits=…, too", code="bad-parameter")
         return cls(
             srcid_bits=settings["srcid_bits"],
             ts_bytes=settings["ts_bytes"],
             type_bits=settings["type_bits"],
-            payload_type=settings["payload_type"],
+            # With one bit, 0 is instruction trace ("E-Trace specifics"); of more bits the meaning is each encoder's own.
+            payload_type=0 if wanted is None and width == 1 else wanted,
             unframed=settings["sync"] == "unframed",
             block_size=settings["block_size"],
             anywhere=settings["start"] == "anywhere",
@@ -132,7 +141,7 @@ class Search:
             before = np.diff(other, prepend=-1 - self._nulls) - 1
             good = before > self._form.longest_null_run
             if self._form.unframed:
-                good &= np.where(other > 0, values[other - 1], self._last) == ALIGNMENT
+                good &= np.where(other > 0, values[other - 1], self._last) & (LENGTH | EXTEND) == ALIGNMENT
             found = np.flatnonzero(good)
             if len(found):
                 return int(other[found[0]])
