@@ -13,7 +13,8 @@ import pytest
 
 from ptttool.block import DTYPES, Block, Values
 from ptttool.columns import BY_NAME, ENUMS
-from ptttool.parquet.file import ParquetFile, row_group_of
+from ptttool.parquet.blocks import columns_of, row_group_of
+from ptttool.parquet.file import ParquetFile
 
 SIZES = (1, 7, 8, 9, 31, 128, 129, 257, 4097)
 # Columns of every type, and largest values on both sides of every change of encoding.
@@ -49,7 +50,7 @@ def blocks(name: str, largest: int, nulls: str, few: bool) -> list[tuple[Block, 
 
 def written(path: Path, name: str, groups: list[Block]) -> None:
     with path.open("wb") as file:
-        parquet = ParquetFile(file, (name,), {})
+        parquet = ParquetFile(file, columns_of((name,)), {})
         for group in groups:
             parquet.add(row_group_of(group))
         parquet.close()
