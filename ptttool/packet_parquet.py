@@ -22,7 +22,7 @@ _RAW = Column("raw", "bytes")
 
 def columns_of(fields: Sequence[Field], *, raw: bool) -> tuple[Column, ...]:
     """Columns of the file: where an element comes from, what every element has, fields, bytes."""
-    own = (Column(field.name, field.dtype, field.values, near=field.dtype in ("u64", "i64")) for field in fields)
+    own = (Column(field.name, field.dtype, field.values, near=field.dtype in ("u32", "u64", "i64")) for field in fields)
     return (*_FIXED, *own, *((_RAW,) if raw else ()))
 
 

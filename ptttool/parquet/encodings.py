@@ -14,6 +14,8 @@ PLAIN, RLE, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY = 0, 3,
 _DELTAS_IN_BLOCK, _DELTAS_IN_MINIBLOCK = 128, 32
 _MINIBLOCKS = _DELTAS_IN_BLOCK // _DELTAS_IN_MINIBLOCK
 _DELTA_WIDTHS = (0, 4, 8, 16, 32)
+# Strings that follow one another in memory, so many of them on average, are copied as one.
+_LONG_RUN = 32
 
 
 def indexes(numbers: Array, largest: int) -> bytes:
@@ -53,14 +55,15 @@ def even_deltas(numbers: range) -> bytes:
 
 
 def deltas(numbers: Array, widest: int) -> bytes | None:
-    """Numbers (DELTA_BINARY_PACKED), at least one, of 32 or 64 bits, as differences of one width; None where that is above ``widest``."""
+    """Numbers (DELTA_BINARY_PACKED), at least one, of 32 or 64 bits, as differences of one width; None where they span more than ``widest`` bits."""
     signed = numbers.view(f"<i{numbers.itemsize}")
     differences = np.diff(signed)  # modulo the width of numbers, as readers add them up
     count = len(differences)
     least, most = (int(differences.min()), int(differences.max())) if count else (0, 0)
-    width = next((width for width in _DELTA_WIDTHS if most - least < 1 << width), 64)
-    if width > widest:
+    spread = most - least
+    if spread >> widest:
         return None
+    width = next(width for width in _DELTA_WIDTHS if not spread >> width)
     blocks = -(-count // _DELTAS_IN_BLOCK)
     head = thrift.zigzag(least) + bytes([width]) * _MINIBLOCKS
     packed = np.empty((blocks, len(head) + _DELTAS_IN_BLOCK * width // 8), dtype=np.uint8)
@@ -89,9 +92,13 @@ def strings(data: Array, start: Array, length: Array) -> bytes:
     """Byte strings (DELTA_LENGTH_BYTE_ARRAY), at least one: string i is ``data[start[i] : start[i] + length[i]]``, each below 2 GiB."""
     lengths = deltas(length.astype("<i4"), 32)
     assert lengths is not None
+    # Where one does not begin where the one before ends.
+    edges = np.flatnonzero(start[1:] != start[:-1] + length[:-1]) + 1
+    if len(edges) * _LONG_RUN < len(start):
+        first, last = np.append(0, edges), np.append(edges, len(start)) - 1
+        pieces = zip(start[first].tolist(), (start[last] + length[last]).tolist(), strict=True)
+        return lengths + b"".join(data[begin:end].tobytes() for begin, end in pieces)
     ends = np.cumsum(length)
-    if (start[1:] == start[:-1] + length[:-1]).all():
-        return lengths + data[int(start[0]) : int(start[0]) + int(ends[-1])].tobytes()
     places = np.arange(int(ends[-1]))
     places += np.repeat(start - (ends - length), length)
     return lengths + data[places].tobytes()

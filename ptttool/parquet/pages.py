@@ -27,6 +27,8 @@ _LEVEL = 1
 
 # A dictionary of all numbers up to here may be longer than it needs to be: its indexes are the numbers themselves.
 _SMALL_NUMBERS = 1 << 12
+# By bytes of a number: differences of so many bits take less room than numbers, once they are compressed.
+_NEAR = {4: 24, 8: 32}
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def _numbers(column: Column, present: Array) -> _Encoded:
         return indexed(present.astype(np.uint8, copy=False), range(high + 1))
     if column.near:
         stored = present.astype(column.stored, copy=False)
-        body = encodings.deltas(stored, 8 * stored.itemsize // 2)
+        body = encodings.deltas(stored, _NEAR[stored.itemsize])
         if body is not None:
             return _Encoded(DELTA_BINARY_PACKED, body, smallest, largest)
     if present.dtype == np.uint16:
