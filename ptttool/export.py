@@ -154,7 +154,7 @@ def _parquet_writer(file: IO[bytes], columns: Sequence[str], facts: Mapping[str,
 
 
 def _arrow_writer(file: IO[bytes], columns: Sequence[str], _facts: Mapping[str, str]) -> Writer:
-    from ptttool.frame_files import ArrowFile
+    from ptttool.arrow_file import ArrowFile
 
     return ArrowFile(file, columns)
 

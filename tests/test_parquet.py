@@ -14,7 +14,9 @@ import pytest
 from ptttool.block import DTYPES, Block, Values
 from ptttool.columns import BY_NAME, ENUMS
 from ptttool.parquet.blocks import columns_of, row_group_of
-from ptttool.parquet.file import ParquetFile
+from ptttool.parquet.file import ParquetFile, RowGroup
+from ptttool.parquet.pages import Cells, chunk_of
+from ptttool.parquet.schema import Column
 
 SIZES = (1, 7, 8, 9, 31, 128, 129, 257, 4097)
 # Columns of every type, and largest values on both sides of every change of encoding.
@@ -93,6 +95,35 @@ def test_evenly_spaced_numbers(tmp_path: Path, numbers: range) -> None:
     written(path, "offset", [Block(len(numbers), {"offset": Values(numbers)})])
     assert pl.read_parquet(path)["offset"].to_list() == [*numbers]
     assert [value for (value,) in duckdb.execute(f"select \"offset\" from read_parquet('{path}')").fetchall()] == [*numbers]
+
+
+@pytest.mark.parametrize("dtype", ["u32", "u64", "i64"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("bits", [0, 1, 4, 5, 8, 9, 16, 17, 24, 25, 32, 33, 64])
+def test_numbers_near_one_another(tmp_path: Path, dtype: str, size: int, bits: int) -> None:
+    """Differences of every width and number, also where numbers begin anew behind the largest; none where that would take more room."""
+    path = tmp_path / "x.parquet"
+    width = int(dtype[1:])
+    rng = random.Random(f"{dtype} {size} {bits}")
+    number, numbers = 1 << width - 1, []
+    for place in range(size):
+        least, most = -(1 << bits) // 2, -(1 << bits) // 2 + (1 << bits) - 1
+        number += (least, most)[place] if place < 2 else rng.randint(least, most)
+        numbers.append(number % (1 << width))
+    array = np.array(numbers, dtype=f"<u{width // 8}").view(f"<{dtype[0]}{width // 8}")
+    column = Column("x", dtype, near=True)
+    with path.open("wb") as file:
+        parquet = ParquetFile(file, (column,), {})
+        parquet.add(RowGroup(size, (chunk_of(column, Cells(array), size),)))
+        parquet.close()
+    assert pl.read_parquet(path)["x"].to_list() == array.tolist()
+    assert [value for (value,) in duckdb.execute(f"select x from read_parquet('{path}')").fetchall()] == array.tolist()
+    ((encodings, least, most),) = duckdb.execute(
+        f"select encodings, stats_min_value, stats_max_value from parquet_metadata('{path}')"
+    ).fetchall()
+    assert (int(least), int(most)) == (array.min(), array.max())
+    if size > 2 and bits:
+        assert ("DELTA_BINARY_PACKED" in encodings) == (bits <= (24 if width == 32 else 32))
 
 
 def test_a_file_without_rows_and_one_of_many_groups(tmp_path: Path) -> None:

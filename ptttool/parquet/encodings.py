@@ -55,7 +55,10 @@ def even_deltas(numbers: range) -> bytes:
 
 
 def deltas(numbers: Array, widest: int) -> bytes | None:
-    """Numbers (DELTA_BINARY_PACKED), at least one, of 32 or 64 bits, as differences of one width; None where they span more than ``widest`` bits."""
+    """Numbers (DELTA_BINARY_PACKED), at least one, of 32 or 64 bits, as differences of one width.
+
+    None where these span more than ``widest`` bits, which is 32 at most.
+    """
     signed = numbers.view(f"<i{numbers.itemsize}")
     differences = np.diff(signed)  # modulo the width of numbers, as readers add them up
     count = len(differences)
