@@ -11,6 +11,7 @@ from typing import IO
 import polars as pl
 import polars.selectors as cs
 
+from ptttool import packet_frames
 from ptttool.packet_rows import Rows
 from ptttool.packets.batch import Batch
 from ptttool.packets.elements import Field
@@ -49,10 +50,10 @@ def _frames(rows: Iterable[Rows], fields: Sequence[Field], *, raw: bool) -> Iter
 
 
 def frame_of(rows: Rows, fields: Sequence[Field], *, raw: bool) -> pl.DataFrame:
-    """Elements as a frame: where they come from (``file``, ``cpu``), then :func:`ptttool.packets.frames.schema_of`."""
+    """Elements as a frame: where they come from (``file``, ``cpu``), then :func:`ptttool.packet_frames.schema_of`."""
     file = pl.Series("file", [rows.file], dtype=pl.String).new_from_index(0, len(rows))
     cpu = pl.Series("cpu", [rows.cpu], dtype=pl.Int32).new_from_index(0, len(rows))
-    return pl.DataFrame([file, cpu, *rows.batch.frame(fields, raw=raw).iter_columns()])
+    return pl.DataFrame([file, cpu, *packet_frames.frame_of(rows.batch, fields, raw=raw).iter_columns()])
 
 
 def as_text(frame: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:

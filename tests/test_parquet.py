@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ import pytest
 
 from ptttool.block import DTYPES, Block, Values
 from ptttool.columns import BY_NAME, ENUMS
+from ptttool.frames import schema_of
+from ptttool.packet_frames import schema_of as packets_schema_of
+from ptttool.packet_parquet import columns_of as packet_columns_of
+from ptttool.packets.decoder import PROTOCOLS, Protocol
+from ptttool.parquet.arrow_schema import arrow_schema
 from ptttool.parquet.blocks import columns_of, row_group_of
 from ptttool.parquet.file import ParquetFile, RowGroup
 from ptttool.parquet.pages import Cells, chunk_of
@@ -124,6 +130,31 @@ def test_numbers_near_one_another(tmp_path: Path, dtype: str, size: int, bits: i
     assert (int(least), int(most)) == (array.min(), array.max())
     if size > 2 and bits:
         assert ("DELTA_BINARY_PACKED" in encodings) == (bits <= (24 if width == 32 else 32))
+
+
+def arrow_schema_of_polars(schema: dict[str, pl.DataType]) -> str:
+    empty = io.BytesIO()
+    pl.DataFrame(schema=schema).write_parquet(empty)
+    empty.seek(0)
+    return pl.read_parquet_metadata(empty)["ARROW:schema"]
+
+
+@pytest.mark.parametrize("names", [(), ("kind",), ("kind", "tag", "class"), (*BY_NAME,)], ids=len)
+def test_the_arrow_schema_is_that_of_polars(names: tuple[str, ...]) -> None:
+    assert arrow_schema(columns_of(names)) == arrow_schema_of_polars(schema_of(names))
+
+
+@pytest.mark.parametrize("protocol", [*PROTOCOLS], ids=lambda protocol: protocol.name)
+def test_the_arrow_schema_of_elements_is_that_of_polars(protocol: Protocol) -> None:
+    wanted = {"file": pl.String(), "cpu": pl.Int32(), **packets_schema_of(protocol.fields)}
+    assert arrow_schema(packet_columns_of(protocol.fields, raw=True)) == arrow_schema_of_polars(wanted)
+
+
+@pytest.mark.parametrize("count", [1, 255, 256, 70_000])
+def test_the_arrow_schema_of_many_values(count: int) -> None:
+    values = tuple(f"é{number}" for number in range(count))
+    columns = (Column("x", "enum", values), Column("y", "enum", values), Column("z", "enum", ("x",)))
+    assert arrow_schema(columns) == arrow_schema_of_polars({column.name: pl.Enum(column.values) for column in columns})
 
 
 def test_a_file_without_rows_and_one_of_many_groups(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from typing import IO
 
 from ptttool import __version__
 from ptttool.parquet import thrift
+from ptttool.parquet.arrow_schema import arrow_schema
 from ptttool.parquet.pages import ZSTD, Chunk
-from ptttool.parquet.schema import Column, arrow_schema, element_of
+from ptttool.parquet.schema import Column, element_of
 
 MAGIC = b"PAR1"
 

@@ -1,11 +1,10 @@
-"""Columns of a Parquet file, and what a file says of them: Parquet's own schema, and Arrow's.
+"""Columns of a Parquet file, and what its schema says of them.
 
 Source: the Apache Parquet format, ``parquet.thrift``, "Logical Types".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ptttool.parquet import thrift
@@ -59,20 +58,3 @@ def element_of(column: Column) -> thrift.Value:
             10: logical,
         }
     )
-
-
-def arrow_schema(columns: Sequence[Column]) -> str:
-    """The Arrow schema, which tells Arrow's readers that a text is an enum, and of which values: as polars writes it."""
-    from io import BytesIO
-
-    import polars as pl
-
-    types: dict[str, pl.DataType] = {
-        "u8": pl.UInt8(), "u16": pl.UInt16(), "u32": pl.UInt32(), "u64": pl.UInt64(), "i32": pl.Int32(), "i64": pl.Int64(),
-        "bool": pl.Boolean(), "bytes": pl.Binary(), "text": pl.String(),
-    }  # fmt: skip
-    schema = {column.name: pl.Enum(column.values) if column.dtype == "enum" else types[column.dtype] for column in columns}
-    empty = BytesIO()
-    pl.DataFrame(schema=schema).write_parquet(empty)
-    empty.seek(0)
-    return pl.read_parquet_metadata(empty)["ARROW:schema"]
