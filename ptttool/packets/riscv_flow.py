@@ -109,7 +109,7 @@ class Table:
             each.count,
             INSTRUCTION_TYPES.index(kind),
             INSTRUCTION_SUBTYPES.index(subtype),
-            each.taken,
+            each.taken or not conditional,
             each.end - each.last,
             conditional,
             *self._place(self._program.symbol(each.start)),
@@ -228,11 +228,13 @@ class Hart:
         self._trapped, self._privilege = False, privilege
         self._go(packet, way, told, early=True)
 
-    def trap(self, packet: int, address: int | None, outcome: int, privilege: int, *, handler: bool, told: Told) -> None:
-        """Format 3.1. ``handler``: the address is that of the trap's handler."""
+    def trap(
+        self, packet: int, address: int | None, outcome: int, privilege: int, *, handler: bool, interrupt: bool, told: Told
+    ) -> None:
+        """Format 3.1. ``handler``: the address is that of the trap's handler, else it means something of exceptions alone."""
         if self.place is not None and not self._trapped:
             back = self._walker.next(self.place)
-            if self._walker.is_discontinuity(self.place) and not handler:
+            if self._walker.is_discontinuity(self.place) and not handler and not interrupt:
                 back = address
             if back is not None:
                 told.returns[packet] = back
@@ -344,7 +346,7 @@ def _follow(hart: Hart, batch: Batch, last: I64, told: Told) -> None:
         branch, privilege = values("branch"), values("privilege")
         # The context of format 3.0 is an element before its address.
         privilege_before = values("privilege", last - 1)
-        handler, status, options = values("thaddr"), values("qual_status"), values("ioptions")
+        handler, interrupt, status, options = (values(name) for name in ("thaddr", "interrupt", "qual_status", "ioptions"))
     for packet, form in enumerate(formats):
         if form in (_BRANCHES, _ADDRESS) and not reserved[packet]:
             way = NOTIFIED if notified[packet] else DISCONTINUED if discontinued[packet] else REPORTED
@@ -355,8 +357,10 @@ def _follow(hart: Hart, batch: Batch, last: I64, told: Told) -> None:
             if subformat == _START:
                 hart.start(packet, addresses[packet], branch[packet], privilege_before[packet] or 0, told)
             elif subformat == _TRAP:
-                is_handler = bool(handler[packet])
-                hart.trap(packet, addresses[packet], branch[packet], privilege[packet] or 0, handler=is_handler, told=told)
+                hart.trap(
+                    packet, addresses[packet], branch[packet], privilege[packet] or 0, handler=bool(handler[packet]),
+                    interrupt=bool(interrupt[packet]), told=told,
+                )  # fmt: skip
             elif subformat == _SUPPORT:
                 hart.support(packet, status[packet], options[packet] or 0, told)
         elif form == _OPTIONAL and not reserved[packet]:

@@ -219,10 +219,10 @@ class Walker:
         return block.target if block.way == JUMP else block.end
 
     def is_discontinuity(self, place: Place) -> bool:
-        """Whether the last instruction is one from which the program does not tell where it goes."""
+        """Whether the last instruction is one from which the program does not tell where it goes; system calls only ever trap."""
         block = self.code.block(place.block)
         known = self._sequential and block.sequential is not None
-        return block.way == DISCONTINUITY and place.pc == block.last and not known
+        return block.way == DISCONTINUITY and place.pc == block.last and not known and not block.system_call
 
     def _before(self, place: Place) -> tuple[int, ...]:
         """What is no range yet, without the last instruction."""
