@@ -14,10 +14,21 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
 BINARY = ("parquet",)
 
 
-def write(name: str, rows: Iterable[Rows], fields: Sequence[Field], file: IO[bytes], facts: Mapping[str, str], *, raw: bool) -> None:
-    """Write elements in one of :data:`SUFFIXES`' formats.
+def write(
+    name: str,
+    rows: Iterable[Rows],
+    fields: Sequence[Field],
+    file: IO[bytes],
+    facts: Mapping[str, str],
+    *,
+    raw: bool,
+    layout: str = "elements",
+    width: int | None = None,
+) -> bool:
+    """Write elements in one of :data:`SUFFIXES`' formats. Returns whether lines were cut.
 
-    ``fields``: that they may have. ``facts``: kept where the format has a place for them. ``raw``: the packets' bytes, too.
+    ``fields``: that they may have. ``facts``: kept where the format has a place for them. ``raw``: the packets' bytes, too. ``layout``: of
+    a table (:data:`ptttool.packet_table.LAYOUTS`). ``width``: at which its lines are cut; None for whole lines.
     """
     if name == "parquet":
         from ptttool.export import fill
@@ -26,7 +37,10 @@ def write(name: str, rows: Iterable[Rows], fields: Sequence[Field], file: IO[byt
 
         groups = Groups(fields, raw=raw)
         fill(ParquetFile(file, groups.columns, facts), map(groups.group_of, gathered(rows)))
-    else:
-        from ptttool.packet_text import write_text
+        return False
+    from ptttool.packet_table import Table
+    from ptttool.packet_text import write_text
 
-        write_text(name, rows, fields, file, raw=raw)
+    table = Table(fields, layout, width)
+    write_text(name, rows, fields, file, raw=raw, table=table)
+    return table.cut

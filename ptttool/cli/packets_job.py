@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -21,9 +23,17 @@ if TYPE_CHECKING:
     from ptttool.packets.parameters import Given
 
 
+# Sentences on what is odd about the elements: more say nothing new.
+_MOST_REMARKS = 5
+
+
 @dataclass
 class PacketsJob:
-    """What was asked for; fields are the options of the command, ``descriptions`` its files of parameters. ``done``: elements written."""
+    """What was asked for; fields are the options of the command, ``descriptions`` its files of parameters.
+
+    ``without``: kinds of elements that are left out. ``fields``: names of those that are wanted; None for all. ``layout``: of a table.
+    ``done``: elements written.
+    """
 
     paths: list[str]
     protocol: str | None
@@ -37,8 +47,12 @@ class PacketsJob:
     channels: tuple[int, ...] = ()
     limit: int | None = None
     descriptions: tuple[Path, ...] = ()
+    without: tuple[str, ...] = ()
+    fields: tuple[str, ...] | None = None
+    layout: str = "elements"
     done: int = 0
     _failures: list[InputError] = field(default_factory=list)
+    _remarks: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where a recording is damaged: what could be read is written by then."""
@@ -52,7 +66,7 @@ class PacketsJob:
         if self.paths.count("-") > 1:
             raise UsageError("standard input can be read once only", code="stdin-twice")
         with PacketTrace(self.paths[0], self.protocol, self.given, form=self.form, strict=self.strict) as first:
-            fields = first.stack.fields
+            fields = tuple(field for field in first.stack.fields if self.fields is None or field.name in self.fields)
             facts = {"ptttool.protocol": first.stack.title, **{f"ptttool.{key}": f"{value}" for key, value in first.stack.settings.items()}}
             with (
                 tidy_end(),
@@ -60,11 +74,27 @@ class PacketsJob:
                     self.output, self.paths, name, binary=name in BINARY, force=self.force, others=(*self.descriptions, *first.stack.reads)
                 ) as file,
             ):
-                write(name, self._rows(first, wanted), fields, file, facts, raw=self.raw)
+                width = shutil.get_terminal_size().columns if self._on_terminal else None
+                cut = write(
+                    name,
+                    self._rows(first, wanted),
+                    fields,
+                    file,
+                    facts,
+                    raw=self.raw,
+                    layout=self.layout,
+                    width=max(width, 20) if width else None,
+                )
         if page is not None and self.done >= page:
             note(f"the first {page} elements; --limit N shows more, --to and -o write all")
+        if cut:
+            note("lines are cut at the terminal's width: '| less -S' shows them whole")
         if self.output is not None:
             note(f"{counted(self.done, 'element')} written to {clean(str(self.output))}")
+        for remark, count in self._remarks.most_common(_MOST_REMARKS):
+            warn(clean(remark) + (f" ({count} times)" if count > 1 else ""))
+        if len(self._remarks) > _MOST_REMARKS:
+            warn(f"and {len(self._remarks) - _MOST_REMARKS} more of this kind")
         for failure in self._failures[1:]:
             warn(clean(str(failure)))
         if self._failures:
@@ -122,15 +152,22 @@ class PacketsJob:
 
         from ptttool.cli.walking import shown_progress
         from ptttool.packet_rows import Rows
+        from ptttool.packets.elements import CODES
 
         if trace.warning is not None:
             warn(f"{clean(trace.path)}: {trace.warning}")
         name = trace.path if len(self.paths) > 1 else None
+        remarks = trace.stack.protocol.remarks
+        without = [CODES[kind] for kind in self.without]
         with nullcontext() if self._on_terminal else shown_progress(trace):
             for part in trace.parts():
                 batch = part.batch
                 if self.channels:
                     batch = batch.take(np.isin(batch.channel, self.channels))
+                if remarks is not None:
+                    self._remarks.update(remarks(batch))
+                if without:
+                    batch = batch.take(~np.isin(batch.kind, without))
                 if len(batch):
                     yield Rows(batch, name, part.cpu)
 

@@ -168,8 +168,8 @@ class Protocol:
     ``packets``. ``framings``: names of framings it can stand behind, its default first. ``fields``: that its elements may have: OpenCSD's
     (see :func:`~.elements.common`) and its own; ``reason`` goes without saying. ``carries``: ``bytes`` or ``packets`` for a framing, which
     then has ``frame``: of settings and a :data:`Payload` a Decoder. ``resync``: in words, where decoding is in step again after bytes that
-    are not as they should be. ``auxtrace``: types of AUX trace in perf.data that hold it; ``default_for``: those that hold it unless the
-    user says otherwise.
+    are not as they should be. ``remarks``: sentences on elements, of what is easily overlooked. ``auxtrace``: types of AUX trace in
+    perf.data that hold it; ``default_for``: those that hold it unless the user says otherwise.
     """
 
     name: str
@@ -185,6 +185,7 @@ class Protocol:
     carries: str | None = None
     frame: Callable[[Settings, Payload], Decoder] | None = None
     resync: str = ""
+    remarks: Callable[[Batch], Iterable[str]] | None = None
     auxtrace: tuple[int, ...] = ()
     default_for: tuple[int, ...] = ()
     elsewhere: str | None = None

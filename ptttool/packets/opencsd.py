@@ -6,13 +6,18 @@ are of the very bytes: the library's own deformatter counts from the ID's byte o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from ptttool.auxtrace import CS_ETM
 from ptttool.errors import UsageError
+from ptttool.packets.batch import Batch
 from ptttool.packets.decoder import NO_FRAMING, PROTOCOLS, Decoder, Protocol
+from ptttool.packets.elements import CUSTOM
 from ptttool.packets.opencsd_decoder import NAME, OpencsdDecoder, Undescribed
 from ptttool.packets.opencsd_elements import FIELDS
 from ptttool.packets.opencsd_library import library
@@ -121,6 +126,13 @@ def _check(settings: Settings) -> None:
         given.words()
 
 
+def _remarks(batch: Batch) -> Iterator[str]:
+    """Trace IDs of no source that is described."""
+    rows = (batch.kind == CUSTOM) & (batch.protocol == batch.protocols.index(NAME)) if NAME in batch.protocols else None
+    for channel in () if rows is None else np.unique(batch.channel[rows]).tolist():
+        yield f"trace ID {channel:#04x}: nothing describes its source, its bytes are shown raw"
+
+
 PARAMETERS = (
     Parameter("snapshot", "text", "folder with a snapshot.ini: trace units, their registers, memory of the cores", optional=True,
               reads="folder"),
@@ -145,6 +157,7 @@ PROTOCOLS.add(
         framings=("coresight-16", "none"),
         parameters=PARAMETERS,
         fields=FIELDS,
+        remarks=_remarks,
         resync="at the trace unit's next synchronisation packets; behind frames also where perf begins anew (four FF FF FF 7F)",
         auxtrace=(CS_ETM,),
     ),

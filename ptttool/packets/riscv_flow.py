@@ -6,6 +6,7 @@ Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder". What packets hold i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -228,9 +229,7 @@ class Hart:
         self._trapped, self._privilege = False, privilege
         self._go(packet, way, told, early=True)
 
-    def trap(
-        self, packet: int, address: int | None, outcome: int, privilege: int, *, handler: bool, interrupt: bool, told: Told
-    ) -> None:
+    def trap(self, packet: int, address: int | None, outcome: int, privilege: int, *, handler: bool, interrupt: bool, told: Told) -> None:
         """Format 3.1. ``handler``: the address is that of the trap's handler, else it means something of exceptions alone."""
         if self.place is not None and not self._trapped:
             back = self._walker.next(self.place)
@@ -380,6 +379,33 @@ FIELDS = (
 _TYPES = {each.name: each.dtype for each in FIELDS}
 
 
+# Of a listing of what was executed; the packets' own are for those who look at packets.
+SHOWN = (
+    "reason", "isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz",
+    "last_instr_cond", "symbol", "source", "privilege", "context_id", "time", "exception_number", "interrupt", "tval", "problem",
+)  # fmt: skip
+_REMARKS = {
+    NO_OUTCOME: "packets and program do not agree: a branch whose outcome no packet tells",
+    OUTCOMES_LEFT: "packets and program do not agree: more outcomes than branches",
+    UNEXPECTED_JUMP: "packets and program do not agree: a jump whose target no packet tells",
+    ENDLESS_LOOP: "packets and program do not agree: the program never gets where a packet says",
+    BAD_PACKET: "a packet that cannot be: nothing is known up to the next synchronisation",
+    IMPLICIT_RETURN: "the encoder leaves returns out (implicit return): that is not followed",
+    IMPLICIT_EXCEPTION: "the encoder leaves trap handlers' addresses out (implicit exception): that is not followed",
+    BRANCH_PREDICTION: "the encoder predicts branches: that is not followed",
+    JUMP_TARGET_CACHE: "the encoder has a jump target cache: that is not followed",
+}
+
+
+def _remarks(batch: Batch) -> Iterator[str]:
+    """Where the program could not be followed."""
+    problems, known = batch.column("problem", "enum")
+    for problem in problems[known].tolist():
+        yield _REMARKS[PROBLEMS[problem]]
+    for address in batch.column("st_addr")[0][batch.kind == ADDR_NACC].tolist():
+        yield f"no program has code at {address:#x}"
+
+
 @lru_cache(maxsize=4)
 def _code(elf: str) -> Code:
     """Harts of one trace share the program."""
@@ -409,11 +435,12 @@ PROTOCOLS.add(
         reads="packets",
         framings=("riscv-encap",),
         parameters=(
-            Parameter("elf", "text", "the program: FILE, or FILE@OFFSET where it was loaded elsewhere; several with commas"),
+            Parameter("elf", "text", "the program: FILE, or FILE@OFFSET where it was loaded elsewhere; several with commas", reads="files"),
             Parameter("sijump", "bool", "jumps by a register that the instruction before has set are not reported", False),
             *PARAMETERS,
         ),
         fields=FIELDS,
+        remarks=_remarks,
         resync="as riscv-etrace; the way through the program from the next packet of format 3.0 or 3.1 on",
     ),
 )
