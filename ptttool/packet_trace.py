@@ -24,8 +24,8 @@ from ptttool.perfdata.reader import open_perfdata
 from ptttool.rawdump import RawDump
 from ptttool.trace import Progress, Source
 
-# Bytes given to a decoder at a time: what they become shall fit the caches.
-PIECE = 1 << 18
+# Bytes given to a decoder at a time: what they become shall fit the caches, and be enough for a row group.
+PIECE = 1 << 19
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from ptttool.errors import InputError, UsageError
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from ptttool.packet_rows import Rows
     from ptttool.packet_trace import PacketTrace
     from ptttool.packets.decoder import Stack
     from ptttool.packets.parameters import Given
@@ -61,7 +60,7 @@ class PacketsJob:
                     self.output, self.paths, name, binary=name in BINARY, force=self.force, others=(*self.descriptions, *first.stack.reads)
                 ) as file,
             ):
-                write(name, self._frames(first, wanted), fields, file, facts, raw=self.raw)
+                write(name, self._rows(first, wanted), fields, file, facts, raw=self.raw)
         if page is not None and self.done >= page:
             note(f"the first {page} elements; --limit N shows more, --to and -o write all")
         if self.output is not None:
@@ -92,24 +91,21 @@ class PacketsJob:
     def _on_terminal(self) -> bool:
         return self.output is None and sys.stdout.isatty()
 
-    def _frames(self, first: PacketTrace, wanted: int | None) -> Iterator[pl.DataFrame]:
-        """Frames of all recordings, at least one, with as many rows as are wanted."""
-        given = False
+    def _rows(self, first: PacketTrace, wanted: int | None) -> Iterator[Rows]:
+        """Elements of all recordings, as many as are wanted."""
         for number, path in enumerate(self.paths):
             with first if number == 0 else self._next(path, first.stack) as trace:
-                for frame in self._of(trace):
-                    left = frame.height if wanted is None else wanted - self.done
-                    part = frame.head(left)
-                    self.done += part.height
-                    given = True
-                    yield part
-                    if left <= frame.height and wanted is not None:
+                for rows in self._of(trace):
+                    left = len(rows) if wanted is None else min(wanted - self.done, len(rows))
+                    self.done += left
+                    yield rows if left == len(rows) else rows.head(left)
+                    if self.done == wanted:
                         break
                 self._failures += _failures_of(trace)
-            if wanted is not None and self.done >= wanted:
+            if self.done == wanted:
                 break
-        if not given:
-            yield self._empty(first.stack)
+        if not self.done and wanted != 0 and not self._failures:
+            warn("no element" + (" of these channels" if self.channels else ""))
 
     def _next(self, path: str, stack: Stack) -> PacketTrace:
         """A further recording, which must be of the same protocol as the first."""
@@ -121,36 +117,22 @@ class PacketsJob:
             raise UsageError(f"{path} holds {trace.stack.title}, {self.paths[0]} {stack.title}", hint="decode them one by one")
         return trace
 
-    def _of(self, trace: PacketTrace) -> Iterator[pl.DataFrame]:
+    def _of(self, trace: PacketTrace) -> Iterator[Rows]:
         import numpy as np
-        import polars as pl
 
         from ptttool.cli.walking import shown_progress
+        from ptttool.packet_rows import Rows
 
         if trace.warning is not None:
             warn(f"{clean(trace.path)}: {trace.warning}")
-        fields = trace.stack.fields
         name = trace.path if len(self.paths) > 1 else None
         with nullcontext() if self._on_terminal else shown_progress(trace):
             for part in trace.parts():
                 batch = part.batch
                 if self.channels:
                     batch = batch.take(np.isin(batch.channel, self.channels))
-                if not len(batch):
-                    continue
-                frame = batch.frame(fields, raw=self.raw)
-                file = pl.Series("file", [name], dtype=pl.String).new_from_index(0, frame.height)
-                cpu = pl.Series("cpu", [part.cpu], dtype=pl.Int32).new_from_index(0, frame.height)
-                yield pl.DataFrame([file, cpu, *frame.iter_columns()])
-
-    def _empty(self, stack: Stack) -> pl.DataFrame:
-        import polars as pl
-
-        from ptttool.packet_output import columns_of
-
-        if not self._failures:
-            warn("no element" + (" of these channels" if self.channels else ""))
-        return pl.DataFrame(schema=columns_of(stack.fields, raw=self.raw))
+                if len(batch):
+                    yield Rows(batch, name, part.cpu)
 
 
 def _failures_of(trace: PacketTrace) -> list[InputError]:

@@ -29,6 +29,8 @@ class Flags(IntFlag):
         return tuple((flag.name or "").lower() for flag in Flags if flag in self)
 
 
+# By number what flags are called; "" for none.
+FLAG_NAMES = tuple(" ".join(Flags(number).names) for number in range(2 * max(Flags)))
 # Strict decoding ends at an element with one of these.
 STRICT_FLAGS = Flags.RESERVED | Flags.PADDING_ODD | Flags.LEFTOVER
 

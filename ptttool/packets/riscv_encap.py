@@ -132,11 +132,10 @@ class RiscvEncap(ByteDecoder):
         batch.put("alignment", alignment)
         return batch
 
-    def _decode(self, buffer: U8, found: list[int], end: int, places: Places) -> list[Batch]:
-        """Elements of the packets that begin at ``found`` and end at ``end``."""
-        if not found:
+    def _decode(self, buffer: U8, starts: I64, end: int, places: Places) -> list[Batch]:
+        """Elements of the packets that begin at ``starts`` and end at ``end``."""
+        if not len(starts):
             return []
-        starts = np.array(found, dtype=np.int64)
         headers = buffer[starts]
         null = (headers & LENGTH) == 0
         batches = self._take_nulls(buffer, starts, null, places) if null.any() or self._nulls is not None else []

@@ -12,9 +12,9 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from ptttool.errors import UsageError
+from ptttool.packet_frames import frame_of, schema_of
 from ptttool.packets.decoder import PROTOCOLS, allowed_fields, first_violation, parameters_of, stack_of, strict_error
 from ptttool.packets.elements import KINDS, Element, Flags
-from ptttool.packets.frames import schema_of
 from ptttool.packets.parameters import Given
 from tests.packets import toy
 from tests.packets.streams import Stream, batches, elements, stack, streams_of
@@ -150,7 +150,7 @@ def test_frames_say_what_elements_say(name: str, data: st.DataObject) -> None:
     stream = data.draw(streams_of(name))
     fields = stack(name, stream.parameters).fields
     for batch in batches(name, stream):
-        frame = batch.frame(fields)
+        frame = frame_of(batch, fields)
         assert dict(frame.schema) == schema_of(fields)
         rows = [{name: value for name, value in row.items() if value is not None} for row in frame.to_dicts()]
         assert rows == [flat(element) for element in batch.elements(fields)]
