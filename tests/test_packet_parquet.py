@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,69 +63,75 @@ def duckdb_type(dtype: pl.DataType) -> str:
     return "BOOLEAN" if dtype == pl.Boolean else "VARCHAR"
 
 
-def arrays(dtype: str, count: int) -> st.SearchStrategy[Any]:
-    """Values of a field: any, few different ones, near one another, all the same."""
-    if dtype == "bytes":
-        return spans(count, absent=True)
-    if dtype in ("bool", "enum"):
-        return lists(st.integers(0, 1 if dtype == "bool" else len(COLOURS) - 1), count).map(lambda values: np.array(values, dtype=np.uint8))
-    kind = np.dtype(DTYPES[dtype])
-    low, high = (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
-    any_number = st.integers(low, high) | st.sampled_from((low, high, 0, 1, 255 % (high + 1), 4096 % (high + 1)))
-    steps = st.integers(1, 40).flatmap(lambda bits: lists(st.integers(-(1 << bits - 1), (1 << bits - 1) - 1), count))
-    made = st.one_of(
-        lists(any_number, count),
-        lists(any_number, 3).flatmap(lambda few: lists(st.sampled_from(few), count)),
-        any_number.map(lambda value: [value] * count),
-        st.tuples(any_number, steps).map(lambda both: [both[0] + sum(both[1][: n + 1]) for n in range(count)]),
-    )
-    return made.map(lambda values: np.array([(value - low) % (high - low + 1) + low for value in values], dtype=kind))
+@dataclass(frozen=True)
+class Making:
+    """Makes columns: hypothesis chooses what kind of values, a generator of numbers with a drawn seed the values."""
 
+    draw: st.DrawFn
+    random: np.random.Generator
 
-def lists(of: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:
-    return st.lists(of, min_size=count, max_size=count)
+    def mask(self, count: int) -> Any:
+        return self.random.random(count) < self.draw(st.sampled_from((0.0, 0.02, 0.5, 1.0)))
 
+    def values(self, dtype: str, count: int) -> Any:
+        """Values of a field: any, few different ones, near one another, all the same."""
+        if dtype == "bytes":
+            return self.spans(count)
+        if dtype in ("bool", "enum"):
+            return self.random.integers(0, 2 if dtype == "bool" else len(COLOURS), count).astype(np.uint8)
+        kind = np.dtype(DTYPES[dtype])
+        low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+        edges = np.array([low, high, 0, 1, high // 2, *(min(high, edge) for edge in (255, 256, 4095, 4096))], dtype=kind)
+        style = self.draw(st.sampled_from(("any", "few", "near", "same", "small")))
+        if style == "same":
+            return np.full(count, self.random.choice(edges))
+        if style == "small":
+            most = self.draw(st.sampled_from((1, 2, 15, 16, 255, 256, 4095, 4096)))
+            return self.random.integers(0, min(most, high), count, endpoint=True).astype(kind)
+        if style == "near":
+            bits = self.draw(st.integers(1, 40))
+            steps = self.random.integers(-(1 << bits - 1), 1 << bits - 1, count)
+            return (np.cumsum(steps).astype(np.uint64) + self.random.choice(edges).astype(np.uint64)).astype(kind)
+        numbers = self.random.integers(low, high, 4 if style == "few" else count, endpoint=True, dtype=kind)
+        return self.random.choice(np.append(numbers[:4], edges[:2]), count) if style == "few" else numbers
 
-@st.composite
-def spans(draw: st.DrawFn, count: int, *, absent: bool) -> Spans:
-    """Byte strings one after the other, or anywhere."""
-    data = np.frombuffer(draw(st.binary(min_size=1, max_size=80)), dtype=np.uint8)
-    length = np.array(draw(lists(st.integers(0, 6), count)), dtype=np.int64)
-    if draw(st.booleans()):
+    def spans(self, count: int) -> Spans:
+        """Byte strings one after the other, or anywhere."""
+        data = self.random.integers(0, 256, 6 * count + 1, dtype=np.uint8)
+        length = self.random.integers(0, 7, count)
         start = np.cumsum(length) - length
-        data = np.resize(data, max(int(length.sum()), 1))
-    else:
-        start = np.array(draw(lists(st.integers(0, len(data) - 1), count)), dtype=np.int64)
-        length = np.minimum(length, len(data) - start)
-    if absent and draw(st.booleans()):
-        start = np.where(np.array(draw(lists(st.booleans(), count)), dtype=np.bool_), -1, start)
-    return Spans(data, start, length)
+        if self.draw(st.booleans()):
+            start = self.random.permutation(start)
+            length = np.minimum(length, len(data) - start)
+        return Spans(data, np.where(self.mask(count), -1, start), length)
 
 
 @st.composite
-def made(draw: st.DrawFn, biggest: int = 300) -> Batch:
+def made(draw: st.DrawFn) -> Batch:
     """Batches with every kind of column: for all elements, for none, for some, in several parts."""
-    count = draw(st.sampled_from((0, 1, 7, 8, 9, 33, 129, biggest)) | st.integers(0, biggest))
+    making = Making(draw, np.random.default_rng(draw(st.integers(0, 1 << 32))))
+    count = draw(st.sampled_from((0, 1, 7, 8, 9, 33, 129, 1000)) | st.integers(0, 300))
+    channel, flags = making.random.integers(0, 300, count), making.random.integers(1, len(FLAG_NAMES), count)
     batch = Batch(
         draw(st.sampled_from(("a", "b"))),
-        draw(arrays("u64", count)),
-        draw(arrays("u64", count)),
-        kind=np.array(draw(lists(st.integers(0, len(KIND_NAMES) - 1), count)), dtype=np.uint8),
-        channel=np.array(draw(lists(st.integers(-1, draw(st.sampled_from((-1, 0, 300)))), count)), dtype=np.int32),
-        flags=np.array(draw(lists(st.integers(0, draw(st.sampled_from((0, len(FLAG_NAMES) - 1)))), count)), dtype=np.uint32),
-        timestamp=draw(st.none() | arrays("u64", count)),
-        raw=draw(spans(count, absent=True)),
+        making.values("u64", count),
+        making.values("u64", count),
+        kind=making.random.integers(0, len(KIND_NAMES), count),
+        channel=np.where(making.mask(count), -1, channel),
+        flags=np.where(making.mask(count), 0, flags),
+        timestamp=making.values("u64", count),
+        timed=making.mask(count),
+        raw=making.spans(count),
     )
-    masks = [np.array(draw(lists(st.booleans(), count)), dtype=np.bool_) for _ in range(2)]
-    shared = [np.flatnonzero(mask) for mask in (masks[0], masks[1] & ~masks[0])]
+    mask, other = making.mask(count), making.mask(count)
+    shared = np.flatnonzero(mask), np.flatnonzero(other & ~mask)
     for field in FIELDS:
-        for rows in draw(st.sampled_from(((), (None,), (shared[0],), (shared[1], shared[0]), (shared[0], shared[1]), (None, shared[0])))):
-            values = draw(arrays(field.dtype, count if rows is None else len(rows)))
-            batch.put(field.name, values, rows)
+        for rows in draw(st.sampled_from(((), (None,), shared[:1], shared, shared[::-1], (None, shared[0])))):
+            batch.put(field.name, making.values(field.dtype, count if rows is None else len(rows)), rows)
     return batch
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_any_batches(data: st.DataObject) -> None:
     places = st.tuples(st.sampled_from((None, "x.bin", "y.bin")), st.sampled_from((None, 0, 3)))
