@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptttool.errors import UsageError
+from ptttool.packets.batch import Batch
+from ptttool.packets.decoder import PacketDecoder
 from ptttool.packets.elements import CUSTOM, KIND_NAMES, Element, Flags
 from ptttool.packets.framed import Packets, field
 from ptttool.packets.riscv_encap import RiscvEncap
@@ -171,13 +173,13 @@ def test_more_type_than_there_is_room_is_flagged() -> None:
     assert (found.fields["type"], found.fields["payload"]) == (0xFF, b"")
 
 
-class Seen:
+class Seen(PacketDecoder):
     """A decoder of packets that keeps what it is given."""
 
     def __init__(self) -> None:
         self.packets: list[Packets] = []
 
-    def decode(self, packets: Packets) -> object:
+    def decode(self, packets: Packets) -> Batch:
         self.packets.append(packets)
         return packets.batch("seen", kind=0)
 
