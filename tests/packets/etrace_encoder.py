@@ -136,14 +136,20 @@ def layout_size(settings: Settings) -> int:
 
 @dataclass
 class Encoder:
-    """Makes packets of one hart's cycles."""
+    """Makes packets of one hart's cycles. ``updiscons``: numbers of the cycles that are uninferable discontinuities to it.
+
+    In two cases it says more than the reference algorithm, which leaves it open there what happened: where the target of a discontinuity was
+    passed before since the packet before, and a packet of format 3.0 would come next, though not at once; and where a context changes at an
+    address that was passed before since the packet before.
+    """
 
     settings: Settings = field(default_factory=Settings)
     packets: list[Packet] = field(default_factory=list)
+    updiscons: set[int] = field(default_factory=set)
 
     def encode(self, cycles: Sequence[Cycle]) -> list[Packet]:
         """All packets, from the support packet that trace begins with to the one that it ends with."""
-        self.packets = []
+        self.packets, self.updiscons = [], set()
         self._branches: list[int] = []
         self._last_address = 0
         self._count = 0  # packets since the last synchronisation
@@ -151,6 +157,8 @@ class Encoder:
         self._reported = False  # the trap of the cycle before has been told
         self._updiscon = False  # the instruction before was an uninferable discontinuity
         self._context_due = False
+        self._passed: set[int] = set()  # addresses since the last packet
+        self._open = False  # the last packet may mean an address that was passed before
         self._ending = ENDED_REPORTED
         self._losing = False
         self._at = 0
@@ -192,6 +200,8 @@ class Encoder:
         due = before.trap if before is not None and not self._reported else None
         trapped = before is not None and before.trap is not None
         updiscon, self._updiscon = self._updiscon, self._is_updiscon(before, cycle)
+        if self._updiscon:
+            self.updiscons.add(self._at)
         self._reported = False
         self._ending = ENDED_REPORTED
         if cycle.trap_only:
@@ -211,17 +221,25 @@ class Encoder:
             # A packet of format 3 follows at once.
             followed = cycle.trap is not None or now or (after is not None and (after.trap_only or _moves(cycle, after)))
             followed = followed or (self.settings.early and not next_traced)
+            again = not followed and cycle.address in self._passed
             self._report(cycle, updiscon=followed)
+            self._open = again
             self._ending = ENDED_REPORTED if followed else ENDED
         elif cycle.notify or cycle.trap is not None or (now and self._branches):
             self._report(cycle, notify=cycle.notify)
-        elif not next_traced or (after is not None and (after.trap_only or (_moves(cycle, after) and self._branches))):
+        elif after is None or not next_traced or after.trap_only or (_moves(cycle, after) and self._must_tell(cycle, after)):
             self._report(cycle)
         elif len(self._branches) == FULL_MAP:
             self._map()
         elif self._context_due:
             self._context(cycle)
+        self._passed.add(cycle.address)
         self._begun = True
+
+    def _must_tell(self, cycle: Cycle, after: Cycle) -> bool:
+        """Whether a packet must come before the one of format 3.0 of the next instruction."""
+        passed = after.address == cycle.address or after.address in self._passed
+        return bool(self._branches) or self._open or (passed and after.privilege == cycle.privilege)
 
     def _is_updiscon(self, before: Cycle | None, cycle: Cycle) -> bool:
         if not cycle.retired or cycle.trap is not None:
@@ -250,7 +268,7 @@ class Encoder:
         return [
             ("privilege", settings.privilege_width, cycle.privilege),
             ("time", settings.time_width, self._at & (1 << settings.time_width) - 1),
-            ("context", settings.context_width, cycle.context),
+            ("context", settings.context_width, cycle.context & (1 << settings.context_width) - 1),
         ]
 
     def _address(self, address: int) -> tuple[str, int, int]:
@@ -259,7 +277,7 @@ class Encoder:
         return "address", width, address >> self.settings.address_lsb & (1 << width) - 1
 
     def _synchronised(self) -> None:
-        self._branches.clear()
+        self._told()
         self._count = 0
         self._context_due = False
 
@@ -311,8 +329,13 @@ class Encoder:
         return "branch_map", size, sum(outcome << number for number, outcome in enumerate(self._branches))
 
     def _sent(self) -> None:
-        self._branches.clear()
+        self._told()
         self._count += 1
+
+    def _told(self) -> None:
+        self._branches.clear()
+        self._passed.clear()
+        self._open = False
 
     def _context(self, cycle: Cycle) -> None:
         self._send([("format", 2, 3), ("subformat", 2, 2), *self._where(cycle)])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ptttool.packets.elements import Element
 from tests.packets import riscv_bits
-from tests.packets.etrace_encoder import Cycle, Kind, Packet
+from tests.packets.etrace_encoder import Cycle, Encoder, Kind, Packet
 from tests.packets.riscv_bits import Memory
 
 _LINKS = (1, 5)
@@ -75,9 +75,9 @@ def check_flow(found: Sequence[Element], cycles: Sequence[Cycle], code: Memory) 
     check_lasts(found, cycles, code)
 
 
-def check_traps(found: Sequence[Element], packets: Sequence[Packet], cycles: Sequence[Cycle], epcs: Sequence[int]) -> None:
+def check_traps(found: Sequence[Element], encoder: Encoder, cycles: Sequence[Cycle], epcs: Sequence[int]) -> None:
     """Every trap that a packet tells of. ``epcs``: of each trap of the cycles, as the hart has it in its register."""
-    told = [packet.trap for packet in packets if packet.trap is not None]
+    told = [packet.trap for packet in encoder.packets if packet.trap is not None]
     said = [each.fields for each in found if each.kind == "exception"]
     assert [(each["ecause"], each["interrupt"], each.get("tval")) for each in said] == [
         (trap.cause, int(trap.interrupt), None if trap.interrupt else trap.tval) for trap in told
@@ -86,19 +86,19 @@ def check_traps(found: Sequence[Element], packets: Sequence[Packet], cycles: Seq
     assert len(happened) == len(epcs)
     kept = [(number, epc) for (number, cycle), epc in zip(happened, epcs, strict=True) if any(cycle.trap is each for each in told)]
     for fields, (number, epc) in zip(said, kept, strict=True):
-        assert fields.get("en_addr") == (epc if _tells_epc(cycles, number) else None), (number, hex(epc))
+        assert fields.get("en_addr") == (epc if _tells_epc(encoder, cycles, number) else None), (number, hex(epc))
 
 
-def _tells_epc(cycles: Sequence[Cycle], number: int) -> bool:
+def _tells_epc(encoder: Encoder, cycles: Sequence[Cycle], number: int) -> bool:
     """Whether packets and program tell the EPC of a trap: of an exception always, if an instruction that is traced comes before it."""
     cycle = cycles[number]
     assert cycle.trap is not None
     if cycle.retired:
         return cycle.traced
     before = cycles[number - 1] if number else None
-    if before is None or not before.traced or before.trap is not None:
+    if before is None or not before.traced or not cycle.traced or before.trap is not None:
         return False
-    return not cycle.trap.interrupt or before.kind not in (Kind.DISCONTINUITY, Kind.TRAP_RETURN)
+    return not cycle.trap.interrupt or number - 1 not in encoder.updiscons
 
 
 def told_up_to(packets: Sequence[Packet], cycles: Sequence[Cycle]) -> Iterator[tuple[list[int], int]]:

@@ -32,6 +32,8 @@ def decode(word: int, *, bits64: bool) -> Instruction:
     """``word``: four bytes from the instruction's first on."""
     if word & 3 != 3:
         return _compressed(word & 0xFFFF, bits64=bits64)
+    if word & 0x3F == 0x1F or word & 0x7F == 0x3F:
+        return Instruction(word, 6 if word & 0x3F == 0x1F else 8)
     opcode, rd, funct3, rs1 = word & 0x7F, word >> 7 & 31, word >> 12 & 7, word >> 15 & 31
     if opcode == 0x63 and funct3 not in (2, 3):
         return Instruction(word, 4, BRANCH)
@@ -81,6 +83,9 @@ class Memory:
             if kind == 1 and flags & 1:
                 self.parts.append((address, data[offset : offset + length]))
         self._found: dict[int, Instruction] = {}
+
+    def __contains__(self, address: int) -> bool:
+        return any(start <= address < start + len(data) for start, data in self.parts)
 
     def at(self, address: int) -> Instruction:
         """The instruction at an address."""
@@ -172,3 +177,26 @@ def c_branch(*, zero: bool, rs1: int, offset: int) -> bytes:
 def c_jump(offset: int, *, link: bool = False) -> bytes:
     """c.j, or (``link``, in 32 bits alone) c.jal. ``offset``: -2048 to 2046."""
     return word((0x2001 if link else 0xA001) | _scattered(offset, (11, 4, 9, 8, 10, 6, 7, 3, 2, 1, 5)) << 2, 2)
+
+
+def _gathered(value: int, places: Iterable[int]) -> int:
+    """The opposite of :func:`_scattered`; the first place is the sign's."""
+    places = tuple(places)
+    found = sum((value >> len(places) - 1 - number & 1) << place for number, place in enumerate(places))
+    return found - ((found >> places[0] & 1) << places[0] + 1)
+
+
+def branch_target(here: Instruction, address: int) -> int:
+    """Where a taken branch goes."""
+    if here.size == 2:
+        return address + _gathered(here.word >> 10 << 5 & 0xE0 | here.word >> 2 & 0x1F, (8, 4, 3, 7, 6, 2, 1, 5))
+    return address + _gathered(here.word >> 25 << 5 | here.word >> 7 & 0x1F, (12, *range(10, 4, -1), 4, 3, 2, 1, 11))
+
+
+def jump_target(here: Instruction, address: int) -> int:
+    """Where a jump goes that says so itself."""
+    if here.size == 2:
+        return address + _gathered(here.word >> 2 & 0x7FF, (11, 4, 9, 8, 10, 6, 7, 3, 2, 1, 5))
+    if here.word & 0x7F == 0x67:
+        return (here.word >> 20) - (here.word >> 31 << 12)
+    return address + _gathered(here.word >> 12, (20, *range(10, 0, -1), 11, *range(19, 11, -1)))
