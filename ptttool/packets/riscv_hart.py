@@ -8,7 +8,7 @@ import numpy as np
 
 from ptttool.packets.batch import I64
 from ptttool.packets.riscv_etrace_setup import Setup
-from ptttool.packets.riscv_walk import ENDED, MOVED, SYNCHRONISED, Place, Walker, Way
+from ptttool.packets.riscv_walk import ENDED, MOVED, NO_CODE, SYNCHRONISED, Place, Walker, Way
 
 # Why a way is not followed, beside what :mod:`~.riscv_walk` meets.
 BAD_PACKET, IMPLICIT_RETURN, IMPLICIT_EXCEPTION = "bad_packet", "implicit_return", "implicit_exception"
@@ -63,16 +63,19 @@ class Hart:
         return bit >= 0 and bool(options >> bit & 1)
 
     def rest(self) -> tuple[int, ...]:
-        """What has been executed and is no range yet."""
-        return () if self.place is None else self._walker.rest(self.place)
+        """What has been executed and is no range yet; at a trap, everything is one."""
+        return () if self.place is None or self._trapped else self._walker.rest(self.place)
 
     def lose(self, packet: int, problem: str, told: Told, missing: int = 0) -> None:
-        """Say once why the way cannot be followed."""
+        """Say once why the way cannot be followed; what has been executed before that stays."""
         if self.place is not None:
+            told.add(packet, self.rest(), early=True)
             told.failed.append((packet, problem, missing))
         self.place = None
 
     def _take(self, packet: int, way: Way, told: Told, *, early: bool) -> None:
+        if way.end is None and way.problem != NO_CODE:  # where there is no code, the way up to there is in the ranges
+            told.add(packet, self.rest(), early=True)
         told.add(packet, way.ranges, early=early)
         self.place = way.end
         if way.end is None:
@@ -110,12 +113,11 @@ class Hart:
             told.add(packet, self.rest(), early=True)
         if self._implicit_returns:
             return
-        self._trapped, self._privilege = not handler, privilege
-        if not handler:
-            return
-        if address is None:
+        self._trapped, self._privilege = True, privilege
+        if handler and address is None:
             self.lose(packet, IMPLICIT_EXCEPTION, told)
-        else:
+        elif handler and address is not None:
+            self._trapped = False
             self._take(packet, self._walker.begin(address, outcome), told, early=False)
 
     def support(self, packet: int, status: int, options: int | None, told: Told) -> None:
@@ -126,13 +128,13 @@ class Hart:
                 if way.end is not None:
                     told.add(packet, way.ranges, early=True)
                     self.place = way.end
-            if not self._trapped:
-                told.add(packet, self.rest(), early=True)
+            told.add(packet, self.rest(), early=True)
             self.place = None
         if status:
             self._trapped = False
         if options is not None:
             self._implicit_returns = self._bit(options, self._setup.implicit_return_bit)
         if self._implicit_returns:
+            told.add(packet, self.rest(), early=True)
             self.place = None
             told.failed.append((packet, IMPLICIT_RETURN, 0))

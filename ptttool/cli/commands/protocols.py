@@ -12,6 +12,9 @@ from ptttool.cli.talk import clean, print_json, print_labelled, print_line, warn
 if TYPE_CHECKING:
     from ptttool.packets.parameters import Parameter
 
+# Where what is said of parameters begins.
+_TEXT_AT = 17
+
 
 @app.command("protocols")
 def protocols(
@@ -57,8 +60,8 @@ def protocols(
             print_labelled("", f"behind {' or '.join(protocol.framings)}")
         for parameter in parameters_of(protocol):
             if parameter.used:
-                print_line(f"  {parameter.name:<14} {parameter.range_text} ({_default(parameter)})")
-                print_line(f"  {'':<14} {parameter.meaning}")
+                print_labelled(f"  {parameter.name} ", f"{parameter.range_text} ({_default(parameter)})", _TEXT_AT)
+                print_labelled("", parameter.meaning, _TEXT_AT)
 
 
 def _default(parameter: Parameter) -> str:
