@@ -11,14 +11,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from ptttool.elf_image import program_of
+from ptttool.elf_image import Image, Program
 from ptttool.errors import UsageError
 from ptttool.packets import riscv_etrace
 from ptttool.packets.batch import I64, U8, Array, Batch
 from ptttool.packets.decoder import PROTOCOLS, PacketDecoder, Protocol
 from ptttool.packets.elements import CODES, NO_SYNC, REASON_CODES, Field, Flags, common
 from ptttool.packets.framed import Packets
-from ptttool.packets.parameters import Parameter, Settings
+from ptttool.packets.parameters import Parameter, Settings, files_of, number_of
 from ptttool.packets.riscv_code import Code
 from ptttool.packets.riscv_etrace import RiscvEtrace
 from ptttool.packets.riscv_etrace_setup import PARAMETERS, Setup
@@ -213,7 +213,13 @@ def _remarks(batch: Batch) -> Iterator[str]:
 @lru_cache(maxsize=4)
 def _code(elf: str) -> Code:
     """Harts of one trace share the program."""
-    return Code(program_of(elf))
+    images = []
+    for path, offset in files_of(elf):
+        base = number_of(offset or "0")
+        if not path or base is None:
+            raise UsageError(f"elf={path}@{offset}: no FILE or FILE@OFFSET", hint="such as program.elf@0x10000", code="bad-parameter")
+        images.append(Image(path, base))
+    return Code(Program(images))
 
 
 def _check(settings: Settings) -> None:
