@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from ptttool.auxtrace import CS_ETM
 from ptttool.packets.opencsd_sources import Source
-from ptttool.perfdata.cs_etm import AUXTRACE_TYPE, TraceUnit, parse_cs_etm
+from ptttool.perfdata.cs_etm import TraceUnit, parse_cs_etm
 from ptttool.perfdata.model import Contents
 
 # Of ETMIDR: the architecture, and its value for a PTM.
 _ARCHITECTURE, _PTM = 0xF00, 0x300
 
 
-def sources_of(contents: Contents) -> tuple[Source, ...]:
-    """The trace unit of every CPU; none where the recording is of something else. ``contents``: of the whole recording."""
-    if contents.auxtrace_type != AUXTRACE_TYPE:
-        return ()
+def sources_of(contents: Contents) -> tuple[tuple[Source, ...], str | None]:
+    """The trace unit of every CPU, and why there are not more of them; none where the recording is of something else.
+
+    ``contents``: of the whole recording.
+    """
+    if contents.auxtrace_type != CS_ETM:
+        return (), None
     metadata = parse_cs_etm(contents.auxtrace_priv, contents.hardware_ids)
-    return tuple(Source(f"CPU {unit.cpu}", _kind(unit), unit.configuration, cpu=unit.cpu) for unit in metadata.units)
+    sources = (Source(f"CPU {unit.cpu}", _kind(unit), unit.configuration, cpu=unit.cpu, sink=unit.sink) for unit in metadata.units)
+    return tuple(sources), metadata.damage
 
 
 def _kind(unit: TraceUnit) -> str:

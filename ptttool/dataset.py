@@ -19,7 +19,8 @@ from urllib.parse import quote
 
 from ptttool.errors import AccessError, OutputError, UsageError
 from ptttool.jobs import Batch, Outcome, results, size_of
-from ptttool.parquet.file import ParquetFile, row_group_of
+from ptttool.parquet.blocks import columns_of, row_group_of
+from ptttool.parquet.file import ParquetFile
 from ptttool.protocols.hisi_ptt_findings import Findings
 from ptttool.selection import Select
 from ptttool.storage import is_remote
@@ -95,7 +96,7 @@ class WritePart:
         first = batch[0].pieces[0]
         name = f"{self.prefix}{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}.parquet"
         with _whole_file(posixpath.join(self.folder, name)) as file:
-            parquet = ParquetFile(file, self.select.columns, dict(self.facts))
+            parquet = ParquetFile(file, columns_of(self.select.columns), dict(self.facts))
             for block in results(self.select, batch, index, findings):
                 rows += block.size
                 parquet.add(row_group_of(block))
@@ -105,7 +106,7 @@ class WritePart:
     def write_nothing(self) -> None:
         """A file without rows, which tells the columns of a recording without records."""
         with _whole_file(posixpath.join(self.folder, f"{self.prefix}empty.parquet")) as file:
-            ParquetFile(file, self.select.columns, dict(self.facts)).close()
+            ParquetFile(file, columns_of(self.select.columns), dict(self.facts)).close()
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -233,25 +232,6 @@ class Program:
     def line(self, address: int) -> str | None:
         """``main.c:12``; None where nothing is known."""
         return next((found for image in self.images if image.read(address, 1) and (found := image.line(address))), None)
-
-
-def program_of(text: str) -> Program:
-    """Of ``FILE`` or ``FILE@OFFSET``, several with commas. Raises UsageError beside what :class:`Image` raises."""
-    images = []
-    for each in text.split(","):
-        path, at, offset = each.rpartition("@")
-        base = 0
-        if at and not Path(each).exists():
-            with suppress(ValueError):
-                base, at = int(offset, 0), ""
-            if at:
-                raise UsageError(f"{each}: {offset} is no address", hint="such as program.elf@0x10000", code="bad-address")
-        else:
-            path = each
-        if not path:
-            raise UsageError(f"{text}: a file's name is missing", hint="program.elf, or several: firmware.elf,kernel.elf", code="no-elf")
-        images.append(Image(path, base))
-    return Program(images)
 
 
 def _missing(package: str) -> MissingPackageError:

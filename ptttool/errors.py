@@ -152,6 +152,13 @@ class MissingPackageError(PtttoolError):
     code = "missing-package"
 
 
+class PlugInError(PtttoolError):
+    """A package that adds something to this program is broken."""
+
+    exit_code = 8
+    code = "bad-plug-in"
+
+
 class InterruptedByUserError(PtttoolError):
     """Ctrl-C where there was nothing to keep."""
 

@@ -141,19 +141,20 @@ def _list_of(lines: Any) -> Encoder:
 
 
 def _parquet_encoder(_columns: Sequence[str]) -> Encoder:
-    from ptttool.parquet.file import row_group_of
+    from ptttool.parquet.blocks import row_group_of
 
     return row_group_of
 
 
 def _parquet_writer(file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> Writer:
+    from ptttool.parquet.blocks import columns_of
     from ptttool.parquet.file import ParquetFile
 
-    return ParquetFile(file, columns, facts)
+    return ParquetFile(file, columns_of(columns), facts)
 
 
 def _arrow_writer(file: IO[bytes], columns: Sequence[str], _facts: Mapping[str, str]) -> Writer:
-    from ptttool.frame_files import ArrowFile
+    from ptttool.arrow_file import ArrowFile
 
     return ArrowFile(file, columns)
 

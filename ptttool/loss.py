@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ptttool.auxtrace import HISI_PTT
 from ptttool.empty_recording import causes_in
 from ptttool.perfdata.model import (
     AUX_COLLISION,
@@ -24,7 +25,6 @@ from ptttool.wording import counted
 
 Severity = Literal["info", "warning", "failure"]
 
-AUXTRACE_HISI_PTT = 6
 # The device's ring has four of these; the driver commits whole ones, and what is in the last one when it is told to stop.
 DMA_BUFFER = 4 << 20
 # The driver of Linux 6.1 was seen to spoil restarts, that of 6.12 not to; of the kernels between, no recording is known.
@@ -97,7 +97,7 @@ def signs_of_loss(contents: Contents, *, session_end: int | None = None) -> list
 
     ``session_end``: time of the session's last event in perf's clock, where it is known better than from the recording.
     """
-    if contents.mode == "raw" or contents.auxtrace_type not in (None, AUXTRACE_HISI_PTT):
+    if contents.mode == "raw" or contents.auxtrace_type not in (None, HISI_PTT):
         return []
     if contents.auxtrace_type is None and not contents.aux_payloads:
         return []

@@ -2,141 +2,45 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from io import BytesIO
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
-import polars as pl
-import polars.selectors as cs
-
-from ptttool.export import fill
-from ptttool.frame_files import parquet_file
+from ptttool.packet_rows import Rows, gathered
 from ptttool.packets.elements import Field
-from ptttool.packets.frames import schema_of
-from ptttool.textual import hex_text
 
-Frames = Iterator[pl.DataFrame]
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "table": (".txt",), "csv": (".csv",), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet", ".pq"),
 }  # fmt: skip
 BINARY = ("parquet",)
-# Rows of text made at a time.
-_TEXT_ROWS = 1 << 15
-# Bytes of a packet that a table shows.
-_SHOWN_BYTES = 16
 
 
-def columns_of(fields: Sequence[Field], *, raw: bool) -> dict[str, pl.DataType]:
-    """Columns of the output and their types: where an element comes from, then :func:`~ptttool.packets.frames.schema_of`."""
-    return {"file": pl.String(), "cpu": pl.Int32(), **schema_of(fields, raw=raw)}
+def write(
+    name: str,
+    rows: Iterable[Rows],
+    fields: Sequence[Field],
+    file: IO[bytes],
+    facts: Mapping[str, str],
+    *,
+    raw: bool,
+    layout: str = "elements",
+    width: int | None = None,
+) -> bool:
+    """Write elements in one of :data:`SUFFIXES`' formats. Returns whether lines were cut.
 
-
-def write(name: str, frames: Frames, fields: Sequence[Field], file: IO[bytes], facts: Mapping[str, str], *, raw: bool) -> None:
-    """Write frames of :func:`columns_of` in one of :data:`SUFFIXES`' formats. ``facts``: kept where the format has a place for them."""
-    if name == "parquet":
-        fill(parquet_file(file, columns_of(fields, raw=raw), facts), frames)
-        return
-    table = _Table(fields)
-    texts = ("file", *(field.name for field in fields if field.dtype == "text"))
-    headline = True
-    for frame in frames:
-        for part in frame.iter_slices(_TEXT_ROWS) if frame.height else [frame] if headline else []:
-            text = as_text(part, fields)
-            if name == "table":
-                file.write(table.lines(text))
-            elif name == "csv":
-                file.write(_csv(text, headline=headline))
-            else:
-                file.write(_json_lines(text, texts))
-            headline = False
-
-
-def as_text(frame: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
-    """The frame as text formats hold it: bytes as hexadecimal digits, addresses and the like as ``0x…``, names as text."""
-    styles = {field.name: field.style for field in fields}
-    columns = []
-    for column in frame.iter_columns():
-        if column.dtype == pl.Binary:
-            columns.append(column.bin.encode("hex"))
-        elif styles.get(column.name) == "hex" and column.dtype.is_unsigned_integer():
-            columns.append(hex_text(column))
-        else:
-            columns.append(column)
-    return pl.DataFrame(columns).with_columns(cs.enum().cast(pl.String))
-
-
-def _csv(frame: pl.DataFrame, *, headline: bool) -> bytes:
-    buffer = BytesIO()
-    frame.write_csv(buffer, include_header=headline)
-    return buffer.getvalue()
-
-
-def _json_lines(frame: pl.DataFrame, texts: Sequence[str]) -> bytes:
-    """One object a line; what an element does not have is left out.
-
-    Made by hand: polars writes nulls. Texts are names of ours and hexadecimal digits, which need no escapes; ``texts``: those that are not.
+    ``fields``: that they may have. ``facts``: kept where the format has a place for them. ``raw``: the packets' bytes, too. ``layout``: of
+    a table (:data:`ptttool.packet_table.LAYOUTS`). ``width``: at which its lines are cut; None for whole lines.
     """
-    parts = []
-    for name, dtype in frame.schema.items():
-        value = pl.col(name)
-        if name in texts:
-            value = value.replace_strict({text: json.dumps(text) for text in frame.get_column(name).unique().drop_nulls()}, default=None)
-        elif dtype == pl.String:
-            value = pl.lit('"') + value + pl.lit('"')
-        parts.append(pl.lit(f'"{name}":') + value.cast(pl.String))
-    buffer = BytesIO()
-    lines = pl.lit("{") + pl.concat_str(parts, separator=",", ignore_nulls=True) + pl.lit("}")
-    frame.select(lines).write_csv(buffer, include_header=False, quote_style="never")
-    return buffer.getvalue()
+    if name == "parquet":
+        from ptttool.export import fill
+        from ptttool.packet_parquet import Groups
+        from ptttool.parquet.file import ParquetFile
 
+        groups = Groups(fields, raw=raw)
+        fill(ParquetFile(file, groups.columns, facts), map(groups.group_of, gathered(rows)))
+        return False
+    from ptttool.packet_table import Table
+    from ptttool.packet_text import write_text
 
-@dataclass(frozen=True)
-class _Cell:
-    """One column of a table. ``width``: at least; ``right``: numbers."""
-
-    title: str
-    width: int
-    right: bool = False
-
-
-_CELLS = (
-    _Cell("file", 0), _Cell("cpu", 3, True), _Cell("index", 10, True), _Cell("size", 5, True), _Cell("channel", 7, True),
-    _Cell("timestamp", 12, True), _Cell("kind", 12), _Cell("details", 0),
-)  # fmt: skip
-
-
-class _Table:
-    """Lines for people, one an element. Where all elements come from, if it is one place, need not be told at every line."""
-
-    def __init__(self, fields: Sequence[Field]) -> None:
-        self._fields = fields
-        self._cells: tuple[_Cell, ...] | None = None
-
-    def lines(self, text: pl.DataFrame) -> bytes:
-        """Of a frame of texts; the first time with a headline."""
-        head = b""
-        if self._cells is None:
-            placeless = [name for name in ("file", "cpu") if text.get_column(name).null_count() == text.height]
-            self._cells = tuple(cell for cell in _CELLS if cell.title not in placeless)
-            titles = (cell.title.rjust(cell.width) if cell.right else cell.title.ljust(cell.width) for cell in self._cells)
-            head = "  ".join(titles).rstrip().encode() + b"\n"
-        columns = []
-        for cell in self._cells:
-            value = (self._details(text) if cell.title == "details" else pl.col(cell.title)).cast(pl.String).fill_null("")
-            columns.append(value.str.pad_start(cell.width) if cell.right else value.str.pad_end(cell.width))
-        buffer = BytesIO()
-        text.select(pl.concat_str(columns, separator="  ").str.strip_chars_end(" ")).write_csv(
-            buffer, include_header=False, quote_style="never"
-        )
-        return head + buffer.getvalue()
-
-    def _details(self, text: pl.DataFrame) -> pl.Expr:
-        """``name=value`` of every field, then the flags, then the bytes."""
-        parts = [pl.lit("[") + pl.col("flags") + pl.lit("]")]
-        parts += [pl.lit(f"{field.name}=") + pl.col(field.name).cast(pl.String) for field in self._fields]
-        if "raw" in text.columns:
-            more = pl.when(pl.col("raw").str.len_bytes() > 2 * _SHOWN_BYTES).then(pl.lit("…")).otherwise(pl.lit(""))
-            parts.append(pl.lit("raw=") + pl.col("raw").str.slice(0, 2 * _SHOWN_BYTES) + more)
-        return pl.concat_str(parts, separator=" ", ignore_nulls=True)
+    table = Table(fields, layout, width)
+    write_text(name, rows, fields, file, raw=raw, table=table)
+    return table.cut

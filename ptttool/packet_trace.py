@@ -11,23 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
+from ptttool import auxtrace
 from ptttool.coresight_sources import sources_of
 from ptttool.errors import InputError, UsageError
 from ptttool.packets.batch import Batch
 from ptttool.packets.decoder import PROTOCOLS, Decoder, Stack, first_violation, stack_of, strict_error
 from ptttool.packets.parameters import Given
+from ptttool.perfdata.cs_etm import FORMAT_MASK, FORMAT_RAW
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents, Problem
 from ptttool.perfdata.reader import open_perfdata
 from ptttool.rawdump import RawDump
-from ptttool.trace import AUX_TRACES, Progress, Source
+from ptttool.trace import Progress, Source
 
-# Bytes given to a decoder at a time: what they become shall fit the caches.
-PIECE = 1 << 18
-INPUTS = ("perf", "raw")
-_CORESIGHT = 3
-# PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK, and PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW: trace of one source, without frames.
-_FORMAT_MASK, _FORMAT_RAW = 0xFF00, 0x0100
+# Bytes given to a decoder at a time: what they become shall fit the caches, and be enough for a row group.
+PIECE = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,7 @@ class PacketTrace:
 
     ``protocol``: a name; None for the one that the recording's type of AUX trace stands for. ``given``: its parameters. ``form``: ``perf``
     or ``raw``; None to see from a file's first bytes (standard input is raw then). Raises InputError and UsageError as they are met.
+    ``warning``: what is odd about the recording but its trace.
     """
 
     def __init__(
@@ -61,10 +60,16 @@ class PacketTrace:
         self._open = ExitStack()
         is_perf = form == "perf" or (form is None and _begins_as_perfdata(self.path))
         if not is_perf and protocol is None:
-            raise UsageError("a raw trace does not tell its protocol", hint="name it with --protocol; ptttool protocols lists them")
+            hint = "name it with --protocol; ptttool protocols lists them"
+            if self.path == "-":
+                hint += "; --input perf reads a perf.data from standard input"
+            raise UsageError("a raw trace does not tell its protocol", hint=hint)
+        if Path(self.path, "snapshot.ini").is_file():
+            raise InputError(self.path, "a folder of a snapshot, not its trace", hint="name the trace: one of the files in it")
         stack = None if protocol is None else stack_of(protocol, given)
         self._source: Source = open_perfdata(path) if is_perf else RawDump(path)
         self._open.callback(self._source.close)
+        self.warning: str | None = None
         self.progress = Progress(total=self._source.size, noun="elements")
         try:
             self._chunks = self._source.chunks()
@@ -73,7 +78,10 @@ class PacketTrace:
             if is_perf:
                 stack = self._check(stack, given)
                 if stack.protocol.described:
-                    stack = replace(stack, settings={**stack.settings, "sources": sources_of(self._all_contents())})
+                    sources, damage = sources_of(self._all_contents())
+                    stack = replace(stack, settings={**stack.settings, "sources": sources})
+                    if damage is not None:
+                        self.warning = f"what the recording tells of its trace units is not whole: {damage}"
         except BaseException:
             self._open.close()
             raise
@@ -95,7 +103,7 @@ class PacketTrace:
         kind = self.contents.auxtrace_type
         if self._first is None and not self.contents.problems:
             raise InputError(self.path, "holds no AUX trace", code="no-trace")
-        what = "of a type it does not name" if kind is None else f"of {AUX_TRACES.get(kind, f'type {kind}')}"
+        what = "of a type it does not name" if kind is None else f"of {auxtrace.NAMES.get(kind, f'type {kind}')}"
         if stack is None:
             names = [protocol.name for protocol in PROTOCOLS if kind in protocol.default_for]
             if not names:
@@ -104,7 +112,7 @@ class PacketTrace:
                 )
             stack = stack_of(names[0], given)
         wanted = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
-        if kind is not None and kind not in wanted and (wanted or kind in AUX_TRACES):
+        if kind is not None and kind not in wanted and (wanted or kind in auxtrace.NAMES):
             raise InputError(self.path, f"holds an AUX trace {what}, not of {stack.protocol.name}", code="other-pmu")
         return stack
 
@@ -182,10 +190,10 @@ class PacketTrace:
     def _check_frames(self, contents: Contents) -> None:
         """CoreSight trace that a CPU wrote itself (TRBE) has no frames."""
         layers = (self.stack.protocol, self.stack.framing)
-        if contents.auxtrace_type != _CORESIGHT or not any(layer is not None and layer.carries == "bytes" for layer in layers):
+        if contents.auxtrace_type != auxtrace.CS_ETM or not any(layer is not None and layer.carries == "bytes" for layer in layers):
             return
         for event in contents.aux_events:
-            if event.size and event.flags & _FORMAT_MASK == _FORMAT_RAW:
+            if event.size and event.flags & FORMAT_MASK == FORMAT_RAW:
                 raise InputError(
                     self.path,
                     f"CPU {event.cpu}: trace of one source without frames (TRBE)",

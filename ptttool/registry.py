@@ -6,10 +6,11 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from typing import Generic, TypeVar
 
-from ptttool.errors import PtttoolError, UsageError
+from ptttool.errors import PlugInError, UsageError
 
 T = TypeVar("T")
 
@@ -53,15 +54,14 @@ class Registry(Generic[T]):
         found = self._others.pop(name)
         try:
             found.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._others[name] = found
-            raise PtttoolError(
+            raise PlugInError(
                 f"{self.what} {name} cannot be loaded from {found.value}: {type(error).__name__}: {error}",
                 hint=f"update or remove the package {found.dist.name}" if found.dist is not None else None,
-                code="bad-plug-in",
             ) from error
         if name not in self._things:
-            raise PtttoolError(f"{found.value} registers no {self.what} of the name {name}", code="bad-plug-in")
+            raise PlugInError(f"{found.value} registers no {self.what} of the name {name}")
 
     def names(self) -> list[str]:
         """All names, sorted."""
@@ -69,7 +69,20 @@ class Registry(Generic[T]):
         return sorted({*self._things, *self._others})
 
     def __iter__(self) -> Iterator[T]:
-        return (self.get(name) for name in self.names())
+        """All that can be loaded; :meth:`broken` has the others."""
+        for name in self.names():
+            with suppress(PlugInError):
+                yield self.get(name)
+
+    def broken(self) -> list[PlugInError]:
+        """Why some cannot be loaded."""
+        found = []
+        for name in self.names():
+            try:
+                self.get(name)
+            except PlugInError as error:
+                found.append(error)
+        return found
 
     def get(self, name: str) -> T:
         """The thing of that name; an unknown name is a usage error that lists the near misses."""
@@ -79,6 +92,6 @@ class Registry(Generic[T]):
         try:
             return self._things[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self.names(), n=3)
+            near = difflib.get_close_matches(name.lower(), self.names(), n=3)
             known = "did you mean " + " or ".join(near) if near else "known: " + ", ".join(self.names())
             raise UsageError(f"no {self.what} is called {name!r}", hint=known) from None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from ptttool import auxtrace
 from ptttool.columns import BY_NAME
 from ptttool.errors import InputError, UsageError
 from ptttool.jobs import M, Task, Work, batches, in_order, merged, work_on_each
@@ -40,7 +41,7 @@ R = TypeVar("R")
 FRAME_ROWS, SMALLEST_FRAME = UNIT_RECORDS, 1 << 15
 
 # What a PERF_RECORD_AUXTRACE_INFO's type stands for.
-AUX_TRACES = {1: "Intel PT", 2: "Intel BTS", 3: "CoreSight ETM", 4: "Arm SPE", 5: "s390 CPU-MF", 6: "HiSilicon PTT", 7: "Power VPA DTL"}
+_OTHERS = "ptttool packets decodes other traces: ptttool protocols lists of what"
 RAW_FORMATS = {"4dw": False, "8dw": True}
 
 
@@ -124,7 +125,7 @@ class Trace:
         """The PTT event; None where the recording does not tell (a raw dump, a damaged file)."""
         contents = self.contents
         numbers = [number for number, name in pmu_names(contents).items() if name.startswith(hisi_ptt.PMU_PREFIX)]
-        if contents.auxtrace_type == hisi_ptt.AUXTRACE_TYPE:
+        if contents.auxtrace_type == auxtrace.HISI_PTT:
             numbers[:0] = contents.auxtrace_priv[:1]
         by_number = (a for number in numbers for a in contents.attributes if a.type == number)
         by_name = (a for a in contents.attributes if a.name is not None and a.name.startswith(hisi_ptt.PMU_PREFIX))
@@ -302,11 +303,11 @@ class Trace:
 
     def _check(self, contents: Contents, *, at_end: bool) -> None:
         """Raise where this is no PTT recording."""
-        if self.is_raw or contents.auxtrace_type == hisi_ptt.AUXTRACE_TYPE:
+        if self.is_raw or contents.auxtrace_type == auxtrace.HISI_PTT:
             return
         if contents.auxtrace_type is not None:
-            what = AUX_TRACES.get(contents.auxtrace_type, f"type {contents.auxtrace_type}")
-            raise InputError(self.path, f"holds an AUX trace of {what}, not of a PTT device", code="other-pmu")
+            what = auxtrace.NAMES.get(contents.auxtrace_type, f"type {contents.auxtrace_type}")
+            raise InputError(self.path, f"holds an AUX trace of {what}, not of a PTT device", hint=_OTHERS, code="other-pmu")
         if self.attribute is not None or (at_end and (contents.problems or contents.interrupted)):
             return
         events = ", ".join(sorted({a.name for a in contents.attributes if a.name})) or "no PTT event"

@@ -16,10 +16,11 @@ SIBLINGS = ("host", "perfdata", "protocols", "packets", "export")
 # Who alone may import a third party.
 OWNERS = {"typer": {"cli"}, "rich": {"cli", "render"}, "pyudev": {"host"}}
 # What rooms may import of the project, themselves aside; a room that is not listed may import all but the command line.
-PURE = {"errors", "pci", "registry", "columns", "machine", "directions", "amounts", "wording"}
+PURE = {"errors", "pci", "registry", "columns", "machine", "directions", "amounts", "wording", "auxtrace"}
 ALLOWED = {
     "errors": set[str](),
     "wording": set[str](),
+    "auxtrace": set[str](),
     "registry": {"errors"},
     "pci": {"errors"},
     "columns": {"errors"},
@@ -39,9 +40,9 @@ ALLOWED = {
     "block": PURE,
     "frames": PURE | {"block"},
     "rowtext": PURE | {"block"},
-    "parquet": PURE | {"block", "frames"},
-    "frame_files": PURE | {"block", "frames"},
-    "export": PURE | {"block", "rowtext", "parquet", "frame_files"},
+    "parquet": PURE | {"block"},
+    "arrow_file": PURE | {"block", "frames"},
+    "export": PURE | {"block", "rowtext", "parquet", "arrow_file"},
     "protocols": PURE | {"tlp", "block"},
     "workers": PURE,
     "jobs": PURE | {"workers", "protocols", "storage"},
@@ -49,8 +50,14 @@ ALLOWED = {
     "cluster": PURE | {"workers"},
     "dataset": PURE | {"jobs", "parquet", "protocols", "selection", "storage", "trace", "workers"},
     "perfdata": PURE | {"storage"},
-    "packets": PURE,
-    "packet_output": PURE | {"packets", "export", "frame_files", "textual"},
+    "elf_image": PURE,
+    "packets": PURE | {"elf_image"},
+    "packet_rows": PURE | {"packets"},
+    "packet_frames": PURE | {"packets"},
+    "packet_table": PURE | {"packets"},
+    "packet_text": PURE | {"packets", "packet_frames", "packet_rows", "packet_table", "textual"},
+    "packet_parquet": PURE | {"packets", "packet_rows", "parquet"},
+    "packet_output": PURE | {"packets", "packet_rows", "packet_table", "packet_text", "packet_parquet", "parquet", "export"},
     "coresight_sources": PURE | {"packets", "perfdata"},
     "packet_trace": PURE | {"packets", "perfdata", "rawdump", "trace", "coresight_sources"},
     "loss": PURE | {"perfdata", "empty_recording", "event"},

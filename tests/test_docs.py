@@ -32,7 +32,7 @@ def write() -> None:
         with tempfile.TemporaryDirectory() as folder:
 
             def fresh(block: re.Match[str], folder: str = folder) -> str:
-                lines = [line for command, _ in steps(block[1]) for line in (f"$ {command}", run(command, folder))]
+                lines = [line for command, _ in steps(block[1]) for line in (f"$ {command}", run(command, folder)) if line]
                 return "```console\n" + "\n".join(lines) + "\n```"
 
             document.write_text(BLOCK.sub(fresh, document.read_text(encoding="utf-8")), encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.elf_image import Image, Program, program_of
+from ptttool.elf_image import Image, Program
 from ptttool.errors import InputError, UsageError
 from tests.packets import riscv_bits as bits
 
@@ -23,6 +23,11 @@ SMALL_PIE = {
 }  # fmt: skip
 
 
+def program_of(*names: str, base: int = 0) -> Program:
+    """``base``: of the last."""
+    return Program([Image(FOLDER / f"{name}.elf", base if name == names[-1] else 0) for name in names])
+
+
 def places(program: Program, base: int, distances: dict[int, tuple[str, str]]) -> dict[int, tuple[str | None, str | None]]:
     return {distance: (program.symbol(base + distance), program.line(base + distance)) for distance in distances}
 
@@ -30,19 +35,19 @@ def places(program: Program, base: int, distances: dict[int, tuple[str, str]]) -
 @pytest.mark.parametrize(("name", "base", "wanted"), [("dwarf4", 0x10120, SMALL), ("mixed", 0x10120, SMALL), ("pie", 0x1E2, SMALL_PIE)])
 def test_functions_and_lines(name: str, base: int, wanted: dict[int, tuple[str, str]]) -> None:
     """DWARF 4 and 5; line numbers listed by address, not listed, some of them; functions in another order than in the source."""
-    program = program_of(str(FOLDER / f"{name}.elf"))
+    program = program_of(name)
     assert places(program, base, wanted) == wanted
     assert not any(image.problem for image in program.images)
 
 
 def test_a_part_of_assembly() -> None:
-    program = program_of(str(FOLDER / "mixed.elf"))
+    program = program_of("mixed")
     assert (program.symbol(0x1014C), program.line(0x1014C)) == ("thrice+0x4", "other.S:6")
 
 
 @pytest.mark.parametrize("offset", [0x1000, 0x7FFF_FFFF_0000])
 def test_a_program_that_was_loaded_elsewhere(offset: int) -> None:
-    plain, moved = program_of(str(FOLDER / "pie.elf")), program_of(f"{FOLDER / 'pie.elf'}@{offset:#x}")
+    plain, moved = program_of("pie"), program_of("pie", base=offset)
     assert places(moved, 0x1E2 + offset, SMALL_PIE) == SMALL_PIE
     assert moved.read(0x1E2 + offset, 20) == plain.read(0x1E2, 20)
     assert moved.read(0x1E2, 4) == b""
@@ -51,22 +56,21 @@ def test_a_program_that_was_loaded_elsewhere(offset: int) -> None:
 
 def test_several_programs() -> None:
     """Where two have code, the first counts."""
-    names = [str(FOLDER / f"{name}.elf") for name in ("program", "dwarf4", "stripped")]
-    program = program_of(f"{names[0]},{names[1]},{FOLDER / 'pie.elf'}@0x40000")
+    program = program_of("program", "dwarf4", "pie", base=0x40000)
     assert program.bits64
     assert (program.symbol(0x8000_024C), program.line(0x8000_024C)) == ("fibonacci", "main.c:93")
     assert places(program, 0x10120, SMALL) == SMALL
     assert places(program, 0x401E2, SMALL_PIE) == SMALL_PIE
     assert program.read(0x5000_0000, 4) == b""
-    assert places(program_of(f"{names[1]},{names[2]}"), 0x10120, SMALL) == SMALL
+    assert places(program_of("dwarf4", "stripped"), 0x10120, SMALL) == SMALL
     # What the first has no name for the next may have; the code is the first's.
-    behind = program_of(f"{names[2]},{names[1]}")
+    behind = program_of("stripped", "dwarf4")
     assert places(behind, 0x10120, SMALL) == SMALL
 
 
 def test_a_program_without_symbols() -> None:
-    program = program_of(str(FOLDER / "stripped.elf"))
-    assert program.read(0x10120, 4) == program_of(str(FOLDER / "dwarf4.elf")).read(0x10120, 4)
+    program = program_of("stripped")
+    assert program.read(0x10120, 4) == program_of("dwarf4").read(0x10120, 4)
     assert program.symbol(0x10120) is None
     assert program.line(0x10120) is None
     assert program.images[0].problem is None
@@ -83,37 +87,18 @@ def test_code_ends_where_it_ends() -> None:
     assert image.symbol(0x10000) is None
 
 
-def test_names_of_files_and_offsets(tmp_path: Path) -> None:
-    path = tmp_path / "with@sign.elf"
-    path.write_bytes((FOLDER / "pie.elf").read_bytes())
-    assert program_of(str(path)).symbol(0x1E2) == "_start"
-    assert program_of(f"{path}@4096").symbol(0x11E2) == "_start"
-    for text, code in (
-        (f"{path}@", "bad-address"),
-        (f"{path}@here", "bad-address"),
-        ("", "no-elf"),
-        (f"{path},", "no-elf"),
-        ("@5", "no-elf"),
-    ):
-        with pytest.raises(UsageError) as error:
-            program_of(text)
-        assert error.value.code == code
-    with pytest.raises(InputError, match=r"none\.elf"):
-        program_of(f"{path},{tmp_path / 'none.elf'}@0x1000")
-
-
 def test_programs_of_both_widths() -> None:
     with pytest.raises(UsageError, match="of 32 and of 64 bits") as error:
-        program_of(f"{FOLDER / 'program.elf'},{FOLDER / 'program32.elf'}")
+        program_of("program", "program32")
     assert error.value.code == "mixed-programs"
-    assert not program_of(str(FOLDER / "program32.elf")).bits64
+    assert not program_of("program32").bits64
 
 
 def test_an_object_file(tmp_path: Path) -> None:
     path = tmp_path / "object.o"
     path.write_bytes(bits.elf([], bits64=False))
     with pytest.raises(InputError) as error:
-        program_of(str(path))
+        Image(path)
     assert (error.value.code, error.value.hint) == ("no-code", "give the linked program, not an object file")
 
 
@@ -126,7 +111,7 @@ def test_any_end_of_a_file(name: str, tmp_path: Path) -> None:
     for size in range(0, len(data), max(len(data) // 60, 1)):
         path.write_bytes(data[:size])
         try:
-            program = program_of(str(path))
+            program = Program([Image(path)])
         except InputError as error:
             assert error.code in ("bad-elf", "no-code")
             assert str(path) in str(error)

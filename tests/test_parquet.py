@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,15 @@ import pytest
 
 from ptttool.block import DTYPES, Block, Values
 from ptttool.columns import BY_NAME, ENUMS
-from ptttool.parquet.file import ParquetFile, row_group_of
+from ptttool.frames import schema_of
+from ptttool.packet_frames import schema_of as packets_schema_of
+from ptttool.packet_parquet import columns_of as packet_columns_of
+from ptttool.packets.decoder import PROTOCOLS, Protocol
+from ptttool.parquet.arrow_schema import arrow_schema
+from ptttool.parquet.blocks import columns_of, row_group_of
+from ptttool.parquet.file import ParquetFile, RowGroup
+from ptttool.parquet.pages import Cells, chunk_of
+from ptttool.parquet.schema import Column
 
 SIZES = (1, 7, 8, 9, 31, 128, 129, 257, 4097)
 # Columns of every type, and largest values on both sides of every change of encoding.
@@ -49,7 +58,7 @@ def blocks(name: str, largest: int, nulls: str, few: bool) -> list[tuple[Block, 
 
 def written(path: Path, name: str, groups: list[Block]) -> None:
     with path.open("wb") as file:
-        parquet = ParquetFile(file, (name,), {})
+        parquet = ParquetFile(file, columns_of((name,)), {})
         for group in groups:
             parquet.add(row_group_of(group))
         parquet.close()
@@ -92,6 +101,60 @@ def test_evenly_spaced_numbers(tmp_path: Path, numbers: range) -> None:
     written(path, "offset", [Block(len(numbers), {"offset": Values(numbers)})])
     assert pl.read_parquet(path)["offset"].to_list() == [*numbers]
     assert [value for (value,) in duckdb.execute(f"select \"offset\" from read_parquet('{path}')").fetchall()] == [*numbers]
+
+
+@pytest.mark.parametrize("dtype", ["u32", "u64", "i64"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("bits", [0, 1, 4, 5, 8, 9, 16, 17, 24, 25, 32, 33, 64])
+def test_numbers_near_one_another(tmp_path: Path, dtype: str, size: int, bits: int) -> None:
+    """Differences of every width and number, also where numbers begin anew behind the largest; none where that would take more room."""
+    path = tmp_path / "x.parquet"
+    width = int(dtype[1:])
+    rng = random.Random(f"{dtype} {size} {bits}")
+    number, numbers = 1 << width - 1, []
+    for place in range(size):
+        least, most = -(1 << bits) // 2, -(1 << bits) // 2 + (1 << bits) - 1
+        number += (least, most)[place] if place < 2 else rng.randint(least, most)
+        numbers.append(number % (1 << width))
+    array = np.array(numbers, dtype=f"<u{width // 8}").view(f"<{dtype[0]}{width // 8}")
+    column = Column("x", dtype, near=True)
+    with path.open("wb") as file:
+        parquet = ParquetFile(file, (column,), {})
+        parquet.add(RowGroup(size, (chunk_of(column, Cells(array), size),)))
+        parquet.close()
+    assert pl.read_parquet(path)["x"].to_list() == array.tolist()
+    assert [value for (value,) in duckdb.execute(f"select x from read_parquet('{path}')").fetchall()] == array.tolist()
+    ((encodings, least, most),) = duckdb.execute(
+        f"select encodings, stats_min_value, stats_max_value from parquet_metadata('{path}')"
+    ).fetchall()
+    assert (int(least), int(most)) == (array.min(), array.max())
+    if size > 2 and bits:
+        assert ("DELTA_BINARY_PACKED" in encodings) == (bits <= (24 if width == 32 else 32))
+
+
+def arrow_schema_of_polars(schema: dict[str, pl.DataType]) -> str:
+    empty = io.BytesIO()
+    pl.DataFrame(schema=schema).write_parquet(empty)
+    empty.seek(0)
+    return pl.read_parquet_metadata(empty)["ARROW:schema"]
+
+
+@pytest.mark.parametrize("names", [(), ("kind",), ("kind", "tag", "class"), (*BY_NAME,)], ids=len)
+def test_the_arrow_schema_is_that_of_polars(names: tuple[str, ...]) -> None:
+    assert arrow_schema(columns_of(names)) == arrow_schema_of_polars(schema_of(names))
+
+
+@pytest.mark.parametrize("protocol", [*PROTOCOLS], ids=lambda protocol: protocol.name)
+def test_the_arrow_schema_of_elements_is_that_of_polars(protocol: Protocol) -> None:
+    wanted = {"file": pl.String(), "cpu": pl.Int32(), **packets_schema_of(protocol.fields)}
+    assert arrow_schema(packet_columns_of(protocol.fields, raw=True)) == arrow_schema_of_polars(wanted)
+
+
+@pytest.mark.parametrize("count", [1, 255, 256, 70_000])
+def test_the_arrow_schema_of_many_values(count: int) -> None:
+    values = tuple(f"é{number}" for number in range(count))
+    columns = (Column("x", "enum", values), Column("y", "enum", values), Column("z", "enum", ("x",)))
+    assert arrow_schema(columns) == arrow_schema_of_polars({column.name: pl.Enum(column.values) for column in columns})
 
 
 def test_a_file_without_rows_and_one_of_many_groups(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ptttool.auxtrace import CS_ETM
 from ptttool.cli.talk import console, print_json, print_labelled
 from ptttool.errors import InputError
 from ptttool.wording import counted
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 def show_coresight(path: str, contents: Contents, *, json: bool) -> bool:
     """Show it on standard output; False where the recording is of something else. Raises InputError at the end of a damaged one."""
-    from ptttool.perfdata.cs_etm import AUXTRACE_TYPE, parse_cs_etm
+    from ptttool.perfdata.cs_etm import parse_cs_etm
 
-    if contents.auxtrace_type != AUXTRACE_TYPE:
+    if contents.auxtrace_type != CS_ETM:
         return False
     whole = _whole(path, contents)
     metadata = parse_cs_etm(whole.auxtrace_priv, whole.hardware_ids)
@@ -71,8 +72,13 @@ def _print(path: str, contents: Contents, metadata: CsEtm) -> None:
     from rich.table import Table
 
     from ptttool.cli.recording_view import streams
+    from ptttool.perfdata.cs_etm import FORMAT_MASK, FORMAT_RAW
 
-    print_labelled("holds", f"CoreSight trace, no TLPs: 'ptttool packets {path}' takes its frames apart")
+    framed = all(event.flags & FORMAT_MASK != FORMAT_RAW for event in contents.aux_events if event.size)
+    print_labelled("holds", "CoreSight trace, no TLPs" + ("" if framed else ", of each CPU by itself, without frames (TRBE)"))
+    print_labelled("decode", f"ptttool packets --protocol opencsd {'' if framed else '-p framing=none '}{path}")
+    if framed:
+        print_labelled("", f"ptttool packets {path} takes its frames apart, no more")
     kind = "snapshot" if metadata.snapshot else "full trace"
     print_labelled("metadata", f"version {metadata.version}, PMU type {metadata.pmu_type}, {counted(metadata.cpus, 'CPU')}, {kind}")
     for cpu, payloads, size, events in streams(contents):

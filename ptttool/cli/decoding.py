@@ -116,10 +116,15 @@ class DecodeJob:
 
     def _selection(self, name: str, page: int | None) -> Selection:
         from ptttool.export import FORMATS
-        from ptttool.render import LINE_COLUMNS
         from ptttool.selection import Selection
 
-        columns = LINE_COLUMNS if name == "table" else FORMATS.get(name).columns if name != "perf" else ()
+        columns: tuple[str, ...] = ()
+        if name == "table":
+            from ptttool.render import LINE_COLUMNS  # with polars, which other formats do without
+
+            columns = LINE_COLUMNS
+        elif name != "perf":
+            columns = FORMATS.get(name).columns
         chosen = chosen_rows(self.columns, columns, self.where, words=self.words)
         return Selection(*chosen, self.offset, page if self.limit is None else self.limit)
 
@@ -206,10 +211,15 @@ class DecodeJob:
 def chosen_rows(columns: str | None, otherwise: tuple[str, ...], where: str | None, *, words: bool) -> tuple[tuple[str, ...], Where | None]:
     """Columns and condition by --columns, --words and --where. ``otherwise``: columns where none are named."""
     from ptttool.selection import all_of, parse_columns
-    from ptttool.where import compile_where
 
     names = otherwise if columns is None else parse_columns(columns)
-    return all_of(names, WORD_COLUMNS) if words else names, None if where is None else compile_where(where)
+    if words:
+        names = all_of(names, WORD_COLUMNS)
+    if where is None:
+        return names, None
+    from ptttool.where import compile_where  # with polars, which nothing else on the way to text and Parquet needs
+
+    return names, compile_where(where)
 
 
 def facts_of(trace: Trace) -> dict[str, str]:

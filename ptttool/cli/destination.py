@@ -24,10 +24,13 @@ def page_rows(name: str, limit: int | None) -> int | None:
 
 
 @contextmanager
-def destination(output: Path | None, recordings: Sequence[str], name: str, *, binary: bool, force: bool) -> Iterator[IO[bytes]]:
+def destination(
+    output: Path | None, recordings: Sequence[str], name: str, *, binary: bool, force: bool, others: Sequence[Path] = ()
+) -> Iterator[IO[bytes]]:
     """The file to write to; None: standard output. ``name``: of the format. ``binary``: not for a terminal.
 
-    Raises UsageError where the output would take the place of one of the recordings.
+    Raises UsageError where the output would take the place of one of the recordings, or of ``others``: files, or folders of files, that are
+    read, too.
     """
     from ptttool.atomic import output_file
 
@@ -35,6 +38,8 @@ def destination(output: Path | None, recordings: Sequence[str], name: str, *, bi
         if any(_same_file(output, recording) for recording in recordings):
             whose = "the" if len(recordings) == 1 else "a"
             raise UsageError(f"{output} is {whose} recording itself", hint="name another file", code="output-is-input")
+        if any(_same_file(output, str(other)) or (other.is_dir() and output.resolve().parent == other.resolve()) for other in others):
+            raise UsageError(f"{output} is what is read itself", hint="name another file", code="output-is-input")
         with output_file(output, force=force) as file:
             if binary and file.isatty():
                 raise _not_for_a_terminal(name)
@@ -42,6 +47,8 @@ def destination(output: Path | None, recordings: Sequence[str], name: str, *, bi
         return
     if binary and sys.stdout.isatty():
         raise _not_for_a_terminal(name)
+    if getattr(sys.stdout, "name", None) == os.devnull:  # what stands for one that was closed
+        raise OutputError("standard output is closed", hint="write to a file: -o FILE", code="no-output")
     sys.stdout.flush()
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()

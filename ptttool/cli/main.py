@@ -16,7 +16,7 @@ from typer.exceptions import TyperException
 from ptttool.cli import commands
 from ptttool.cli.app import app
 from ptttool.cli.talk import clean, json_text, say
-from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError
+from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError, WorkersError
 
 # Characters of an error that are shown: what it quotes may be of any length.
 LONGEST = 2000
@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report(error, arguments)
     except TyperException as error:
         return _report_usage(error, arguments)
+    except MemoryError:
+        return _report(WorkersError("not enough memory", hint="fewer --jobs and fewer columns need less", code="no-memory"), arguments)
     except KeyboardInterrupt:
         return _report(InterruptedByUserError("interrupted"), arguments)
     except SystemExit as leaving:

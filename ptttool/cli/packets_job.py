@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -15,16 +17,23 @@ from ptttool.errors import InputError, UsageError
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from ptttool.packet_rows import Rows
     from ptttool.packet_trace import PacketTrace
     from ptttool.packets.decoder import Stack
     from ptttool.packets.parameters import Given
 
 
+# Sentences on what is odd about the elements: more say nothing new.
+_MOST_REMARKS = 5
+
+
 @dataclass
 class PacketsJob:
-    """What was asked for; fields are the options of the command. ``done``: elements written."""
+    """What was asked for; fields are the options of the command, ``descriptions`` its files of parameters.
+
+    ``without``: kinds of elements that are left out. ``fields``: names of those that are wanted; None for all. ``layout``: of a table.
+    ``done``: elements written.
+    """
 
     paths: list[str]
     protocol: str | None
@@ -37,8 +46,13 @@ class PacketsJob:
     raw: bool = True
     channels: tuple[int, ...] = ()
     limit: int | None = None
+    descriptions: tuple[Path, ...] = ()
+    without: tuple[str, ...] = ()
+    fields: tuple[str, ...] | None = None
+    layout: str = "elements"
     done: int = 0
     _failures: list[InputError] = field(default_factory=list)
+    _remarks: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where a recording is damaged: what could be read is written by then."""
@@ -52,14 +66,35 @@ class PacketsJob:
         if self.paths.count("-") > 1:
             raise UsageError("standard input can be read once only", code="stdin-twice")
         with PacketTrace(self.paths[0], self.protocol, self.given, form=self.form, strict=self.strict) as first:
-            fields = first.stack.fields
+            fields = tuple(field for field in first.stack.fields if self.fields is None or field.name in self.fields)
             facts = {"ptttool.protocol": first.stack.title, **{f"ptttool.{key}": f"{value}" for key, value in first.stack.settings.items()}}
-            with tidy_end(), destination(self.output, self.paths, name, binary=name in BINARY, force=self.force) as file:
-                write(name, self._frames(first, wanted), fields, file, facts, raw=self.raw)
+            with (
+                tidy_end(),
+                destination(
+                    self.output, self.paths, name, binary=name in BINARY, force=self.force, others=(*self.descriptions, *first.stack.reads)
+                ) as file,
+            ):
+                width = shutil.get_terminal_size().columns if self._on_terminal else None
+                cut = write(
+                    name,
+                    self._rows(first, wanted),
+                    fields,
+                    file,
+                    facts,
+                    raw=self.raw,
+                    layout=self.layout,
+                    width=max(width, 20) if width else None,
+                )
         if page is not None and self.done >= page:
             note(f"the first {page} elements; --limit N shows more, --to and -o write all")
+        if cut:
+            note("lines are cut at the terminal's width: '| less -S' shows them whole")
         if self.output is not None:
             note(f"{counted(self.done, 'element')} written to {clean(str(self.output))}")
+        for remark, count in self._remarks.most_common(_MOST_REMARKS):
+            warn(clean(remark) + (f" ({count} times)" if count > 1 else ""))
+        if len(self._remarks) > _MOST_REMARKS:
+            warn(f"and {len(self._remarks) - _MOST_REMARKS} more of this kind")
         for failure in self._failures[1:]:
             warn(clean(str(failure)))
         if self._failures:
@@ -86,24 +121,21 @@ class PacketsJob:
     def _on_terminal(self) -> bool:
         return self.output is None and sys.stdout.isatty()
 
-    def _frames(self, first: PacketTrace, wanted: int | None) -> Iterator[pl.DataFrame]:
-        """Frames of all recordings, at least one, with as many rows as are wanted."""
-        given = False
+    def _rows(self, first: PacketTrace, wanted: int | None) -> Iterator[Rows]:
+        """Elements of all recordings, as many as are wanted."""
         for number, path in enumerate(self.paths):
             with first if number == 0 else self._next(path, first.stack) as trace:
-                for frame in self._of(trace):
-                    left = frame.height if wanted is None else wanted - self.done
-                    part = frame.head(left)
-                    self.done += part.height
-                    given = True
-                    yield part
-                    if left <= frame.height and wanted is not None:
+                for rows in self._of(trace):
+                    left = len(rows) if wanted is None else min(wanted - self.done, len(rows))
+                    self.done += left
+                    yield rows if left == len(rows) else rows.head(left)
+                    if self.done == wanted:
                         break
                 self._failures += _failures_of(trace)
-            if wanted is not None and self.done >= wanted:
+            if self.done == wanted:
                 break
-        if not given:
-            yield self._empty(first.stack)
+        if not self.done and wanted != 0 and not self._failures:
+            warn("no element" + (" of these channels" if self.channels else ""))
 
     def _next(self, path: str, stack: Stack) -> PacketTrace:
         """A further recording, which must be of the same protocol as the first."""
@@ -115,34 +147,29 @@ class PacketsJob:
             raise UsageError(f"{path} holds {trace.stack.title}, {self.paths[0]} {stack.title}", hint="decode them one by one")
         return trace
 
-    def _of(self, trace: PacketTrace) -> Iterator[pl.DataFrame]:
+    def _of(self, trace: PacketTrace) -> Iterator[Rows]:
         import numpy as np
-        import polars as pl
 
         from ptttool.cli.walking import shown_progress
+        from ptttool.packet_rows import Rows
+        from ptttool.packets.elements import CODES
 
-        fields = trace.stack.fields
+        if trace.warning is not None:
+            warn(f"{clean(trace.path)}: {trace.warning}")
         name = trace.path if len(self.paths) > 1 else None
+        remarks = trace.stack.protocol.remarks
+        without = [CODES[kind] for kind in self.without]
         with nullcontext() if self._on_terminal else shown_progress(trace):
             for part in trace.parts():
                 batch = part.batch
                 if self.channels:
                     batch = batch.take(np.isin(batch.channel, self.channels))
-                if not len(batch):
-                    continue
-                frame = batch.frame(fields, raw=self.raw)
-                file = pl.Series("file", [name], dtype=pl.String).new_from_index(0, frame.height)
-                cpu = pl.Series("cpu", [part.cpu], dtype=pl.Int32).new_from_index(0, frame.height)
-                yield pl.DataFrame([file, cpu, *frame.iter_columns()])
-
-    def _empty(self, stack: Stack) -> pl.DataFrame:
-        import polars as pl
-
-        from ptttool.packet_output import columns_of
-
-        if not self._failures:
-            warn("no element" + (" of these channels" if self.channels else ""))
-        return pl.DataFrame(schema=columns_of(stack.fields, raw=self.raw))
+                if remarks is not None:
+                    self._remarks.update(remarks(batch))
+                if without:
+                    batch = batch.take(~np.isin(batch.kind, without))
+                if len(batch):
+                    yield Rows(batch, name, part.cpu)
 
 
 def _failures_of(trace: PacketTrace) -> list[InputError]:

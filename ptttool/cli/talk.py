@@ -71,17 +71,17 @@ def print_line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def print_labelled(label: str, text: str) -> None:
-    """A label and its text on standard output, cleaned; on a terminal folded between words, in a pipe on one line."""
+def print_labelled(label: str, text: str, at: int = _TEXT_AT) -> None:
+    """A label and, from column ``at`` on, its text on standard output, cleaned; on a terminal folded, in a pipe on one line."""
     line = clean(text)
     if sys.stdout.isatty():
         import shutil
         import textwrap
 
-        width = max(shutil.get_terminal_size().columns, 40) - _TEXT_AT
+        width = max(shutil.get_terminal_size().columns, 40) - at
         lines = textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        line = f"\n{' ' * _TEXT_AT}".join(lines)
-    print_line(f"{label:<{_TEXT_AT}}{line}".rstrip())
+        line = f"\n{' ' * at}".join(lines)
+    print_line(f"{label:<{at}}{line}".rstrip())
 
 
 class _Trimmed(io.TextIOBase):

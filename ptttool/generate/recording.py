@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
+from ptttool.auxtrace import HISI_PTT
 from ptttool.directions import BOTH, FORMATS, INBOUND, OUTBOUND
 from ptttool.errors import UsageError
 from ptttool.event import PATTERNS, TraceRequest, build, perf_command
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
-from ptttool.loss import AUXTRACE_HISI_PTT, DMA_BUFFER
+from ptttool.loss import DMA_BUFFER
 from ptttool.perfdata import layout, writer
 from ptttool.wording import in_words
 
@@ -157,7 +158,7 @@ class Recording:
     def _parts(self) -> Iterator[bytes | int]:
         """The data section: AUX events come before the payload that they announce."""
         event, record_size = self.event, self._record_size
-        yield writer.beginning(event, AUXTRACE_HISI_PTT, self._private)
+        yield writer.beginning(event, HISI_PTT, self._private)
         yield writer.comm(event, "load", BEGIN)
         for stream in self.streams:
             announced, size = 0, stream.count * record_size

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptttool.packets.elements import CUSTOM, FIELDS_BY_NAME, KIND_NAMES, Element, Field, Flags
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Array: TypeAlias = NDArray[Any]
 U8: TypeAlias = NDArray[np.uint8]
@@ -244,12 +241,6 @@ class Batch:
                 raw=self.raw[row],
                 flags=Flags(flags),
             )
-
-    def frame(self, fields: Sequence[Field], *, raw: bool = True) -> pl.DataFrame:
-        """The elements as a frame: :func:`ptttool.packets.frames.schema_of` names its columns and their types."""
-        from ptttool.packets.frames import frame_of
-
-        return frame_of(self, fields, raw=raw)
 
 
 def _filled(value: Array | int, count: int, dtype: type[np.generic]) -> Any:

@@ -19,7 +19,7 @@ FRAME = 16
 # In effect before the first ID: whose the data are cannot be known.
 NO_ID = 0x80
 
-# Frames are handled as two little-endian words. Bit 0 of each even byte, byte 15 aside it has one for every even byte of a word:
+# Frames are handled as two little-endian words. Bit 0 of each of the four even bytes of one:
 _ID_BITS = np.uint64(0x0001_0001_0001_0001)
 # By the value of byte 15: bit 0 of each even byte of the first and of the second word.
 _LOW_BITS: U64 = np.array(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ptttool.auxtrace import CS_ETM
 from ptttool.packets.batch import U8, U64, Array, Batch, Spans
 from ptttool.packets.coresight_deformat import FRAME, NO_ID, Deformatted, deformat
 from ptttool.packets.coresight_sync import FrameFinder
@@ -25,7 +26,6 @@ PACKETS = ("data", "padding", "trigger", "flush", "fsync", "hsync", "framing")
 _PACKET = {name: number for number, name in enumerate(PACKETS)}
 # A frame of four full synchronisations: filling, after which no ID is in effect.
 _BARRIER = np.uint64(0x7FFF_FFFF_7FFF_FFFF)
-_CORESIGHT_AUX = 3  # PERF_AUXTRACE_CS_ETM
 
 
 @dataclass
@@ -272,7 +272,7 @@ PROTOCOLS.add(
         carries="bytes",
         frame=lambda settings, payload: CoresightFrames(_stream(settings), payload),
         resync="frames: at the next frame (memory), after the next FF FF FF 7F (stream); sources: at the next ID",
-        auxtrace=(_CORESIGHT_AUX,),
-        default_for=(_CORESIGHT_AUX,),
+        auxtrace=(CS_ETM,),
+        default_for=(CS_ETM,),
     ),
 )

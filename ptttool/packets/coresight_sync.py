@@ -37,13 +37,16 @@ class FrameFinder:
     """Takes a stream apart that comes piece by piece."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self._in_step = False
         self._data, self._index = _NO_BYTES, _NO_PLACES  # of a frame that is not whole yet
 
     def rest(self) -> tuple[U8, U64]:
         """What there is of a frame whose end never came, and where its bytes lie; the finder is as new then."""
         found = self._data, self._index
-        self.__init__()  # type: ignore[misc]
+        self._begin()
         return found
 
     def find(self, data: bytes, places: Places, last: bool) -> tuple[list[Found], int]:

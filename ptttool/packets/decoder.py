@@ -18,6 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from ptttool.errors import UsageError
 from ptttool.packets.batch import Batch, Spans
 from ptttool.packets.elements import FIELDS_BY_NAME, KINDS, NO_SYNC, REASON_CODES, STRICT_FLAGS, UNKNOWN, Field, Flags, StrictError
-from ptttool.packets.parameters import Given, Parameter, Settings, settle
+from ptttool.packets.parameters import Given, Parameter, Settings, files_of, settle
 from ptttool.packets.places import Places
 from ptttool.registry import Registry
 
@@ -167,8 +168,8 @@ class Protocol:
     ``packets``. ``framings``: names of framings it can stand behind, its default first. ``fields``: that its elements may have: OpenCSD's
     (see :func:`~.elements.common`) and its own; ``reason`` goes without saying. ``carries``: ``bytes`` or ``packets`` for a framing, which
     then has ``frame``: of settings and a :data:`Payload` a Decoder. ``resync``: in words, where decoding is in step again after bytes that
-    are not as they should be. ``auxtrace``: types of AUX trace in perf.data that hold it; ``default_for``: those that hold it unless the
-    user says otherwise.
+    are not as they should be. ``remarks``: sentences on elements, of what is easily overlooked. ``auxtrace``: types of AUX trace in
+    perf.data that hold it; ``default_for``: those that hold it unless the user says otherwise.
     """
 
     name: str
@@ -184,6 +185,7 @@ class Protocol:
     carries: str | None = None
     frame: Callable[[Settings, Payload], Decoder] | None = None
     resync: str = ""
+    remarks: Callable[[Batch], Iterable[str]] | None = None
     auxtrace: tuple[int, ...] = ()
     default_for: tuple[int, ...] = ()
     elsewhere: str | None = None
@@ -213,6 +215,16 @@ class Stack:
     def title(self) -> str:
         """``riscv-etrace behind riscv-encap``."""
         return self.protocol.name if self.framing is None else f"{self.protocol.name} behind {self.framing.name}"
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """Files and folders that parameters name."""
+        found = []
+        for parameter in parameters_of(self.protocol, None if self.framing is None else self.framing.name):
+            text = self.settings.get(parameter.name)
+            if parameter.reads is not None and text is not None:
+                found += [text] if parameter.reads == "folder" else [path for path, _ in files_of(text)]
+        return tuple(map(Path, found))
 
     def decoder(self, cpu: int | None = None) -> Decoder:
         """A decoder for one stream. ``cpu``: whose it is, where that is known."""
@@ -249,8 +261,17 @@ def stack_of(name: str, given: Mapping[str, Given]) -> Stack:
         framing = str(next(p for p in choice if p.name == "framing").parse(given["framing"].text, given["framing"].where))
     parameters = parameters_of(protocol, framing)
     title = name if framing == NO_FRAMING else f"{name} behind {framing}"
-    settings = settle(parameters, given, title)
+    settings = settle(parameters, _of_the_unit(given, protocol, parameters), title)
     return Stack(protocol, None if framing == NO_FRAMING else PROTOCOLS.get(framing), settings)
+
+
+def _of_the_unit(given: Mapping[str, Given], framing: Protocol, parameters: Sequence[Parameter]) -> Mapping[str, Given]:
+    """Without what a file says of the packets that a framing carries: one file describes a trace unit, whichever layer is looked at."""
+    if framing.carries is None:
+        return given
+    known = {parameter.name for parameter in parameters}
+    others = {parameter.name for protocol in PROTOCOLS if framing.name in protocol.framings for parameter in protocol.parameters} - known
+    return {name: value for name, value in given.items() if name not in others or not value.from_file}
 
 
 def first_violation(batch: Batch) -> int | None:

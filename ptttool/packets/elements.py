@@ -29,6 +29,8 @@ class Flags(IntFlag):
         return tuple((flag.name or "").lower() for flag in Flags if flag in self)
 
 
+# By number what flags are called; "" for none.
+FLAG_NAMES = tuple(" ".join(Flags(number).names) for number in range(2 * max(Flags)))
 # Strict decoding ends at an element with one of these.
 STRICT_FLAGS = Flags.RESERVED | Flags.PADDING_ODD | Flags.LEFTOVER
 
@@ -193,7 +195,8 @@ class Element:
 
     ``index``: of the packet's first byte in the stream. ``size``: bytes of the stream that it stands for; of several elements of one packet
     the first has them all, so that sizes add up. ``channel``: source ID or trace ID. ``timestamp``: raw, or unwrapped where that was asked
-    for. ``kind``: of :data:`KIND_NAMES`. ``raw``: the packet's bytes; None for runs of padding and of bytes passed over.
+    for. ``kind``: of :data:`KIND_NAMES`. ``raw``: the packet's bytes, for the element that has its size; None for runs of padding, bytes
+    passed over, and what a framing carries.
     """
 
     index: int

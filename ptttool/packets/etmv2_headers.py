@@ -110,16 +110,14 @@ class Lengths:
 
 def packet_starts(sizes: bytes, at: int, end: int) -> tuple[I64, int]:
     """Starts of the whole packets from ``at`` on, and the position after the last of them. ``sizes``: :meth:`Lengths.of`."""
-    starts: list[int] = []
-    append = starts.append
-    whole = sizes[:end]
+    whole, marks = sizes[at:end], bytearray(end - at)
+    place = 0
     # The exception ends the loop: asking at each packet whether it goes on takes longer.
     try:
         while True:
-            append(at)
-            at += whole[at]
+            marks[place] = 1
+            place += whole[place]
     except IndexError:
-        starts.pop()
-    if at > end:
-        at = starts.pop()
-    return np.array(starts, dtype=np.int64), at
+        pass
+    starts = np.flatnonzero(np.frombuffer(marks, dtype=np.bool_)) + at
+    return (starts, at + place) if at + place <= end else (starts[:-1], int(starts[-1]))

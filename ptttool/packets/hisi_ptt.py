@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from ptttool.auxtrace import HISI_PTT
 from ptttool.packets.decoder import PROTOCOLS, Protocol
 from ptttool.packets.parameters import Parameter
-
-_HISI_PTT_AUX = 6  # PERF_AUXTRACE_HISI_PTT
 
 PROTOCOLS.add(
     "hisi-ptt",
@@ -16,8 +15,8 @@ PROTOCOLS.add(
             Parameter("input", "choice", "records in a dump without a container: --input", choices=("4dw", "8dw"), optional=True),
             Parameter("pattern", "choice", "layout of spare header bits: --pattern", choices=("legacy", "v1"), optional=True),
         ),
-        auxtrace=(_HISI_PTT_AUX,),
-        default_for=(_HISI_PTT_AUX,),
+        auxtrace=(HISI_PTT,),
+        default_for=(HISI_PTT,),
         elsewhere="ptttool decode",
     ),
 )

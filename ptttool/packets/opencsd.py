@@ -6,22 +6,24 @@ are of the very bytes: the library's own deformatter counts from the ID's byte o
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
+from ptttool.auxtrace import CS_ETM
 from ptttool.errors import UsageError
+from ptttool.packets.batch import Batch
 from ptttool.packets.decoder import NO_FRAMING, PROTOCOLS, Decoder, Protocol
+from ptttool.packets.elements import CUSTOM
 from ptttool.packets.opencsd_decoder import NAME, OpencsdDecoder, Undescribed
 from ptttool.packets.opencsd_elements import FIELDS
 from ptttool.packets.opencsd_library import library
 from ptttool.packets.opencsd_snapshot import Snapshot, read_snapshot
-from ptttool.packets.opencsd_sources import REGISTERS, UNITS, Memory, Source
-from ptttool.packets.parameters import Parameter, Settings
-
-_CORESIGHT_AUX = 3  # PERF_AUXTRACE_CS_ETM
-_IMAGE = re.compile(r"(?P<path>.+)@(?P<address>0[xX][0-9a-fA-F]+|[0-9]+)")
+from ptttool.packets.opencsd_sources import REGISTERS, UNITS, Memory, Source, is_core
+from ptttool.packets.parameters import Parameter, Settings, files_of, number_of
 
 
 @lru_cache(maxsize=8)
@@ -32,12 +34,12 @@ def _snapshot(path: str) -> Snapshot:
 def _images(text: str | None) -> tuple[Memory, ...]:
     """``FILE@ADDRESS,…``."""
     found = []
-    for word in (text or "").split(","):
-        image = _IMAGE.fullmatch(word.strip())
-        if image is not None:
-            found.append(Memory(Path(image["path"]), int(image["address"], 0)))
-        elif word.strip():
+    for path, address in files_of(text or ""):
+        number = number_of(address or "")
+        if not path or number is None or not 0 <= number < 1 << 64:
+            word = path if address is None else f"{path}@{address}"
             raise UsageError(f"memory={word}: no FILE@ADDRESS", hint="such as memory=kernel.bin@0xffffffc000081000", code="bad-parameter")
+        found.append(Memory(Path(path), number))
     return tuple(found)
 
 
@@ -81,21 +83,29 @@ def _make(settings: Settings) -> Decoder:
     if wanted is not None:
         sources = tuple(source for source in sources if wanted in (source.name, str(source.trace_id), f"{source.trace_id:#x}"))
     elif settings.get("cpu") is not None:
-        sources = tuple(source for source in sources if source.cpu == settings["cpu"]) or sources
+        # Another CPU's registers would decode it into anything.
+        sources = tuple(source for source in sources if source.cpu in (None, settings["cpu"]))
     given = None if wanted is not None else _given(settings, None)
     if given is not None and len(sources) != 1:
         sources = (given,)
     if len(sources) != 1:
         known = ", ".join(f"{source.name} ({source.trace_id:#04x})" for source in _described(settings))
         raise UsageError(
-            f"{NAME}: bytes without frames are of one source: which one?", hint=f"-p source=…: {known}", code="missing-parameter"
+            f"{NAME}: bytes without frames are of one source: which one?",
+            hint=f"-p source=…: {known}" if known else "-p unit=… describes one, without source=",
+            code="missing-parameter",
         )
     return OpencsdDecoder(_complete(sources[0], settings))
 
 
 def _make_for(settings: Settings, trace_id: int) -> Decoder:
     """For the bytes of a trace ID."""
-    source = next((source for source in _described(settings) if source.trace_id == trace_id), None) or _given(settings, trace_id)
+    sources = [source for source in _described(settings) if source.trace_id == trace_id]
+    # CPUs with sinks of their own may have the same IDs.
+    cpu = settings.get("cpu")
+    sink = next((source.sink for source in _described(settings) if source.cpu == cpu and cpu is not None), None)
+    sources.sort(key=lambda source: (source.cpu != cpu, source.sink != sink))
+    source = sources[0] if sources else _given(settings, trace_id)
     return Undescribed() if source is None else OpencsdDecoder(_complete(source, settings))
 
 
@@ -105,6 +115,8 @@ def _check(settings: Settings) -> None:
     A unit that a snapshot has half of matters when bytes of it come.
     """
     library()
+    if settings["core"] is not None and not is_core(settings["core"]):
+        raise UsageError(f"core={settings['core']}: not known", hint="such as Cortex-A53 or ARMv8.3-A", code="bad-parameter")
     _described(settings)
     framed = settings["framing"] != NO_FRAMING
     if framed and settings["snapshot"] is not None and not _snapshot(settings["snapshot"]).framed:
@@ -114,9 +126,18 @@ def _check(settings: Settings) -> None:
         given.words()
 
 
+def _remarks(batch: Batch) -> Iterator[str]:
+    """Trace IDs of no source that is described."""
+    rows = (batch.kind == CUSTOM) & (batch.protocol == batch.protocols.index(NAME)) if NAME in batch.protocols else None
+    for channel in () if rows is None else np.unique(batch.channel[rows]).tolist():
+        yield f"trace ID {channel:#04x}: nothing describes its source, its bytes are shown raw"
+
+
 PARAMETERS = (
-    Parameter("snapshot", "text", "folder with a snapshot.ini: trace units, their registers, memory of the cores", optional=True),
-    Parameter("memory", "text", "images of memory: FILE@ADDRESS, several with commas; behind those of a snapshot", optional=True),
+    Parameter("snapshot", "text", "folder with a snapshot.ini: trace units, their registers, memory of the cores", optional=True,
+              reads="folder"),
+    Parameter("memory", "text", "images of memory: FILE@ADDRESS, several with commas; behind those of a snapshot", optional=True,
+              reads="files"),
     Parameter("core", "text", "the cores, such as Cortex-A53 or ARMv8.3-A; by default a snapshot's, or the newest", optional=True),
     Parameter("source", "text", "without frames: name or trace ID of the snapshot's source that the bytes are of", optional=True),
     Parameter("unit", "choice", "kind of the trace units that neither a snapshot nor a recording describes", optional=True,
@@ -136,7 +157,8 @@ PROTOCOLS.add(
         framings=("coresight-16", "none"),
         parameters=PARAMETERS,
         fields=FIELDS,
+        remarks=_remarks,
         resync="at the trace unit's next synchronisation packets; behind frames also where perf begins anew (four FF FF FF 7F)",
-        auxtrace=(_CORESIGHT_AUX,),
+        auxtrace=(CS_ETM,),
     ),
 )

@@ -22,13 +22,9 @@ _TRACE_ON: U8 = np.array([REASON_CODES[name] for name in ("normal", "overflow", 
 _WITH_CYCLES = [CODES[kind.name] for kind in KINDS if "cycle_count" in kind.optional or "cycle_count" in kind.fields]
 _PAYLOADS = [FIELDS_BY_NAME["itm_packet"].values.index(name) for name in ("swit_payload", "dwt_payload")]
 
-_OWN = (
-    "unknown no_sync trace_on eo_trace pe_context instr_range i_range_nopath addr_nacc addr_unknown exception exception_ret timestamp "
-    "cycle_count event swtrace sync_marker memtrans instrumentation itmtrace custom"
-).split()
 FIELDS: tuple[Field, ...] = tuple(
     FIELDS_BY_NAME[name]
-    for name in dict.fromkeys(name for kind in KINDS if kind.name in _OWN for name in (*kind.fields, *kind.optional))
+    for name in dict.fromkeys(name for kind in KINDS if kind.origin != "ptttool" for name in (*kind.fields, *kind.optional))
     if name != "address"
 )
 

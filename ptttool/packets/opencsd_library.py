@@ -18,7 +18,7 @@ import numpy as np
 from ptttool.errors import MissingPackageError
 from ptttool.packets import opencsd_worker
 from ptttool.packets.batch import U8, Array
-from ptttool.packets.elements import CODES, CUSTOM, NO_SYNC, REASON_CODES
+from ptttool.packets.elements import CODES, CUSTOM, REASON_CODES
 
 PACKAGE = "libopencsd1"
 _NAME = re.compile(r"OCSD_GEN_TRC_ELEM_([A-Z_]+)\((?:.*\[([a-z-]+)\])?")
@@ -153,13 +153,9 @@ class Library:
     def no_sync(self, offset: int, reason: str) -> Found:
         """An element as the library would make it."""
         element = np.zeros(1, dtype=self.dtype)
-        element["kind"] = self._numbers[_KIND_OF_NO_SYNC]
+        element["kind"] = self._numbers["no_sync"]
         element["union"] = int(np.flatnonzero(self.reasons == REASON_CODES[reason])[0])
         return Found(np.array([offset], dtype=np.int64), element)
-
-
-_KIND_OF_NO_SYNC = "no_sync"
-assert CODES[_KIND_OF_NO_SYNC] == NO_SYNC
 
 
 @cache

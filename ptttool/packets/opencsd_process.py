@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ptttool.errors import PtttoolError
+from ptttool.errors import MissingPackageError, UsageError, WorkersError
 from ptttool.packets import opencsd_worker
 from ptttool.packets.batch import U8
 from ptttool.packets.opencsd_library import Found, Library
@@ -27,8 +28,12 @@ _KEPT = 16
 _ZEROED = {"GLIBC_TUNABLES": "glibc.malloc.perturb=255:glibc.malloc.tcache_count=0"}
 
 
+# Ends of a process that the library is to blame for; any other came from outside, and the trace is not to blame.
+_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+
+
 class _DiedError(Exception):
-    """The process is no more."""
+    """The library took its process down."""
 
 
 class _Worker:
@@ -54,6 +59,12 @@ class _Worker:
             done: tuple[bool, Any] = pickle.load(answers)
         except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
             self.end()
+            code = self._process.returncode
+            if -code not in _CRASHES:
+                how = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
+                raise WorkersError(
+                    f"a process that runs libopencsd was ended {how}", hint="was there too little memory?", code="worker-lost"
+                ) from None
             raise _DiedError from error
         except BaseException:  # an interrupt from the keyboard: an answer that nobody reads may be on its way
             self._process.kill()
@@ -87,7 +98,8 @@ class Tree:
     """A decode tree for one source without frames.
 
     ``decoder``: its name in the library. ``words``: its configuration, 32 bits each. ``memory``: address, memory space, path, offset and
-    size of each image. ``title``: whose it is, for messages. Raises PtttoolError where the library does not take it.
+    size of each image. ``title``: whose it is, for messages. Raises UsageError where the library does not take it, MissingPackageError
+    where it has no such decoder, WorkersError where a process was ended from outside.
     """
 
     def __init__(
@@ -101,11 +113,10 @@ class Tree:
             self._worker = None
             good, answer = False, "the library crashed"
         if not good:
-            raise PtttoolError(
-                f"{title}: libopencsd {library.version_text} makes no {decoder} decoder: {answer}",
-                hint="a newer libopencsd may have it" if decoder in ("ETE", "ITM") else "the registers may be wrong",
-                code="opencsd",
-            )
+            what = f"{title}: libopencsd {library.version_text} makes no {decoder} decoder: {answer}"
+            if decoder in ("ETE", "ITM"):
+                raise MissingPackageError(what, hint="a newer libopencsd may have it", package="libopencsd")
+            raise UsageError(what, hint="the registers may be wrong", code="opencsd")
 
     @property
     def crashed(self) -> bool:
@@ -135,7 +146,7 @@ class Tree:
             return
         try:
             worker.ask("close")
-        except _DiedError:
+        except (_DiedError, WorkersError):
             return
         if len(_idle) < _KEPT:
             _idle.append(worker)

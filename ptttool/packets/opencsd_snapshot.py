@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ptttool.errors import AccessError, InputError
+from ptttool.errors import InputError
 from ptttool.packets.opencsd_sources import Memory, Source
+from ptttool.packets.parameters import number_of, read_text
 
 # By the beginning of a device's type, in small letters.
 _UNITS = {"etm4": "etm4", "ete": "ete", "etm3": "etm3", "ptm": "ptm", "pft": "ptm", "stm": "stm", "itm": "itm"}
-_LARGEST_FILE = 1 << 20
 _SECTION = re.compile(r"\[([^\]]*)\]")
 _LINE = re.compile(r"([^=]+?)\s*=\s*(.*?)")
 _REMARK = re.compile(r"(^|\s)[#;].*")
@@ -27,20 +27,16 @@ SOURCE_DATA = "source_data"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """``sources``: trace sources that can be decoded. ``buffers``: by name, file and format (``coresight``, ``source_data``).
-
-    ``skipped``: devices of kinds that cannot.
-    """
+    """``sources``: trace sources that can be decoded. ``formats``: of the trace buffers (``coresight``, ``source_data``)."""
 
     path: Path
     sources: tuple[Source, ...]
-    buffers: dict[str, tuple[str, str]]
-    skipped: tuple[str, ...]
+    formats: tuple[str, ...]
 
     @property
     def framed(self) -> bool:
         """Whether any trace is in frames."""
-        return not self.buffers or any(form != SOURCE_DATA for _, form in self.buffers.values())
+        return not self.formats or any(form != SOURCE_DATA for form in self.formats)
 
 
 def read_snapshot(path: str | Path) -> Snapshot:
@@ -51,6 +47,8 @@ def read_snapshot(path: str | Path) -> Snapshot:
     files = ini.values("device_list")
     if not files:
         raise InputError(top, "no [device_list]: this is no snapshot.ini", code="bad-snapshot")
+    if not all(files):
+        raise InputError(top, "[device_list]: a device without a file", code="bad-snapshot")
     devices = [_device(top.parent / file) for file in files]
     metadata = ini.section("trace").get("metadata")
     trace = _Ini() if metadata is None else _read(top.parent / metadata)
@@ -58,13 +56,12 @@ def read_snapshot(path: str | Path) -> Snapshot:
     # A core may have several sources: its name comes several times.
     traced = {source: core for core, source in trace.pairs("core_trace_sources")}
     memory = tuple(image for core in cores.values() for image in core.memory)
-    sources, skipped = [], []
+    sources = []
     for device in devices:
         if device.kind != "trace_source":
             continue
         unit = next((unit for begin, unit in _UNITS.items() if device.type.lower().startswith(begin)), None)
         if unit is None:
-            skipped.append(f"{device.name} ({device.type})")
             continue
         source = Source(device.name, unit, device.registers)
         core = cores.get(traced.get(device.name, ""))
@@ -72,7 +69,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
             # The memory of the other cores is behind its own: where descriptions say it once, it is all cores'.
             source = replace(source, core=core.type, memory=(*core.memory, *(image for image in memory if image not in core.memory)))
         sources.append(source)
-    return Snapshot(top, tuple(sources), _buffers(trace), tuple(skipped))
+    return Snapshot(top, tuple(sources), _formats(trace))
 
 
 class _Ini:
@@ -134,30 +131,15 @@ def _device(path: Path) -> _Device:
     return _Device(device["name"], kind, device.get("type", ""), registers, tuple(memory))
 
 
-def _buffers(trace: _Ini) -> dict[str, tuple[str, str]]:
-    found = {}
-    for name in trace.section("trace_buffers").get("buffers", "").split(","):
-        buffer = trace.section(name.strip())
-        if buffer:
-            found[buffer.get("name", name.strip())] = (buffer.get("file", ""), buffer.get("format", "coresight"))
-    return found
+def _formats(trace: _Ini) -> tuple[str, ...]:
+    names = trace.section("trace_buffers").get("buffers", "").split(",")
+    buffers = [trace.section(name.strip()) for name in names]
+    return tuple(buffer.get("format", "coresight") for buffer in buffers if buffer)
 
 
 def _read(path: Path) -> _Ini:
-    try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
-        text = content.decode("utf-8-sig")
-    except PermissionError as error:
-        raise AccessError(f"{path}: {error.strerror}") from None
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from None
-    except UnicodeDecodeError as error:
-        raise InputError(path, "no text file", offset=error.start, code="bad-snapshot") from None
-    if len(content) > _LARGEST_FILE:
-        raise InputError(path, "too long for a file of a snapshot", code="bad-snapshot")
     ini = _Ini()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path, "a snapshot").splitlines(), 1):
         line = _REMARK.sub("", line).strip()
         section, pair = _SECTION.fullmatch(line), _LINE.fullmatch(line)
         if section is not None:
@@ -170,7 +152,7 @@ def _read(path: Path) -> _Ini:
 
 
 def _number(path: Path, name: str, text: str) -> int:
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise InputError(path, f"{name}={text}: no number", code="bad-snapshot") from None
+    number = number_of(text)
+    if number is None or not 0 <= number < 1 << 64:
+        raise InputError(path, f"{name}={text}: no number of 64 bits", code="bad-snapshot")
+    return number

@@ -6,6 +6,7 @@ Sources: OpenCSD, ``include/opencsd/*/trc_pkt_types_*.h`` (the configurations), 
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +67,7 @@ _PROFILES = {"M": 1, "R": 2, "A": 3}
 _V7_CORES = "A5 A7 A8 A9 A12 A15 A17 R4 R5 R7 R8 M0 M0+ M1 M3 M4 M7".split()
 _V8_CORES = "A32 A34 A35 A53 A57 A72 A73 R52 M23 M33".split()
 _CORE = re.compile(r"Cortex-(([AMR])[0-9]+\+?)")
-_ARCHITECTURE = re.compile(r"ARMv([0-9]+)(?:\.([0-9]+))?(?:-([AMR]))?", re.IGNORECASE)
+_ARCHITECTURE = re.compile(r"ARMv([1-9][0-9]?)(?:\.([0-9]+))?(?:-([AMR]))?", re.IGNORECASE)
 # ocsd_mem_space_acc_t; unknown names mean any, as in OpenCSD.
 _SPACES = {
     "EL1S": 0x01, "SP": 0x01, "EL1N": 0x02, "P": 0x02, "NP": 0x02, "EL2": 0x04, "EL2N": 0x04, "H": 0x04, "EL3": 0x08, "EL2S": 0x10,
@@ -89,7 +90,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Source:
-    """One trace source. ``unit``: of :data:`UNITS`. ``core``: ``Cortex-A53``, ``ARMv8.3-A``, or empty. ``cpu``: where that is known."""
+    """One trace source. ``unit``: of :data:`UNITS`. ``core``: ``Cortex-A53``, ``ARMv8.3-A``, or empty.
+
+    ``cpu``, ``sink``: their numbers, where they are known.
+    """
 
     name: str
     unit: str
@@ -97,6 +101,7 @@ class Source:
     core: str = ""
     memory: tuple[Memory, ...] = field(default=())
     cpu: int | None = None
+    sink: int | None = None
 
     @property
     def trace_id(self) -> int:
@@ -122,6 +127,11 @@ class Source:
         return Tree(library, UNITS[self.unit].decoder, self.words(), _images(self.memory), self.name)
 
 
+def is_core(text: str) -> bool:
+    """Whether :func:`architecture_of` knows a core."""
+    return _CORE.fullmatch(text) is not None or _ARCHITECTURE.fullmatch(text) is not None
+
+
 def architecture_of(core: str) -> tuple[int, int]:
     """Architecture and profile of a core. What is not known is taken for the newest: it has all instructions of those before it."""
     found = _CORE.fullmatch(core)
@@ -137,25 +147,34 @@ def architecture_of(core: str) -> tuple[int, int]:
 
 
 def _images(memory: Sequence[Memory]) -> list[tuple[int, int, str, int, int]]:
-    """Address, memory space, path, offset and size of each image that is there. Of those that overlap the first counts."""
+    """Address, memory space, path, offset and size of each image. Of those that overlap the first counts. Raises InputError."""
     taken: list[tuple[int, int, str, int, int]] = []
     for image in memory:
-        held = max(_size(image.path) - image.offset, 0)
+        held = _size(image.path) - image.offset
         size = (held if image.size is None else min(held, image.size)) & ~1  # the library takes no half of an instruction
+        if size < _SMALLEST:
+            raise InputError(image.path, f"memory image: no code in {max(size, 0)} bytes from offset {image.offset:#x} on")
+        if image.address % 2 or image.address + size > 1 << 64:
+            raise InputError(image.path, f"memory image: cannot lie at {image.address:#x}", hint="addresses are even and have 64 bits")
         space = _SPACES.get(image.space.upper(), ANY_SPACE)
         overlaps = any(
             image.address < address + other and address < image.address + size and space & seen for address, seen, _, _, other in taken
         )
-        if size >= _SMALLEST and not overlaps:
+        if not overlaps:
             taken.append((image.address, space, str(image.path.absolute()), image.offset, size))
     return taken
 
 
 def _size(path: Path) -> int:
     try:
+        held = path.stat()
+        if not stat.S_ISREG(held.st_mode):
+            raise InputError(path, "memory image: no regular file")
         with path.open("rb"):
-            return path.stat().st_size
+            return held.st_size
     except PermissionError as error:
         raise AccessError(f"{path}: {error.strerror}") from None
     except OSError as error:
-        raise InputError(path, f"memory image: {error.strerror or error}", hint="without it, take its [dump] out of the snapshot") from None
+        raise InputError(
+            path, f"memory image: {error.strerror or error}", hint="to do without, leave it out of memory= or the snapshot"
+        ) from None

@@ -14,7 +14,8 @@ from ptttool.errors import AccessError, InputError, UsageError
 Value = int | bool | str | tuple[int, ...]
 Settings = Mapping[str, Any]
 
-_NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)")
+_NUMBER = re.compile(r"[+-]?(0[xX](_?[0-9a-fA-F])+|0[bB](_?[01])+|0[oO](_?[0-7])+|[0-9](_?[0-9])*)")
+_DECIMAL = re.compile(r"[+-]?[0-9_]+")
 _WORDS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
 # A value in quotes may hold a #; else a # begins a remark.
 _LINE = re.compile(r"""\s*([^\s=:#;\[]+)\s*=\s*("(?:[^"]*)"|'(?:[^']*)'|[^#;]*?)\s*(?:[#;].*)?""")
@@ -31,7 +32,7 @@ class Parameter:
     ``type``: ``int``, ``ints`` (commas between them), ``bool``, ``choice`` (one of ``choices``) or ``text``. ``default``: None for one that
     must be given, unless ``optional``: then it may be left out and is None. ``minimum``, ``maximum``: of ints, both included. ``used``:
     whether decoding depends on it: files that describe a trace unit also hold what a decoder need not know, and such a name is no unknown
-    one.
+    one. ``reads``: the text names ``files`` (FILE or FILE@NUMBER, several with commas) or a ``folder`` that decoding reads.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     optional: bool = False
     used: bool = True
+    reads: str | None = None
 
     @property
     def mandatory(self) -> bool:
@@ -85,12 +87,10 @@ class Parameter:
         return value
 
     def _number(self, text: str) -> int | None:
-        if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        number = number_of(text)
+        if number is None or (self.minimum is not None and number < self.minimum):
             return None
-        # A leading zero is decimal in every file format that comes here.
-        number = int(text, 10) if re.fullmatch(r"[+-]?[0-9_]+", text) else int(text, 0)
-        below = self.minimum is not None and number < self.minimum
-        return None if below or (self.maximum is not None and number > self.maximum) else number
+        return None if self.maximum is not None and number > self.maximum else number
 
     def as_json(self) -> dict[str, Any]:
         """For ``ptttool protocols --json``."""
@@ -113,6 +113,26 @@ class Given:
 
     text: str
     where: str
+    from_file: bool = False
+
+
+def number_of(text: str) -> int | None:
+    """The number that a text means: ``16``, ``0x10``, ``0b1_0000``; None for what is none.
+
+    A leading zero is decimal: so it is in every file format that comes here.
+    """
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        return None
+    return int(text, 10 if _DECIMAL.fullmatch(text) else 0)
+
+
+def files_of(text: str) -> list[tuple[str, str | None]]:
+    """``FILE`` or ``FILE@NUMBER``, several with commas: each file's name, and what is behind its last @."""
+    found: list[tuple[str, str | None]] = []
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        path, at, number = word.rpartition("@")
+        found.append((path, number) if at and not Path(word).exists() else (word, None))
+    return found
 
 
 def parse_options(options: Iterable[str]) -> dict[str, Given]:
@@ -126,11 +146,8 @@ def parse_options(options: Iterable[str]) -> dict[str, Given]:
     return given
 
 
-def read_file(path: str | Path) -> dict[str, Given]:
-    """Parameters of a file with a line ``key=value`` each: .scf files, flat TOML, ini. Remarks, headings and empty lines are passed over.
-
-    Raises InputError with the line that is none of that, AccessError, UsageError for a name that is there twice with two values.
-    """
+def read_text(path: str | Path, what: str, hint: str | None = None) -> str:
+    """A file in which a trace unit is described. ``what``: ``parameters``. Raises InputError for what is no such file, AccessError."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
@@ -140,11 +157,19 @@ def read_file(path: str | Path) -> dict[str, Given]:
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
-        raise InputError(path, "no text file", offset=error.start, hint="one parameter a line: key=value") from None
+        raise InputError(path, "no text file", offset=error.start, hint=hint) from None
     if len(content) > _LARGEST_FILE:
-        raise InputError(path, "too long for a file of parameters", hint="one parameter a line: key=value")
+        raise InputError(path, f"too long for a file of {what}", hint=hint)
+    return text
+
+
+def read_file(path: str | Path) -> dict[str, Given]:
+    """Parameters of a file with a line ``key=value`` each: .scf files, flat TOML, ini. Remarks, headings and empty lines are passed over.
+
+    Raises InputError with the line that is none of that, AccessError, UsageError for a name that is there twice with two values.
+    """
     given: dict[str, Given] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path, "parameters", "one parameter a line: key=value").splitlines(), 1):
         where = f"{path}: line {number}"
         found = _LINE.fullmatch(line)
         if found is None:
@@ -156,7 +181,7 @@ def read_file(path: str | Path) -> dict[str, Given]:
             value = value[1:-1]
         if name in given and given[name].text != value:
             raise UsageError(f"{where}: {name} is {value} here and {given[name].text} before", code="bad-parameter")
-        given[name] = Given(value, where)
+        given[name] = Given(value, where, from_file=True)
     return given
 
 
@@ -168,8 +193,9 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, Given], of: str)
     known = {parameter.name: parameter for parameter in parameters}
     for name, value in given.items():
         if name not in known:
-            near = get_close_matches(name, known, n=3)
-            hint = f"did you mean {' or '.join(near)}" if near else f"known: {', '.join(known) or 'none'}"
+            useful = [parameter.name for parameter in parameters if parameter.used]
+            near = get_close_matches(name, useful, n=3)
+            hint = f"did you mean {' or '.join(near)}" if near else f"known: {', '.join(useful) or 'none'}"
             raise UsageError(f"{value.where}: {of} has no parameter {name}", hint=hint, code="unknown-parameter")
     settings: dict[str, Any] = {}
     for parameter in parameters:

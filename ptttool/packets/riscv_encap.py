@@ -79,8 +79,9 @@ class RiscvEncap(ByteDecoder):
             if self._lost is not None:
                 position = self._pass_over(self._lost, data, position, places)
                 if position < len(data):
+                    # What begins with a block has lost nothing.
+                    self._fresh = self._lost.size > 0 or self._lost.reason != "init"
                     batches.append(self._end_lost())
-                    self._fresh = True
                 continue
             if block:
                 starts, position, good = packet_starts_in_blocks(data, position, self._sizes, block, places.index(position))
@@ -113,7 +114,7 @@ class RiscvEncap(ByteDecoder):
 
     def _end_lost(self) -> Batch:
         run, self._lost = self._lost, None
-        if run is None or run.index < 0:
+        if run is None or run.index < 0 or (run.reason == "init" and not run.size):
             return Batch.empty(NAME)
         return no_sync(NAME, run.index, run.size, run.reason)
 
@@ -133,11 +134,10 @@ class RiscvEncap(ByteDecoder):
         batch.put("alignment", alignment)
         return batch
 
-    def _decode(self, buffer: U8, found: list[int], end: int, places: Places) -> list[Batch]:
-        """Elements of the packets that begin at ``found`` and end at ``end``."""
-        if not found:
+    def _decode(self, buffer: U8, starts: I64, end: int, places: Places) -> list[Batch]:
+        """Elements of the packets that begin at ``starts`` and end at ``end``."""
+        if not len(starts):
             return []
-        starts = np.array(found, dtype=np.int64)
         headers = buffer[starts]
         null = (headers & LENGTH) == 0
         batches = self._take_nulls(buffer, starts, null, places) if null.any() or self._nulls is not None else []
@@ -259,10 +259,8 @@ PARAMETERS = (
     Parameter("srcid_bits", "int", "bits of the source ID (trTeSrcBits); 0 where a side-band bus has it", 0, 0, 16),
     Parameter("ts_bytes", "int", "bytes of a timestamp (trTsWidth); 0 for none", 0, 0, 8),
     Parameter("type_bits", "int", "bits of the type field; 0 where sources have one type of packet each", 0, 0, 16),
-    Parameter(
-        "payload_type", "int", "type of the packets for the decoder behind, others are shown raw; by default it gets all", None, 0, 65535,
-        optional=True,
-    ),
+    Parameter("payload_type", "int", "type of the packets for the decoder behind, others are shown raw; by default 0 of one type bit, else "
+              "it gets all", None, 0, 65535, optional=True),
     Parameter("sync", "choice", "framed: any null packets end a gap; unframed: null.alignment must be the last", "framed",
               choices=("framed", "unframed")),
     Parameter("block_size", "int", "bytes of the blocks of memory that no packet lies across; 0 for no blocks", 0, 0, 1 << 40),

@@ -10,17 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from ptttool.errors import UsageError
+from ptttool.packets.batch import I64
 from ptttool.packets.parameters import Settings
 
 LENGTH, EXTEND = 0x1F, 0x80
-ALIGNMENT = 0x80  # a null.alignment packet with flow 0
+ALIGNMENT = 0x80  # a null.alignment packet, but for flow
+# Bytes in which packets are marked at a time.
+_PART = 1 << 15
 # Bytes that are searched for a synchronisation sequence at first; twice as many each time it is not there.
 _WINDOW = 1 << 10
 
 
 @dataclass(frozen=True)
 class Format:
-    """What a decoder has to be told of an encapsulated stream. ``payload_type``: of packets for the decoder behind; None for all."""
+    """What a decoder has to be told of an encapsulated stream. ``payload_type``: of packets for the decoder behind; None for all.
+
+    Raises UsageError where parameters exclude each other.
+    """
 
     srcid_bits: int = 0
     ts_bytes: int = 0
@@ -34,11 +41,16 @@ class Format:
     @classmethod
     def of(cls, settings: Settings) -> Format:
         """From the parameters."""
+        wanted, width = settings["payload_type"], settings["type_bits"]
+        if wanted is not None and (not width or wanted >> width):
+            what = f"has {width} bit{'s'[: width != 1]}" if width else "is not there (type_bits=0)"
+            raise UsageError(f"payload_type={wanted}: the type field {what}", hint="say -p type_bits=…, too", code="bad-parameter")
         return cls(
             srcid_bits=settings["srcid_bits"],
             ts_bytes=settings["ts_bytes"],
             type_bits=settings["type_bits"],
-            payload_type=settings["payload_type"],
+            # With one bit, 0 is instruction trace ("E-Trace specifics"); of more bits the meaning is each encoder's own.
+            payload_type=0 if wanted is None and width == 1 else wanted,
             unframed=settings["sync"] == "unframed",
             block_size=settings["block_size"],
             anywhere=settings["start"] == "anywhere",
@@ -60,31 +72,38 @@ class Format:
         return 1 + self.srcid_bits // 8 + self.ts_bytes * extend + length
 
 
-def packet_starts(data: bytes, at: int, sizes: list[int | None]) -> tuple[list[int], int, bool]:
+def packet_starts(data: bytes, at: int, sizes: list[int | None]) -> tuple[I64, int, bool]:
     """Starts of the whole packets from ``at`` on, the position after the last of them, and whether a packet may begin there.
 
     ``sizes``: by header; None for one that cannot be.
     """
-    # Two exceptions end the loop: asking at each packet whether it goes on would take it twice as long.
     table: list[Any] = sizes
-    starts: list[int] = []
-    append = starts.append
+    found: list[I64] = []
     good = True
-    try:
-        while True:
-            append(at)
-            at += table[data[at]]
-    except IndexError:
-        starts.pop()
-    except TypeError:
-        starts.pop()
-        good = False
-    if at > len(data):
-        at = starts.pop()
-    return starts, at, good
+    while good and at < len(data):
+        first, part = at, data[at : at + _PART]
+        if part.count(0) == len(part):  # null packets alone: what a buffer is filled with where there is no trace
+            found.append(np.arange(at, at + len(part)))
+            at += len(part)
+            continue
+        marks = bytearray(len(part))
+        at = 0
+        # Two exceptions end the loop: asking at each packet whether it goes on would take it twice as long.
+        try:
+            while True:
+                marks[at] = 1
+                at += table[part[at]]
+        except IndexError:
+            pass
+        except TypeError:
+            marks[at], good = 0, False
+        found.append(np.flatnonzero(np.frombuffer(marks, dtype=np.bool_)) + first)
+        at += first
+    starts = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+    return (starts, at, good) if at <= len(data) else (starts[:-1], int(starts[-1]), good)
 
 
-def packet_starts_in_blocks(data: bytes, at: int, sizes: list[int | None], block: int, index: int) -> tuple[list[int], int, bool]:
+def packet_starts_in_blocks(data: bytes, at: int, sizes: list[int | None], block: int, index: int) -> tuple[I64, int, bool]:
     """Like :func:`packet_starts`, where no packet lies across a multiple of ``block`` bytes. ``index``: of ``data[at]`` in the stream."""
     starts: list[int] = []
     end = len(data)
@@ -92,14 +111,14 @@ def packet_starts_in_blocks(data: bytes, at: int, sizes: list[int | None], block
     while at < end:
         size = sizes[data[at]]
         if size is None or at + size > limit:
-            return starts, at, False
+            return np.array(starts, dtype=np.int64), at, False
         if at + size > end:
             break
         starts.append(at)
         at += size
         if at == limit:
             limit += block
-    return starts, at, True
+    return np.array(starts, dtype=np.int64), at, True
 
 
 class Search:
@@ -132,7 +151,7 @@ class Search:
             before = np.diff(other, prepend=-1 - self._nulls) - 1
             good = before > self._form.longest_null_run
             if self._form.unframed:
-                good &= np.where(other > 0, values[other - 1], self._last) == ALIGNMENT
+                good &= np.where(other > 0, values[other - 1], self._last) & (LENGTH | EXTEND) == ALIGNMENT
             found = np.flatnonzero(good)
             if len(found):
                 return int(other[found[0]])

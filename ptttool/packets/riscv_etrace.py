@@ -29,7 +29,12 @@ class Addresses:
     def __init__(self, bits: int) -> None:
         self._mask = np.uint64((1 << bits) - 1)
         self._last: U64 = np.zeros(1, dtype=np.uint64)
-        self.known = False
+        self._known = False
+        self._unsure = False
+
+    def forget(self) -> None:
+        """Packets are missing. One of them may have been about options: what looks like a full address may be a difference."""
+        self._known, self._unsure = False, True
 
     def add_up(self, count: int, found: Found) -> tuple[U64, Array]:
         """Address fields of ``count`` packets, differences added up, and where that is known."""
@@ -38,6 +43,11 @@ class Addresses:
         addressed = slice(None) if found.addressed is None else found.addressed
         value[addressed] = found.address
         fresh[addressed] = found.full
+        if self._unsure:
+            syncs = np.concatenate([found.starts[0], found.traps[0]])
+            first = int(syncs.min(initial=count))
+            fresh[:first] = False
+            self._unsure = first == count
         for rows, addresses in (found.starts, found.traps):
             value[rows] = addresses
             fresh[rows] = True
@@ -49,14 +59,14 @@ class Addresses:
         total = np.cumsum(value, dtype=np.uint64)
         if not fresh.any():
             address = (total + self._last) & self._mask
-            known = np.full(count, self.known)
+            known = np.full(count, self._known)
         else:
             origin = np.maximum.accumulate(np.where(fresh, np.arange(count), -1))
             # Element -1 is what was before these packets.
             base = np.append(value - total, self._last)[origin]
             address = (total + base) & self._mask
-            known = np.append(~lost, self.known)[origin]
-        self._last, self.known = address[-1:], bool(known[-1])
+            known = np.append(~lost, self._known)[origin]
+        self._last, self._known = address[-1:], bool(known[-1])
         return address, known
 
 
@@ -108,7 +118,7 @@ class RiscvEtrace(PacketDecoder):
         self._begins = REASON_CODES["normal"]
 
     def lost(self, reason: str) -> None:
-        self._addresses.known = False
+        self._addresses.forget()
         self._begins = REASON_CODES[reason]
 
     def decode(self, packets: Packets) -> Batch:
@@ -131,8 +141,8 @@ class RiscvEtrace(PacketDecoder):
         return batch
 
     def _begun(self, found: Found) -> tuple[I64, I64]:
-        """Packets of formats 3.0 and 3.1 at which trace begins, and why."""
-        starts, traps, (ended, status) = found.starts[0], found.all_traps, found.ended
+        """Packets of formats 3.0 and 3.1 at which trace begins, and why. Before a trap's handler was reached it has not begun."""
+        starts, traps, (ended, status) = found.starts[0], found.handlers, found.ended
         if not len(starts) and not len(traps):
             if len(ended):
                 self._begins = int(_REASONS[int(status[-1])])
@@ -156,6 +166,8 @@ class RiscvEtrace(PacketDecoder):
             elif not known.all():
                 mine = np.flatnonzero(known)
             batch.put("address", (address if mine is None else address[mine]) << shift, pieces.lasts(mine))
+        rows, values = found.returns
+        batch.put("address", values << shift, pieces.lasts(rows))
 
 
 def _put_formats(batch: Batch, found: Found, pieces: Pieces) -> None:
@@ -207,7 +219,8 @@ FIELDS = (
     Field("context", "u64", "context", style="hex"),
     Field("ecause", "u32", "cause of an exception or interrupt"),
     Field("interrupt", "u8", "1 for an interrupt"),
-    Field("thaddr", "u8", "1: the address is the trap handler's; 0: it is that of the exception, or means nothing"),
+    Field("thaddr", "u8", "1: the address is the trap handler's; 0: that of the exception where it came right behind an uninferable "
+          "discontinuity, else it means nothing"),
     Field("tval", "u64", "trap value", style="hex"),
     Field("notify", "u8", "the bit; it means something where it differs from the address's most significant one"),
     Field("updiscon", "u8", "the bit; it means something where it differs from notify"),

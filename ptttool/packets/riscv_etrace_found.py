@@ -19,9 +19,10 @@ class Found:
     ``format``: u8. ``kind``: u8, of the last or only element of each packet. ``need``: i64, bits that each packet has without
     compression; negative where that cannot be known. ``flags``: u32. ``put``: fields of that element, names to rows and values;
     ``context``: of the pe_context of packets of format 3.0. ``addressed``, ``address``: packets of formats 0 to 2 that have an address,
-    and the address field. ``full``: which of these are no differences. ``starts``, ``traps``: format 3.0 and 3.1 with their address fields,
-    the latter without those that leave it out. ``all_traps``: with them. ``ended``: support packets whose qual_status is not 0, and that.
-    ``lost``: packets after which an address cannot be known.
+    and the address field. ``full``: which of these are no differences. ``starts``: packets of format 3.0 and their address fields.
+    ``traps``: those of format 3.1 that have the address of the trap's handler, and it; ``handlers``: with those that leave it out.
+    ``returns``: of exceptions before whose handler nothing was executed, with their address field, which is the exception's own.
+    ``ended``: support packets whose qual_status is not 0, and that. ``lost``: packets after which an address cannot be known.
     """
 
     format: U8
@@ -36,7 +37,8 @@ class Found:
     full: Bool | bool = False
     starts: tuple[I64, U64] = (_NO_ROWS, _NO_VALUES)
     traps: tuple[I64, U64] = (_NO_ROWS, _NO_VALUES)
-    all_traps: I64 = field(default_factory=lambda: _NO_ROWS)
+    handlers: I64 = field(default_factory=lambda: _NO_ROWS)
+    returns: tuple[I64, U64] = (_NO_ROWS, _NO_VALUES)
     ended: tuple[I64, Array] = (_NO_ROWS, _NO_VALUES)
     lost: list[I64] = field(default_factory=list)
 

@@ -45,7 +45,6 @@ class SyncReader:
             self._start(found, [word[mine] for word in words], rows[mine])
         mine = np.flatnonzero(subformat == TRAP)
         if len(mine):
-            found.all_traps = rows[mine]
             self._traps(found, [word[mine] for word in words], rows[mine], options)
         return options
 
@@ -63,7 +62,8 @@ class SyncReader:
         found.ended = (rows[changed], status[changed])
         found.lost.append(rows[status == 2])
         # Each packet has the options of the last support packet before it.
-        told = np.concatenate([np.array([self.options], dtype=np.uint64), fields.get("ioptions", np.zeros(len(rows), dtype=np.uint64))])
+        before = np.array([self.options], dtype=np.uint64)
+        told = np.concatenate([before, fields["ioptions"] if "ioptions" in fields else np.repeat(before, len(rows))])
         self.options = int(told[-1])
         after: U64 = np.repeat(told, np.diff(rows, prepend=0, append=len(found.format)))
         return after
@@ -100,25 +100,28 @@ class SyncReader:
         cause = [("ecause", setup.ecause_bits), ("interrupt", 1)]
         if setup.old:
             groups = [(np.arange(len(rows)), [*self._where(), address, *cause, tval])]
+            handled = np.ones(len(rows), dtype=np.bool_)
         else:
             layout = [*self._where(), *cause, ("thaddr", 1)]
             begin, _ = cut(words, layout)
             implicit = bit_of((self.options if options is None else options[rows]), setup.implicit_exception_bit) & (begin["thaddr"] == 1)
             interrupt = begin["interrupt"] == 1
+            handled = begin["thaddr"] == 1
             groups = []
             for left_out in (False, True):
                 for exception in (False, True):
                     mine = np.flatnonzero((implicit == left_out) & (interrupt != exception))
                     groups.append((mine, [*layout, *([] if left_out else [address]), *([tval] if exception else [])]))
-        addresses = []
+        found.handlers = rows[handled]
         for mine, layout in groups:
             if not len(mine):
                 continue
             fields, found.need[rows[mine]] = cut([word[mine] for word in words], layout)
             found.add(rows[mine], **fields, exception_number=fields["ecause"])
-            if "address_field" in fields:
-                addresses.append((rows[mine], fields["address_field"]))
-            else:
+            if "address_field" not in fields:
                 found.lost.append(rows[mine])
-        for each in addresses:
-            found.traps = merged(found.traps, each)
+                continue
+            tells = handled[mine]
+            found.traps = merged(found.traps, (rows[mine[tells]], fields["address_field"][tells]))
+            if "tval" in fields:
+                found.returns = merged(found.returns, (rows[mine[~tells]], fields["address_field"][~tells]))

@@ -5,7 +5,7 @@ Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder" (without return stac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, JUMP, Block, Code, NoCodeError
@@ -13,9 +13,10 @@ from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, JUMP, Block, Code,
 # Why a way cannot be followed: packets and program do not agree, or the program ends.
 NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP = "no_outcome", "outcomes_left", "unexpected_jump"
 ENDLESS_LOOP, NO_CODE = "endless_loop", "no_code"
-# How a packet ends the way to its address: where it is reached first, maybe later again; behind a discontinuity; where it is reached first;
-# a synchronisation, in the same privilege level or in another; nowhere: trace ended.
-REPORTED, DISCONTINUED, NOTIFIED, SYNCHRONISED, MOVED, ENDED = range(6)
+# Where the way ends that a packet tells of: at its address, reached now or later again; at its address behind a discontinuity; at its
+# address where it is reached first; at the last branch that it tells of; at a synchronisation in the same privilege level, in another one;
+# where trace ended.
+REPORTED, DISCONTINUED, NOTIFIED, LAST_BRANCH, SYNCHRONISED, MOVED, ENDED = range(7)
 # Jumps one after the other without a branch or discontinuity between them: more go on for ever.
 _MOST_JUMPS = 1 << 12
 # Ways that are kept, and ranges of all of them.
@@ -42,8 +43,7 @@ class Range:
     block: Block | None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a hart is. ``block``: first address of the block it is in; ``open``: of the instructions that no range holds yet.
 
     ``pc``: of the instruction that was executed last, as far as is known. ``branches``: outcomes that are known and lie ahead, in
@@ -79,7 +79,7 @@ class Walker:
         self._numbers: dict[tuple[int, int, bool, bool], int] = {}  # by start, end, taken and whether the block ends there
         self._sequential = sequential_jumps
         # Programs go the same ways again and again.
-        self._known: dict[tuple[Place, int, bool, int], Way] = {}
+        self._known: dict[tuple[Place, int, int, int, int], Way] = {}
         self._kept = 0
 
     def begin(self, address: int, outcome: int) -> Way:
@@ -91,30 +91,14 @@ class Walker:
         branches = int(block.way == BRANCH and block.last == address)
         return Way((), Place(address, address, address, branches, outcome * branches))
 
-    def sync(self, place: Place, address: int, outcome: int, way: int) -> Way:
-        """On to the address of a synchronisation packet; all that comes before it is ranges."""
-        here = self.begin(address, outcome).end
-        if here is not None:
-            added = here.outcomes << place.branches
-            place = replace(place, branches=place.branches + here.branches, outcomes=place.outcomes | added)
-        found = self.follow(replace(place, inferred=False), address, way=way)
-        if found.end is None:
-            return found
-        return Way((*found.ranges, *self._before(found.end)), replace(found.end, open=found.end.pc))
-
-    def follow(self, place: Place, address: int, *, to_branch: bool = False, way: int) -> Way:
-        """On to an address, or (``to_branch``) to the last branch whose outcome is known."""
-        key = (place, address, to_branch, way)
+    def follow(self, place: Place, address: int, way: int, branches: int = 0, outcomes: int = 0) -> Way:
+        """On as a packet says. ``branches``: how many it tells of, and their ``outcomes``; of a synchronisation, that of a branch at its
+        address, before which all that was executed is ranges then.
+        """
+        key = (place, address, way, branches, outcomes)
         found = self._known.get(key)
         if found is None:
-            ranges: list[int] = []
-            try:
-                end = self._follow(ranges, place, address, to_branch, way)
-                found = Way(tuple(ranges), end)
-            except _WalkError as error:
-                found = Way((), None, str(error))
-            except NoCodeError as error:
-                found = Way(tuple(ranges), None, NO_CODE, error.address)
+            found = self._sync(*key) if way in (SYNCHRONISED, MOVED) else self._told(*key)
             if len(self._known) >= _MOST_WAYS or self._kept >= _MOST_RANGES:
                 self._known.clear()
                 self._kept = 0
@@ -122,11 +106,30 @@ class Walker:
             self._kept += len(found.ranges)
         return found
 
-    def _follow(self, ranges: list[int], place: Place, address: int, to_branch: bool, way: int) -> Place:
+    def _sync(self, place: Place, address: int, way: int, _: int, outcome: int) -> Way:
+        here = self.begin(address, outcome).end
+        branches, outcomes = (0, 0) if here is None else (here.branches, here.outcomes)
+        found = self._told(place._replace(inferred=False), address, way, branches, outcomes)
+        if found.end is None:
+            return found
+        return Way((*found.ranges, *self._before(found.end)), found.end._replace(open=found.end.pc))
+
+    def _told(self, place: Place, address: int, way: int, branches: int, outcomes: int) -> Way:
+        ranges: list[int] = []
+        place = place._replace(branches=place.branches + branches, outcomes=place.outcomes | outcomes << place.branches)
+        try:
+            end = self._walk(ranges, place, address, way)
+            return Way(tuple(ranges), end)
+        except _WalkError as error:
+            return Way((), None, str(error))
+        except NoCodeError as error:
+            return Way(tuple(ranges), None, NO_CODE, error.address)
+
+    def _walk(self, ranges: list[int], place: Place, address: int, way: int) -> Place:
         """Adds ranges, and returns where the way ends. Raises _WalkError, NoCodeError."""
         first = place.pc  # where the way begins, and where it comes by again while that is inferred
         pc, opened, branches, outcomes, inferred = place.pc, place.open, place.branches, place.outcomes, place.inferred
-        block, jumps = self.code.block(place.block), 0
+        block, jumps, to_branch = self.code.block(place.block), 0, way == LAST_BRANCH
 
         def here(*, again: bool = False) -> Place:
             return Place(block.start, opened, pc, branches, outcomes, again)

@@ -10,16 +10,12 @@ from dataclasses import dataclass
 from typing import IO
 
 from ptttool import __version__
-from ptttool.block import Block
-from ptttool.columns import BY_NAME, ENUMS
 from ptttool.parquet import thrift
-from ptttool.parquet.pages import ZSTD, Chunk, chunk_of, physical_type
+from ptttool.parquet.arrow_schema import arrow_schema
+from ptttool.parquet.pages import ZSTD, Chunk
+from ptttool.parquet.schema import Column, element_of
 
 MAGIC = b"PAR1"
-# Converted types, for readers that know no logical types: UTF8, UINT_8 … UINT_64, INT_32.
-_CONVERTED = {"enum": 0, "u8": 11, "u16": 12, "u32": 13, "u64": 14, "i32": 17}
-_BITS = {"u8": 8, "u16": 16, "u32": 32, "u64": 64, "i32": 32}
-_OPTIONAL = 1
 
 
 @dataclass(frozen=True)
@@ -30,15 +26,10 @@ class RowGroup:
     chunks: tuple[Chunk, ...]
 
 
-def row_group_of(block: Block) -> RowGroup:
-    """A block's rows."""
-    return RowGroup(block.size, tuple(chunk_of(name, values, block.size) for name, values in block.columns.items()))
-
-
 class ParquetFile:
     """A file that is being written. ``facts``: key and value, kept in the footer."""
 
-    def __init__(self, file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> None:
+    def __init__(self, file: IO[bytes], columns: Sequence[Column], facts: Mapping[str, str]) -> None:
         self._file = file
         self._columns = tuple(columns)
         self._facts = facts
@@ -57,8 +48,8 @@ class ParquetFile:
             return
         start = self._position
         columns = []
-        for name, chunk in zip(self._columns, group.chunks, strict=True):
-            columns.append(_column_chunk(name, chunk, self._position))
+        for column, chunk in zip(self._columns, group.chunks, strict=True):
+            columns.append(_column_chunk(column, chunk, self._position))
             self._write(chunk.data)
         self._rows += group.rows
         self._groups.append(
@@ -75,8 +66,8 @@ class ParquetFile:
 
     def close(self) -> None:
         """Write the footer. A file without rows has no row groups."""
-        schema = [thrift.struct({4: thrift.binary("schema"), 5: thrift.i32(len(self._columns))}), *map(_schema_element, self._columns)]
-        facts = {"ARROW:schema": _arrow_schema(self._columns), **self._facts}
+        schema = [thrift.struct({4: thrift.binary("schema"), 5: thrift.i32(len(self._columns))}), *map(element_of, self._columns)]
+        facts = {"ARROW:schema": arrow_schema(self._columns), **self._facts}
         order = thrift.struct({1: thrift.struct({})})  # statistics are ordered as the type says
         footer = thrift.struct(
             {
@@ -95,32 +86,15 @@ class ParquetFile:
         """A file without its footer is none."""
 
 
-def _schema_element(name: str) -> thrift.Value:
-    dtype = BY_NAME[name].dtype
-    if name in ENUMS:
-        logical = thrift.struct({1: thrift.struct({})})
-    else:
-        logical = thrift.struct({10: thrift.struct({1: thrift.i8(_BITS[dtype]), 2: thrift.boolean(dtype == "i32")})})
-    return thrift.struct(
-        {
-            1: thrift.i32(physical_type(name)),
-            3: thrift.i32(_OPTIONAL),
-            4: thrift.binary(name),
-            6: thrift.i32(_CONVERTED[dtype]),
-            10: logical,
-        }
-    )
-
-
-def _column_chunk(name: str, chunk: Chunk, start: int) -> thrift.Value:
+def _column_chunk(column: Column, chunk: Chunk, start: int) -> thrift.Value:
     statistics = {3: thrift.i64(chunk.nulls)}
     if chunk.smallest is not None and chunk.largest is not None:
         statistics |= {5: thrift.binary(chunk.largest), 6: thrift.binary(chunk.smallest)}
     described = thrift.struct(
         {
-            1: thrift.i32(physical_type(name)),
+            1: thrift.i32(column.physical),
             2: thrift.list_of(map(thrift.i32, chunk.encodings)),
-            3: thrift.list_of([thrift.binary(name)]),
+            3: thrift.list_of([thrift.binary(column.name)]),
             4: thrift.i32(ZSTD),
             5: thrift.i64(chunk.values),
             6: thrift.i64(chunk.plain_size),
@@ -131,17 +105,3 @@ def _column_chunk(name: str, chunk: Chunk, start: int) -> thrift.Value:
         }
     )
     return thrift.struct({2: thrift.i64(start), 3: described})
-
-
-def _arrow_schema(columns: Sequence[str]) -> str:
-    """The Arrow schema, which tells Arrow's readers that a text is an enum, and of which values: as polars writes it."""
-    from io import BytesIO
-
-    import polars as pl
-
-    from ptttool.frames import schema_of
-
-    empty = BytesIO()
-    pl.DataFrame(schema=schema_of(columns)).write_parquet(empty)
-    empty.seek(0)
-    return pl.read_parquet_metadata(empty)["ARROW:schema"]

@@ -12,7 +12,8 @@ from typing import Any
 
 from ptttool.perfdata.model import HardwareId
 
-AUXTRACE_TYPE = 3  # PERF_AUXTRACE_CS_ETM
+# PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK of an AUX event's flags, and PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW: trace of one source, without frames.
+FORMAT_MASK, FORMAT_RAW = 0xFF00, 0x0100
 # By magic number: the kind of trace unit, and its registers in order; TS_SOURCE came later than the others.
 _UNITS: dict[int, tuple[str, tuple[str, ...]]] = {
     0x3030_3030_3030_3030: ("ETMv3/PTM", ("ETMCR", "ETMTRACEIDR", "ETMCCER", "ETMIDR")),
@@ -25,11 +26,15 @@ _UNITS: dict[int, tuple[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 # Registers of a CPU in version 0, which does not count them.
-_VERSION_0 = {"ETMv3/PTM": 4, "ETMv4": 7, "ETE": 8}
+_VERSION_0 = {"ETMv3/PTM": 4, "ETMv4": 7}
 # Set in a trace ID register where there was no ID when perf wrote it.
 _NO_TRACE_ID = 1 << 7
-# Of the number in AUX_OUTPUT_HW_ID (include/linux/coresight-pmu.h); the rest names the sink and the version.
+# IDs of sources; 0 and those from 0x70 on mean something else.
+_TRACE_IDS = range(1, 0x70)
+# Of the number in AUX_OUTPUT_HW_ID (include/linux/coresight-pmu.h): trace ID, sink (from minor version 1 on), version.
 _HARDWARE_TRACE_ID = 0xFF
+_SINK, _MINOR, _MAJOR = 8, 56, 60
+_SINK_MASK, _VERSION_MASK = 0xFFFF_FFFF, 0xF
 _TRACE_ID = {"ETMv3/PTM": "ETMTRACEIDR", "ETMv4": "TRCTRACEIDR", "ETE": "TRCTRACEIDR"}
 
 
@@ -38,6 +43,7 @@ class TraceUnit:
     """The trace unit of one CPU. ``registers``: by name, those that perf wrote; ``more``: words behind them that have no name here.
 
     ``assigned``: the trace ID in an AUX_OUTPUT_HW_ID record of the CPU: from version 2 of the metadata on the kernel assigns them.
+    ``sink``: number of the sink, in which alone that is the only one with this ID; None where that is not told.
     """
 
     cpu: int
@@ -45,6 +51,7 @@ class TraceUnit:
     registers: Mapping[str, int]
     more: tuple[int, ...] = ()
     assigned: int | None = None
+    sink: int | None = None
 
     @property
     def trace_id(self) -> int | None:
@@ -52,7 +59,9 @@ class TraceUnit:
         if self.assigned is not None:
             return self.assigned
         register = self.registers.get(_TRACE_ID[self.kind])
-        return None if register is None or register & _NO_TRACE_ID else register & 0x7F
+        if register is None or register & _NO_TRACE_ID or register & 0x7F not in _TRACE_IDS:
+            return None
+        return register & 0x7F
 
     @property
     def configuration(self) -> dict[str, int]:
@@ -93,9 +102,13 @@ def parse_cs_etm(words: Sequence[int], hardware_ids: Iterable[HardwareId] = ()) 
 
     ``hardware_ids``: of the recording; a CPU's first counts, the others repeat it.
     """
-    assigned: dict[int | None, int] = {}
+    assigned: dict[int | None, tuple[int, int | None]] = {}
     for found in hardware_ids:
-        assigned.setdefault(found.cpu, found.value & _HARDWARE_TRACE_ID)
+        value = found.value
+        # In another major version these fields are something else.
+        if not value >> _MAJOR & _VERSION_MASK and value & _HARDWARE_TRACE_ID in _TRACE_IDS:
+            sink = value >> _SINK & _SINK_MASK if value >> _MINOR & _VERSION_MASK else None
+            assigned.setdefault(found.cpu, (value & _HARDWARE_TRACE_ID, sink))
     if len(words) < 3:
         return CsEtm(0, 0, 0, False, (), f"{len(words)} words, too few for a header")
     version, pmu_type, cpus, snapshot = words[0], words[1] >> 32, words[1] & 0xFFFF_FFFF, bool(words[2])
@@ -115,12 +128,14 @@ def parse_cs_etm(words: Sequence[int], hardware_ids: Iterable[HardwareId] = ()) 
         head = 2 if version == 0 else 3
         if at + head > len(words):
             return ended(units, f"word {at}: the trace unit is cut off")
-        count = _VERSION_0[kind] if version == 0 else words[at + 2]
+        count = _VERSION_0.get(kind, 0) if version == 0 else words[at + 2]
+        if not count:
+            return ended(units, f"word {at}: {kind} in version {version}")
         values = words[at + head : at + head + count]
         if len(values) < count:
             return ended(units, f"word {at}: {count} registers, of which {len(values)} are there")
-        units.append(
-            TraceUnit(words[at + 1], kind, dict(zip(names, values, strict=False)), tuple(values[len(names) :]), assigned.get(words[at + 1]))
-        )
+        cpu = words[at + 1]
+        registers = dict(zip(names, values, strict=False))
+        units.append(TraceUnit(cpu, kind, registers, tuple(values[len(names) :]), *assigned.get(cpu, (None, None))))
         at += head + count
     return ended(units, None if len(units) == cpus else f"{len(units)} of {cpus} CPUs are there")

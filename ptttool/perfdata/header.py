@@ -17,7 +17,7 @@ _COMPRESSED_FILES = {
     b"BZh": ("a bzip2 file", "bzip2 -dc"),
     b"PK\x03\x04": ("a zip file", "unzip -p"),
 }
-_RAW_HINT = "for AUX data without a container say --input 4dw or --input 8dw"
+_RAW_HINT = "of AUX data without a container, --input says what they are: see --help"
 
 
 @dataclass(frozen=True)

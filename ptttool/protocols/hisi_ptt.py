@@ -17,7 +17,6 @@ import numpy as np
 
 from ptttool.tlp.bulk import KNOWN, NO_RECORD, U32, Headers, traits_of
 
-AUXTRACE_TYPE = 6
 PMU_PREFIX = "hisi_ptt"
 
 CHECK_WORD = 0xFFFFF800

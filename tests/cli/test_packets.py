@@ -278,7 +278,13 @@ def test_a_protocol_of_another_package(tmp_path: Path) -> None:
     assert "toy needs to be told longest" in missing.stderr
     (tmp_path / "toy_protocol.py").write_text("import no_such_module\n")
     broken = run("packets", "--protocol", "toy", "-", data=b"\x00")
-    assert broken.returncode == 1
+    assert broken.returncode == 8
+    for line in ("import no_such_module", "raise SystemExit(3)"):
+        (tmp_path / "toy_protocol.py").write_text(line)
+        listed = run("protocols", "--json")
+        assert listed.returncode == 0
+        assert "riscv-etrace" in [each["name"] for each in json.loads(listed.stdout)["protocols"]]
+        assert "toy cannot be loaded" in listed.stderr
     assert "protocol toy cannot be loaded" in broken.stderr
     # Others are not concerned.
     assert run("packets", "--protocol", "riscv-encap", "-", data=b"\x01\x02").returncode == 0
@@ -334,3 +340,65 @@ def test_info_of_coresight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     text = capsys.readouterr().out
     assert "ETMv4" in text
     assert "TRCIDR0=0x28000ea1" in text
+
+
+def test_what_else_is_read_is_not_overwritten(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    described = tmp_path / "unit.csv"
+    described.write_text("srcid_bits=6\ntype_bits=2\n")
+    main(["packets", "--protocol", "riscv-encap", "--params", str(described), str(raw), "-o", str(described), "--force"])
+    assert "is what is read itself" in capsys.readouterr().err
+    assert described.read_text() == "srcid_bits=6\ntype_bits=2\n"
+    image, folder = tmp_path / "image.csv", tmp_path / "snapshot"
+    image.write_bytes(bytes(16))
+    folder.mkdir()
+    (folder / "snapshot.ini").write_text("[device_list]\na=a.ini\n")
+    (folder / "a.ini").write_text("[device]\nname=a\nclass=core\n")
+    given = ["-p", "unit=etm4", *(f"-p{name}=0x10" for name in ("TRCIDR0", "TRCIDR2", "TRCCONFIGR"))]
+    for more, output in ((f"memory={image}@0x1000", image), (f"snapshot={folder}", folder / "a.csv")):
+        arguments = ["packets", "--protocol", "opencsd", *given, "-p", more, str(raw), "-o", str(output), "--force"]
+        assert main(arguments) == 2
+        assert "is what is read itself" in capsys.readouterr().err
+    assert image.read_bytes() == bytes(16)
+
+
+def test_a_file_of_parameters_serves_every_layer(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it says of the packets behind a framing says nothing of the framing; on the command line it is a mistake."""
+    described = tmp_path / "unit.scf"
+    described.write_text("srcid_bits=6\ntype_bits=2\niaddress_width_p=64\narch_p=0\n")
+    for protocol in ("riscv-encap", "riscv-etrace"):
+        assert main(["packets", "--protocol", protocol, "--params", str(described), "--json", str(raw)]) == 0
+    capsys.readouterr()
+    assert main(["packets", *PARAMETERS, "-p", "iaddress_width_p=64", str(raw)]) == 2
+    assert "has no parameter iaddress_width_p" in capsys.readouterr().err
+
+
+def test_some_protocols(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["protocols", "etmv2", "riscv-encap", "--json"]) == 0
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)["protocols"]] == ["etmv2", "riscv-encap"]
+    assert main(["protocols", "ETMv3"]) == 2
+    assert "did you mean etmv2" in capsys.readouterr().err
+
+
+def test_not_enough_memory(raw: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("ptttool.packet_trace.PacketTrace.parts", fail)
+    assert main(["packets", *PARAMETERS, str(raw)]) == 9
+    assert "not enough memory" in capsys.readouterr().err
+
+
+def test_standard_output_that_is_closed(raw: Path) -> None:
+    command = [sys.executable, "-m", "ptttool", "packets", *PARAMETERS, str(raw)]
+    found = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, check=False, text=True)
+    assert (found.returncode, "standard output is closed" in found.stderr) == (6, True)
+
+
+def test_hints_for_what_is_no_trace(tmp_path: Path, raw: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "snapshot.ini").touch()
+    assert main(["packets", "--protocol", "opencsd", str(tmp_path)]) == 6
+    assert "one of the files in it" in capsys.readouterr().err
+    assert main(["packets", "-"]) == 2
+    assert "--input perf" in capsys.readouterr().err
+    assert main(["packets", "--input", "perf", *PARAMETERS, str(raw)]) == 6
+    assert "--input says what they are" in capsys.readouterr().err

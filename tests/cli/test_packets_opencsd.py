@@ -77,6 +77,40 @@ def test_no_trace_id_at_all(path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads(capsys.readouterr().out)["metadata"]["trace_units"][0]["trace_id"] is None
 
 
+def test_the_same_trace_id_in_two_sinks(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Since version 0.1 of the hardware IDs a trace ID is one of a sink's."""
+    ids = [hardware_id(cpu, 1 << 56 | sink << 8 | 0x10) for cpu, sink in ((0, 1), (1, 2), (2, 2))]
+    half = unit(0, 0x80)
+    half[3] = 0  # TRCCONFIGR: no context IDs
+    path.write_bytes(recording([(2, 0, frames([(0x10, TRACE)]))], [half, unit(1, 0x80), unit(2, 0x80)], 2, extra=b"".join(ids)))
+    contents = Contents("file", auxtrace_type=3, auxtrace_priv=(2, 11 << 32 | 2, 0, *half, *unit(1, 0x80)))
+    assert [source.sink for source in sources_of(contents)[0]] == [None, None]
+    assert main(["info", "--json", str(path)]) == 0
+    assert [each["trace_id"] for each in json.loads(capsys.readouterr().out)["metadata"]["trace_units"]] == [0x10] * 3
+    assert [each["channel"] for each in decoded(path, capsys) if each["kind"] == "addr_nacc"] == [0x10]
+
+
+@pytest.mark.parametrize("value", [1 << 60 | 0x33, 0, 0x70])
+def test_hardware_ids_that_are_none(path: Path, capsys: pytest.CaptureFixture[str], value: int) -> None:
+    path.write_bytes(recording([(0, 0, b"")], [unit(0, 0x80)], 2, extra=hardware_id(0, value)))
+    assert main(["info", "--json", str(path)]) == 0
+    assert json.loads(capsys.readouterr().out)["metadata"]["trace_units"][0]["trace_id"] is None
+
+
+def test_a_description_that_is_not_whole(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.write_bytes(recording([(0, 0, frames([(0x10, TRACE)]))], [unit(0, 0x10), [1, 2, 3]]))
+    assert main(["packets", "--protocol", "opencsd", "--json", str(path)]) == 0
+    assert "not whole: word" in capsys.readouterr().err
+
+
+def test_no_other_cpus_registers(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An AUX stream without frames is of its CPU's trace unit, or of none that is known."""
+    events = [(3, 0, len(TRACE), 0x100, 2_000_000_003)]
+    path.write_bytes(recording([(3, 0, TRACE)], [unit(0, 0x10)], aux_events=events))
+    assert main(["packets", "--protocol", "opencsd", "-p", "framing=none", str(path)]) == 2
+    assert "which one" in capsys.readouterr().err
+
+
 def test_trace_of_every_cpu_without_frames(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As a TRBE writes it: a CPU's AUX stream is of its own trace unit."""
     flags = [(cpu, 0, len(TRACE), 0x100, 2_000_000_000 + cpu) for cpu in (0, 1)]
@@ -90,8 +124,8 @@ def test_older_trace_units(path: Path, capsys: pytest.CaptureFixture[str], etmid
     """A PTM is told from an ETMv3 by its ID register."""
     words = (0, 11 << 32 | 1, 0, ETMV3, 0, 0x1000, 0x10, 0, etmidr)
     contents = Contents("file", auxtrace_type=3, auxtrace_priv=words)
-    assert [(source.unit, source.trace_id, source.cpu) for source in sources_of(contents)] == [(kind, 0x10, 0)]
-    assert sources_of(Contents("file", auxtrace_type=6)) == ()
+    assert [(source.unit, source.trace_id, source.cpu) for source in sources_of(contents)[0]] == [(kind, 0x10, 0)]
+    assert sources_of(Contents("file", auxtrace_type=6)) == ((), None)
     path.write_bytes(recording([(0, 0, frames([(0x10, bytes(5) + b"\x80")]))], [[*words[3:5], 4, *words[5:]]]))
     assert [each["kind"] for each in decoded(path, capsys) if each.get("channel") == 0x10] == ["no_sync", "eo_trace"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptttool.errors import MissingPackageError, PtttoolError, UsageError
+from ptttool.errors import InputError, MissingPackageError, PtttoolError, UsageError, WorkersError
 from ptttool.packets import opencsd_library, opencsd_process, opencsd_worker
-from ptttool.packets.batch import Spans
+from ptttool.packets.batch import Batch, Spans
 from ptttool.packets.decoder import stack_of
 from ptttool.packets.elements import CUSTOM, KIND_NAMES, REASON_CODES, Element
 from ptttool.packets.opencsd_decoder import OpencsdDecoder
@@ -118,23 +119,37 @@ def test_offsets_of_more_than_32_bits(start: int) -> None:
     assert [*found.offsets.tolist(), *rest.offsets.tolist()][:4] == [start, start + 15, start + 16, start + 26]
 
 
-def test_the_library_may_crash() -> None:
-    """Its process is gone: what it was given is passed over, and another goes on."""
+def killed(by: signal.Signals) -> tuple[OpencsdDecoder, bytes, Batch]:
+    """A decoder that has decoded something, and whose process is no more."""
     stack = stack_of("opencsd", {name: Given(text, "-p") for name, text in {**etm4.PARAMETERS, "framing": "none"}.items()})
     decoder = stack.decoder()
     assert isinstance(decoder, OpencsdDecoder)
     piece = BEGIN + etm4.EXECUTED * (4096 - len(BEGIN))  # after the first there is no address any more
-    batches = [decoder.feed(piece, index=0)]
+    batch = decoder.feed(piece, index=0)
     assert decoder._tree is not None
     assert decoder._tree._worker is not None
     process = decoder._tree._worker._process
-    process.kill()
+    process.send_signal(by)
     process.wait()
-    batches += [decoder.feed(piece, index=4096), decoder.feed(piece, index=8192), decoder.finish()]
+    return decoder, piece, batch
+
+
+def test_the_library_may_crash() -> None:
+    """Its process is gone: what it was given is passed over, and another goes on."""
+    decoder, piece, batch = killed(signal.SIGSEGV)
+    batches = [batch, decoder.feed(piece, index=4096), decoder.feed(piece, index=8192), decoder.finish()]
     found = [element for batch in batches for element in batch.elements()]
     assert [(each.index, each.size) for each in found if each.fields.get("reason") == "bad_packet"] == [(4096, 4096)]
     assert [each.index for each in found if each.kind == "addr_nacc"] == [26, 8192 + 26]
     assert sum(each.size for each in found) == 3 * 4096
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_that_was_ended_from_outside(by: signal.Signals) -> None:
+    """The trace is not to blame for it."""
+    decoder, piece, _ = killed(by)
+    with pytest.raises(WorkersError, match=by.name):
+        decoder.feed(piece, index=4096)
 
 
 def test_processes_are_used_again() -> None:
@@ -331,3 +346,35 @@ def test_frames_that_are_none() -> None:
     with pytest.raises(UsageError, match="of one source") as caught:
         elements("opencsd", Stream(b"", {"snapshot": str(RECORDINGS / "juno_r1_1"), "framing": "none"}))
     assert "ETM_5 (0x15)" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("memory", "told"),
+    [
+        ("{0}/none.bin@0", "none.bin: memory image: No such file"),
+        ("{0}/empty.bin@0x1000", "no code in 0 bytes from offset 0x0 on"),
+        ("{0}/code.bin@0x1001", "cannot lie at 0x1001"),
+        ("{0}/code.bin@0xfffffffffffffff8", "cannot lie at 0xfffffffffffffff8"),
+        ("/dev/zero@0", "no regular file"),
+    ],
+)
+def test_images_that_cannot_be(tmp_path: Path, memory: str, told: str) -> None:
+    (tmp_path / "empty.bin").touch()
+    (tmp_path / "code.bin").write_bytes(bytes(16))
+    given = {**etm4.PARAMETERS, "framing": "none", "memory": memory.format(tmp_path)}
+    with pytest.raises(InputError, match=told):
+        stack_of("opencsd", {name: Given(text, "-p") for name, text in given.items()}).decoder()
+
+
+@pytest.mark.parametrize("memory", ["code.bin", "code.bin@", "code.bin@x", "@0x1000", "code.bin@0x1_0000_0000_0000_0000", "code.bin@-2"])
+def test_images_without_an_address(memory: str) -> None:
+    given = {**etm4.PARAMETERS, "framing": "none", "memory": memory}
+    with pytest.raises(UsageError, match="no FILE@ADDRESS"):
+        stack_of("opencsd", {name: Given(text, "-p") for name, text in given.items()}).decoder()
+
+
+@pytest.mark.parametrize("core", ["nonsense", "ARMv0", "ARMv999-A", "Cortex-X"])
+def test_cores_that_nobody_knows(core: str) -> None:
+    given = {**etm4.PARAMETERS, "framing": "none", "core": core}
+    with pytest.raises(UsageError, match="core="):
+        stack_of("opencsd", {name: Given(text, "-p") for name, text in given.items()}).decoder()

@@ -48,8 +48,7 @@ def test_everything_in_it(tmp_path: Path) -> None:
     wanted = Snapshot(
         folder / "snapshot.ini",
         (Source("ETM_0", "etm4", registers, "Cortex-A53", memory), Source("STM_0", "stm", {"STMTCSR": 0x200000})),
-        {"ETB_0": ("trace.bin", "coresight"), "buffer1": ("stm.bin", "source_data")},
-        ("ELA (ELA-500)",),
+        ("coresight", "source_data"),
     )
     assert read_snapshot(folder) == read_snapshot(str(folder / "snapshot.ini")) == wanted
     assert [source.trace_id for source in wanted.sources] == [0x10, 0x20]

@@ -33,7 +33,7 @@ def test_numbers(text: str, value: int) -> None:
     assert settled(must="0", width=text)["width"] == value
 
 
-@pytest.mark.parametrize("text", ["", "x", "0", "65", "-1", "1.5", "0x", "10 20", "９", "1" * 5000])
+@pytest.mark.parametrize("text", ["", "x", "0", "65", "-1", "1.5", "0x", "0x_", "1__0", "1_", "_1", "10 20", "９", "1" * 5000])
 def test_numbers_that_cannot_be(text: str) -> None:
     with pytest.raises(UsageError, match="width=") as caught:
         settled(must="0", width=text)

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from ptttool.elf_image import program_of
+from ptttool.elf_image import Image, Program
 from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, JUMP, ON, Block, Code, NoCodeError
 from tests.packets import riscv_bits as bits
 
@@ -25,7 +25,7 @@ both_widths = pytest.mark.parametrize("bits64", [False, True], ids=["32", "64"])
 
 def code_of(path: Path, data: bytes, *, bits64: bool) -> Code:
     path.write_bytes(bits.elf([(AT, data)], bits64=bits64))
-    return Code(program_of(str(path)))
+    return Code(Program([Image(path)]))
 
 
 def check(block: Block, here: bits.Instruction, *, bits64: bool) -> None:
@@ -116,5 +116,5 @@ def test_code_of_two_programs(tmp_path: Path) -> None:
     """Where one ends and the other begins a block goes on."""
     for name, at, data in (("one", AT, bits.NOP + bits.C_NOP), ("two", AT + 6, bits.NOP + RETURN)):
         (tmp_path / name).write_bytes(bits.elf([(at, data)], bits64=True))
-    code = Code(program_of(f"{tmp_path / 'one'},{tmp_path / 'two'}"))
+    code = Code(Program([Image(tmp_path / "one"), Image(tmp_path / "two")]))
     assert code.block(AT).addresses == (AT, AT + 4, AT + 6, AT + 10)

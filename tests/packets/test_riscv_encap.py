@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptttool.packets.elements import KIND_NAMES, Element, Flags
+from ptttool.errors import UsageError
+from ptttool.packets.batch import Batch
+from ptttool.packets.decoder import PacketDecoder
+from ptttool.packets.elements import CUSTOM, KIND_NAMES, Element, Flags
 from ptttool.packets.framed import Packets, field
 from ptttool.packets.riscv_encap import RiscvEncap
 from ptttool.packets.riscv_encap_encoder import Writer, normal, null, synchronisation
 from ptttool.packets.riscv_encap_framing import Format
-from tests.packets.streams import Stream, elements
+from tests.packets.streams import Stream, elements, stack
 from tests.packets.streams.riscv_encap import forms, packets, parameters_of
 
 VECTORS = Path(__file__).parents[3] / "shared" / "vectors"
@@ -170,13 +173,13 @@ def test_more_type_than_there_is_room_is_flagged() -> None:
     assert (found.fields["type"], found.fields["payload"]) == (0xFF, b"")
 
 
-class Seen:
+class Seen(PacketDecoder):
     """A decoder of packets that keeps what it is given."""
 
     def __init__(self) -> None:
         self.packets: list[Packets] = []
 
-    def decode(self, packets: Packets) -> object:
+    def decode(self, packets: Packets) -> Batch:
         self.packets.append(packets)
         return packets.batch("seen", kind=0)
 
@@ -193,10 +196,10 @@ def test_bits_of_payloads(data: st.DataObject) -> None:
     seen = Seen()
     RiscvEncap(form, lambda _channel: seen).feed(b"".join(written), index=0)
     position, width = data.draw(st.integers(0, 250)), data.draw(st.integers(0, 64))
-    if position + width > 256:
-        position = 256 - width
+    position = min(position, 256 - width)
     given_packets = [raw for each in seen.packets for raw in (each.raw()[row] for row in range(len(each)))]
-    values = [int(value) for each in seen.packets for value in (field(each.words(), position, width))] if width + position <= 256 else []
+    values = [int(value) for each in seen.packets for value in (field(each.words(), position, width))]
+    assert len(given_packets) == len(written)
     for raw, value in zip(given_packets, values, strict=True):
         assert raw is not None
         before = 8 + form.srcid_bits + 8 * form.ts_bytes * (raw[0] >> 7) + form.type_bits
@@ -204,6 +207,32 @@ def test_bits_of_payloads(data: st.DataObject) -> None:
         if held > 0 and raw[-1] & 0x80:
             number |= -1 << held
         assert value == number >> position & ((1 << width) - 1)
+
+
+def test_one_bit_of_type_is_0_for_instruction_trace() -> None:
+    form = Format.of(stack("riscv-encap", {"type_bits": "1"}).settings)
+    seen = Seen()
+    found = RiscvEncap(form, lambda _channel: seen).feed(bytes.fromhex("0104 0105 0106"), index=0)
+    assert [each.index.tolist() for each in seen.packets] == [[0, 4]]
+    assert found.index[found.kind == CUSTOM].tolist()[-1:] == [2]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [({"payload_type": "0"}, "is not there"), ({"payload_type": "4", "type_bits": "2"}, "has 2 bits")]
+)
+def test_a_payload_type_that_cannot_be(given: dict[str, str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        stack("riscv-encap", given).decoder()
+
+
+def test_a_stream_that_begins_with_a_block_has_lost_nothing() -> None:
+    found = decoded(b"\x01\x01" * 8, block_size=16, start="anywhere")
+    assert {(each.kind, each.flags) for each in found} == {("custom", Flags(0))}
+
+
+def test_null_packets_of_an_unframed_stream_have_a_flow() -> None:
+    found = decoded(b"\x55" + bytes(31) + b"\xa0" + b"\x01\x07", start="anywhere", sync="unframed")
+    assert [(each.kind, each.index, each.size) for each in found] == [("no_sync", 0, 33), ("custom", 33, 2)]
 
 
 def test_each_source_has_a_decoder_of_its_own() -> None:

@@ -103,7 +103,6 @@ def test_examples_of_the_specification() -> None:
         ("event", None, None, None, None, None, None, None, None, 4),
         ("branch_map", 0x80000104, 1, 0, None, None, None, None, None, None),
         ("addr", 0x8000010C, None, None, None, None, None, None, None, None),
-        ("trace_on", None, None, None, None, None, None, None, None, None),
         ("exception", 0x80000222, None, None, 2, 0, 0, 0, 3, None),
     ]
     assert (found[0].fields["ienable"], found[0].fields["qual_status"]) == (1, 0)
@@ -426,8 +425,45 @@ def test_empty_payloads() -> None:
     assert (found.kind, found.flags, found.fields) == ("unknown", Flags.RESERVED, {})
 
 
+def test_a_trap_before_whose_handler_nothing_was_executed() -> None:
+    """Its address is the exception's own, nothing builds on it, and trace has not begun; of an interrupt it means nothing."""
+    start, difference = "73 14 00 00 e0", "12"
+    for cause, address in (("interrupt", None), ("exception", 0xE)):
+        trap = trap_packet(interrupt=cause == "interrupt", thaddr=False, address=7)
+        found = decoded(trap, start, difference)
+        assert told(found, "address") == [
+            ("exception", address), ("trace_on", None), ("pe_context", None), ("addr", 0x8000_0050), ("addr", 0x8000_0058)
+        ]  # fmt: skip
+        assert told(decoded(start, trap, difference), "address")[-2:] == [("exception", address), ("addr", 0x8000_0058)]
+
+
+def trap_packet(*, interrupt: bool, thaddr: bool, address: int) -> bytes:
+    """With the default parameters."""
+    layout = [("format", 2, 3), ("subformat", 2, 1), ("branch", 1, 1), ("privilege", 2, 3), ("ecause", 4, 2), ("interrupt", 1, interrupt),
+              ("thaddr", 1, thaddr), ("address", 31, address)]  # fmt: skip
+    return compressed(*packed([*layout, *([] if interrupt else [("tval", 32, 0)])]))
+
+
+def test_full_addresses_behind_a_gap_may_be_differences() -> None:
+    """What told that they are no longer full may be lost; format 3 is sure."""
+    support, difference, start = "1f 04", "12", "73 14 00 00 e0"
+    before, after = framed(bytes.fromhex(support), bytes.fromhex(difference)), framed(bytes.fromhex(difference), bytes.fromhex(start))
+    decoder, fields = stack("riscv-etrace", {}).decoder(), stack_of("riscv-etrace", {}).fields
+    found = list(decoder.feed(before, index=0).elements(fields))
+    assert told(found, "address") == [("event", None), ("addr", 8)]
+    found = list(decoder.feed(after + framed(bytes.fromhex(difference)), index=99, discontinuity=True).elements(fields))
+    assert told([each for each in found if each.kind == "addr"], "address") == [("addr", None), ("addr", 0x8000_0050), ("addr", 8)]
+
+
+def test_a_support_packet_without_options_changes_none() -> None:
+    found = decoded("12", "1f", "12", ioptions=4, ioptions_bits=0)
+    assert told(found, "address") == [("addr", 8), ("event", None), ("addr", 8)]
+
+
 def test_parameters_of_encoders_are_known() -> None:
-    for path in FIXTURES.glob("*.params"):
+    paths = list(FIXTURES.glob("*.params"))
+    assert paths
+    for path in paths:
         chosen = stack_of("riscv-etrace", read_file(path))
         assert chosen.settings["iaddress_width_p"] == 64
         assert chosen.settings["nocontext_p"] is False

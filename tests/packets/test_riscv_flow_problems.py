@@ -343,6 +343,21 @@ def test_files_that_are_no_program_for_it(tmp_path: Path) -> None:
         decoded(tmp_path)
 
 
+def test_names_of_programs(tmp_path: Path) -> None:
+    path = tmp_path / "with@sign.elf"
+    path.write_bytes(bits.elf([(0x2000, NOP * 2)], bits64=True))
+    there = ("instr_range", 0x3004, 0x3008)
+    assert told(decoded(path, start(0x2004), ENDS)) == [("instr_range", 0x2004, 0x2008)]
+    for text in (f"{path}@0x1000", f"{path}@4096", f"{FOLDER / 'program.elf'},{path}@0x1000", f"{path},{path}@0x1000"):
+        assert told(decoded(path, start(0x3004), ENDS, elf=text)) == [there]
+    for text in (f"{path}@", f"{path}@here", f"{tmp_path / 'none.elf'}@here", "@5", ","):
+        with pytest.raises(UsageError, match="elf=") as error:
+            decoded(path, elf=text)
+        assert error.value.code == "bad-parameter"
+    with pytest.raises(InputError, match=r"none\.elf"):
+        decoded(path, elf=f"{path},{tmp_path / 'none.elf'}@0x1000")
+
+
 def test_debugging_information_that_is_damaged(tmp_path: Path) -> None:
     """The flow does not need it."""
     from elftools.elf.elffile import ELFFile

@@ -215,9 +215,6 @@ class Reference:
                 fields["context_id"] = fields["context"]
             packet.elements.append(("pe_context", fields))
             return
-        if self.begins is not None:
-            packet.elements.append(("trace_on", {**both, "reason": self.begins}))
-            self.begins = None
         where = place if fields["subformat"] == 0 else fields
         context = 0 if unit.nocontext_p else unit.context_width_p
         if old:
@@ -232,6 +229,7 @@ class Reference:
         if fields["subformat"] == 0:
             if "context" in place:
                 place["context_id"] = place["context"]
+            self.begin(packet, both)
             packet.elements.append(("pe_context", {**both, **place}))
             self.absolute(bits, fields)
             packet.elements.append(("addr", fields))
@@ -242,7 +240,11 @@ class Reference:
         fields["interrupt"] = bits.take(1)
         if not old:
             fields["thaddr"] = bits.take(1)
-            if fields["thaddr"] and self.option(unit.implicit_exception_bit):
+            if not fields["thaddr"]:
+                fields["address_field"] = bits.take(unit.iaddress_width_p - unit.iaddress_lsb_p)
+                if not fields["interrupt"]:
+                    fields["address"] = fields["address_field"] << unit.iaddress_lsb_p
+            elif self.option(unit.implicit_exception_bit):
                 self.last = None
             else:
                 self.absolute(bits, fields)
@@ -250,7 +252,14 @@ class Reference:
                 fields["tval"] = bits.take(unit.iaddress_width_p)
         elif not unit.notval_p:
             fields["tval"] = bits.take(unit.iaddress_width_p)
+        if fields.get("thaddr", 1):
+            self.begin(packet, both)
         packet.elements.append(("exception", fields))
+
+    def begin(self, packet: Packet, fields: Fields) -> None:
+        if self.begins is not None:
+            packet.elements.append(("trace_on", {**fields, "reason": self.begins}))
+            self.begins = None
 
     def some(self, bits: Bits, fields: Fields, name: str, width: int) -> None:
         if width:
@@ -269,7 +278,7 @@ class Reference:
         self.some(bits, fields, "encoder_mode", unit.encoder_mode_bits)
         fields["qual_status"] = bits.take(2)
         self.some(bits, fields, "ioptions", unit.ioptions_bits)
-        self.ioptions = fields.get("ioptions", 0)
+        self.ioptions = fields.get("ioptions", self.ioptions)
         if unit.data_trace and unit.version != "2019":
             fields["denable"] = bits.take(1)
             fields["dloss"] = bits.take(1)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from ptttool.cli.app import JsonOption, app
-from ptttool.cli.talk import print_json, print_labelled, print_line
+from ptttool.cli.talk import clean, print_json, print_labelled, print_line, warn
 
 if TYPE_CHECKING:
     from ptttool.packets.parameters import Parameter
 
+# Where what is said of parameters begins.
+_TEXT_AT = 17
+
 
 @app.command("protocols")
-def protocols(json: JsonOption = False) -> None:
+def protocols(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="Only these.", show_default=False)] = None,
+    json: JsonOption = False,
+) -> None:
     """List the protocols that traces can be decoded as, with their parameters, defaults and meaning."""
     from ptttool.packets.decoder import PROTOCOLS, parameters_of
 
-    known = list(PROTOCOLS)
+    known = [PROTOCOLS.get(name) for name in names] if names else list(PROTOCOLS)
+    if not names:
+        for error in PROTOCOLS.broken():
+            warn(clean(str(error)))
     if json:
         print_json(
             {
@@ -49,8 +60,8 @@ def protocols(json: JsonOption = False) -> None:
             print_labelled("", f"behind {' or '.join(protocol.framings)}")
         for parameter in parameters_of(protocol):
             if parameter.used:
-                print_line(f"  {parameter.name:<14} {parameter.range_text} ({_default(parameter)})")
-                print_line(f"  {'':<14} {parameter.meaning}")
+                print_labelled(f"  {parameter.name} ", f"{parameter.range_text} ({_default(parameter)})", _TEXT_AT)
+                print_labelled("", parameter.meaning, _TEXT_AT)
 
 
 def _default(parameter: Parameter) -> str:

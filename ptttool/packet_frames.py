@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 
 from ptttool.packets.batch import Array, Batch, Bool, Spans
-from ptttool.packets.elements import FIELDS, KIND_NAMES, Field, Flags
+from ptttool.packets.elements import FLAG_NAMES, KIND_NAMES, Field
 
 _TYPES: dict[str, pl.DataType] = {
     "u8": pl.UInt8(), "u16": pl.UInt16(), "u32": pl.UInt32(), "u64": pl.UInt64(), "i64": pl.Int64(), "bool": pl.Boolean(),
     "bytes": pl.Binary(), "text": pl.String(),
 }  # fmt: skip
 _KINDS = pl.Series("kind", KIND_NAMES, dtype=pl.Enum(KIND_NAMES))
-_FLAGS = pl.Series("flags", [" ".join(Flags(number).names) or None for number in range(2 * max(Flags))], dtype=pl.String())
+_FLAGS = pl.Series("flags", [names or None for names in FLAG_NAMES], dtype=pl.String())
 # What every element has, in this order; fields follow, then the bytes.
 FIXED: dict[str, pl.DataType] = {
     "index": pl.UInt64(), "size": pl.UInt64(), "channel": pl.Int32(), "timestamp": pl.UInt64(), "protocol": pl.String(),
@@ -26,11 +26,6 @@ FIXED: dict[str, pl.DataType] = {
 def type_of(field: Field) -> pl.DataType:
     """The polars type of a field."""
     return pl.Enum(field.values) if field.dtype == "enum" else _TYPES[field.dtype]
-
-
-def columns_of(fields: Sequence[Field]) -> dict[str, Field]:
-    """All fields that a frame of a protocol with ``fields`` may have: its own, then OpenCSD's."""
-    return {field.name: field for field in (*fields, *FIELDS)}
 
 
 def schema_of(fields: Sequence[Field], *, raw: bool = True) -> dict[str, pl.DataType]:

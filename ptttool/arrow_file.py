@@ -1,11 +1,11 @@
-"""Frames to files through polars' streaming writers: TLPs as Arrow, whatever else there is as Parquet."""
+"""TLPs as Arrow files, through polars' streaming writer."""
 
 from __future__ import annotations
 
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Full, Queue
 from typing import IO
@@ -20,16 +20,16 @@ from ptttool.frames import frame_of, schema_of
 _LOOK = 0.05
 
 
-class FrameFile:
-    """A file that is being written: one frame waits while another is written. ``sink``: polars' writer.
+class ArrowFile:
+    """A file that is being written: one frame waits while another is written.
 
     The writer has a thread of its own. Python hears Ctrl-C in the main thread only, which must not be inside polars then; and whatever
     goes wrong where blocks are made is no concern of polars, whose threads would outlive an error and abort Python at its end.
     """
 
-    def __init__(self, schema: Mapping[str, pl.DataType], sink: Callable[[pl.LazyFrame], None]) -> None:
-        self._schema = dict(schema)
-        self._sink = sink
+    def __init__(self, file: IO[bytes], columns: Sequence[str]) -> None:
+        self._into = file
+        self._schema = schema_of(columns)
         self._waiting: Queue[pl.DataFrame | None] = Queue(maxsize=1)
         self._ended = threading.Event()
         self._failures: list[BaseException] = []
@@ -42,7 +42,7 @@ class FrameFile:
 
         try:
             with _system_errors():
-                self._sink(register_io_source(source, schema=self._schema))
+                register_io_source(source, schema=self._schema).sink_ipc(self._into)
         except BaseException as error:
             self._failures.append(error)
         finally:
@@ -54,9 +54,9 @@ class FrameFile:
                 self._waiting.put(frame, timeout=_LOOK)
                 return
 
-    def add(self, frame: pl.DataFrame) -> None:
+    def add(self, block: Block) -> None:
         """Write rows. Raises what the writer met with."""
-        self._put(frame)
+        self._put(frame_of(block))
         self._raise()
 
     def close(self) -> None:
@@ -72,34 +72,6 @@ class FrameFile:
     def _raise(self) -> None:
         if self._ended.is_set() and self._failures:
             raise self._failures[0]
-
-
-class ArrowFile:
-    """TLPs to an Arrow file."""
-
-    def __init__(self, file: IO[bytes], columns: Sequence[str]) -> None:
-        self._file = FrameFile(schema_of(columns), lambda lazy: lazy.sink_ipc(file))
-
-    def add(self, block: Block) -> None:
-        """Write rows."""
-        self._file.add(frame_of(block))
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Let the writer go."""
-        self._file.abandon()
-
-
-def parquet_file(file: IO[bytes], schema: Mapping[str, pl.DataType], facts: Mapping[str, str]) -> FrameFile:
-    """A Parquet file for frames of this schema. ``facts``: key and value, kept in its footer."""
-
-    def sink(lazy: pl.LazyFrame) -> None:
-        lazy.sink_parquet(file, compression="zstd", compression_level=1, statistics=True, metadata=dict(facts))
-
-    return FrameFile(schema, sink)
 
 
 @contextmanager

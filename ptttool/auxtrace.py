@@ -1,0 +1,17 @@
+"""Types of AUX trace in perf.data: what PERF_RECORD_AUXTRACE_INFO says that the AUX data are of.
+
+Source: ``tools/perf/util/auxtrace.h`` of the Linux sources, ``enum auxtrace_type``.
+"""
+
+from __future__ import annotations
+
+CS_ETM, HISI_PTT = 3, 6
+NAMES = {
+    1: "Intel PT",
+    2: "Intel BTS",
+    CS_ETM: "CoreSight ETM",
+    4: "Arm SPE",
+    5: "s390 CPU-MF",
+    HISI_PTT: "HiSilicon PTT",
+    7: "Power VPA DTL",
+}
