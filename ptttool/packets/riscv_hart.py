@@ -101,6 +101,8 @@ class Hart:
             way = self._walker.follow(self.place, address, SYNCHRONISED if privilege == self._privilege else MOVED, 0, outcome)
         self._trapped, self._privilege = False, privilege
         self._take(packet, way, told, early=True)
+        if self.place is None:  # the way there is not known: it begins here
+            self.place = self._walker.begin(address, outcome).end
 
     def trap(self, packet: int, address: int | None, outcome: int, privilege: int, *, handler: bool, interrupt: bool, told: Told) -> None:
         """Format 3.1. ``handler``: the address is that of the trap's handler, else it means something of exceptions alone."""

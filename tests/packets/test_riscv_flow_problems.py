@@ -162,6 +162,22 @@ def test_code_that_is_missing(tmp_path: Path, jump: bytes, goes: bytes, missing:
     check_strict(stream(path, *packets), None)
 
 
+@pytest.mark.parametrize(
+    ("jump", "element"),
+    [(bits.branch(0, 1, 2, 8), ("no_sync", "bad_image", "no_outcome")), (bits.jal(0, -64), ("addr_nacc", AT - 60))],
+)
+def test_a_synchronisation_that_cannot_be_reached(tmp_path: Path, jump: bytes, element: tuple[object, ...]) -> None:
+    """It is told of, and the way goes on from there."""
+    path = written(tmp_path, NOP, jump, NOP, NOP)
+    packets = start(AT), start(AT + 8), to(4), ENDS
+    found = told(decoded(path, *packets))
+    assert found[-2:] == [element, ("instr_range", AT + 8, AT + 16)]
+    assert [each[0] for each in found[:-2]] == ["instr_range"]
+    # Where it is itself where no code is, that is told once.
+    found = told(decoded(path, start(AT + 8), start(0x1000), to(4), start(AT + 8), ENDS))
+    assert [each[0] for each in found] == ["instr_range", "addr_nacc", "instr_range"]
+
+
 @pytest.mark.parametrize("begin", [start(0x1000), trap(0x1000)])
 def test_trace_that_begins_where_no_code_is(tmp_path: Path, begin: bytes) -> None:
     path = written(tmp_path, NOP, NOP)
