@@ -220,6 +220,7 @@ class Program:
         if len(widths) > 1:
             raise UsageError("programs of 32 and of 64 bits cannot belong to one trace", code="mixed-programs")
         self.bits64 = widths.pop()
+        self.mask = (1 << (64 if self.bits64 else 32)) - 1
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes of code at an address, as many as there are."""

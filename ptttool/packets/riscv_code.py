@@ -99,7 +99,7 @@ class Code:
         except ImportError:
             raise MissingPackageError("flow needs the package capstone", hint="pip install 'ptttool[flow]'", package="capstone") from None
         self.program = program
-        self._mask = (1 << (64 if program.bits64 else 32)) - 1
+        self._mask = program.mask
         width = capstone.CS_MODE_RISCV64 if program.bits64 else capstone.CS_MODE_RISCV32
         self._decoder: Any = capstone.Cs(capstone.CS_ARCH_RISCV, width | capstone.CS_MODE_RISCVC)
         self._decoder.detail = True

@@ -73,6 +73,8 @@ class RiscvFlow(PacketDecoder):
         self._table = Table(code.program, walker)
         self._hart = Hart(setup, walker)
         self._has_options = setup.ioptions_bits > 0
+        self._code = code
+        self._narrow = setup.address_width if 1 << setup.address_width <= code.program.mask else 0
         self._last = Batch.empty(NAME)  # the element of the last packet
 
     def lost(self, reason: str) -> None:
@@ -134,6 +136,8 @@ class RiscvFlow(PacketDecoder):
         formats, subformats = field_of("format").astype(np.int64), field_of("subformat").tolist()
         formats[batch.flags[last] & np.uint32(Flags.RESERVED) != 0] = _NOTHING
         addresses, known = (each[last] for each in batch.column("address"))
+        if self._narrow:
+            addresses = self._widened(addresses)
         counts = np.where(formats == _BRANCHES, field_of("branches"), 0)
         full = (formats == _BRANCHES) & (counts == 0)
         ways = np.where(field_of("is_updiscon"), DISCONTINUED, REPORTED)
@@ -157,6 +161,18 @@ class RiscvFlow(PacketDecoder):
                 hart.lose(packet, BRANCH_PREDICTION if subformats[packet] == 0 else JUMP_TARGET_CACHE, told)
             else:
                 hart.lose(packet, BAD_PACKET, told)
+
+    def _widened(self, addresses: Array) -> Array:
+        """Addresses of packets that have fewer bits than the program's: where there is no code, they may be a kernel's, sign-extended."""
+        program = self._code.program
+        found, which = np.unique(addresses, return_inverse=True)
+        high = np.uint64(program.mask & ~((1 << self._narrow) - 1))
+        for place in np.flatnonzero(found >> np.uint64(self._narrow - 1) & np.uint64(1)).tolist():
+            other = found[place] | high
+            if not program.read(int(found[place]), 1) and program.read(int(other), 1):
+                found[place] = other
+        widened: Array = found[which]
+        return widened
 
     def _sync(self, packet: int, subformat: int, address: int | None, fields: Mapping[str, list[int]], told: Told) -> None:
         """A packet of format 3. ``fields``: of all packets."""

@@ -94,6 +94,12 @@ def test_a_program_elsewhere_and_another_beside_it(elf: Path, trace: Path, tmp_p
     assert "no FILE or FILE@OFFSET" in capsys.readouterr().err
 
 
+def test_addresses_of_fewer_bits_than_a_kernels(elf: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the default width of 32 bits."""
+    assert main(["flow", "--elf", f"{elf}@0xffffffff00000000", "--json", str(trace)]) == 0
+    assert ranges(objects(capsys)) == [(f"0xffffffff{start[2:]}", count, jumped) for start, count, jumped in RANGES]
+
+
 def test_perf_data_and_standard_input(elf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(build_perfdata([(0, 0, TRACE)], name="rvtrace/event=1/", auxtrace_type=99, info=auxtrace_info(99, 11)))
