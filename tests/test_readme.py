@@ -35,7 +35,10 @@ def column_table() -> str:
 
 
 def run(command: str, folder: str) -> str:
-    """What a terminal of 100 columns would show of a command, without colour."""
+    """What a terminal of 100 columns would show of a command in a clone of the project, without colour."""
+    fixtures = Path(folder, "fixtures")
+    if not fixtures.exists():
+        fixtures.symlink_to(ROOT / "fixtures")
     environment = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "COLUMNS": "100",

@@ -196,6 +196,11 @@ PLACES = {
 }  # fmt: skip
 
 
+def test_the_trace_beside_the_program() -> None:
+    """It is what users try: packets of the recording."""
+    assert (FOLDER / "program.bin").read_bytes() == framed(Encoder().encode(cycles("program")))
+
+
 @every_program
 def test_functions_and_lines_of_the_source(name: str) -> None:
     chosen = settings_of(name)
