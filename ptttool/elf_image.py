@@ -10,13 +10,19 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
 from ptttool.errors import AccessError, InputError, MissingPackageError, UsageError
 
 _EXECUTABLE = 1  # PF_X
 # Symbols of code; those without a type are labels of assembly, and marks of the compiler ("$x", ".L12") that say nothing.
-_CODE_SYMBOLS = ("STT_FUNC", "STT_NOTYPE", "STT_GNU_IFUNC")
+_CODE_SYMBOLS = (0, 2, 10)  # STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC
+_NO_SECTIONS = (0, 0xFFF1)  # SHN_UNDEF, SHN_ABS
+# Elf64_Sym: name, info, other, section, value, size; Elf32_Sym: name, value, size, info, other, section.
+_SYMBOL_64, _SYMBOL_32 = Struct("<IBBHQQ"), Struct("<IIIBBH")
+# Symbols before an address that are looked at for one that reaches over it.
+_NESTED = 64
 _MARK = re.compile(r"\$|\.L|L0\x01|$")
 
 
@@ -130,6 +136,13 @@ def _printable(name: str) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
 
 
+def _extensions(elf: Any) -> frozenset[str]:
+    """Of the instruction set, those that decide what an encoding means, as far as the program says (RISC-V ELF psABI, Tag_RISCV_arch)."""
+    section = elf.get_section_by_name(".riscv.attributes")
+    found = re.search(rb"rv(?:32|64)[a-z0-9_]+", section.data()) if section is not None else None
+    return frozenset(name for name in ("zcmp", "zcmt") if found is not None and name.encode() in found[0])
+
+
 class Image:
     """One program. ``base``: what is added to its addresses (position-independent code).
 
@@ -143,32 +156,39 @@ class Image:
             raise _missing("pyelftools") from None
         self.path, self.base = str(path), base
         try:
+            size = Path(path).stat().st_size
+            if not Path(path).is_file():
+                raise InputError(path, "no regular file")
             with Path(path).open("rb") as file:
-                self._read(ELFFile(file))
+                self._read(ELFFile(file), size)
         except PermissionError as error:
             raise AccessError(f"{path}: {error.strerror}") from None
         except OSError as error:
             raise InputError(path, error.strerror or str(error)) from None
-        except (InputError, MemoryError):
+        except InputError:
             raise
         except Exception as error:  # pyelftools raises whatever parsing damaged files leads to
-            raise InputError(path, f"no ELF file that can be read: {error}", code="bad-elf") from None
+            raise InputError(path, f"no ELF file that can be read, damaged or cut off: {error}", code="bad-elf") from None
 
-    def _read(self, elf: Any) -> None:
+    def _read(self, elf: Any, size: int) -> None:
         if elf["e_machine"] != "EM_RISCV":
             machine = str(elf["e_machine"]).removeprefix("EM_")
             raise InputError(self.path, f"a program for {machine}, not for RISC-V", code="other-machine")
         if not elf.little_endian:
             raise InputError(self.path, "a big-endian program", code="other-machine")
         self.bits64 = elf.elfclass == 64
-        self.segments = sorted(
-            (
-                Segment(segment["p_vaddr"] + self.base, segment.data())
-                for segment in elf.iter_segments("PT_LOAD")
-                if segment["p_flags"] & _EXECUTABLE and segment["p_filesz"]
-            ),
-            key=lambda segment: segment.address,
-        )
+        self.segments = []
+        for segment in elf.iter_segments("PT_LOAD"):
+            if not segment["p_flags"] & _EXECUTABLE or not segment["p_filesz"]:
+                continue
+            if segment["p_offset"] + segment["p_filesz"] > size:
+                raise InputError(self.path, "a segment lies beyond the file's end: cut off?", offset=segment["p_offset"], code="bad-elf")
+            address = segment["p_vaddr"] + self.base
+            if not 0 <= address <= (1 << elf.elfclass) - segment["p_filesz"]:
+                raise InputError(self.path, f"cannot be loaded at {address:#x}", hint="is the @OFFSET right?", code="bad-address")
+            self.segments.append(Segment(address, segment.data()))
+        self.segments.sort(key=lambda segment: segment.address)
+        self.extensions = _extensions(elf)
         if not self.segments:
             raise InputError(self.path, "holds no code to load", hint="give the linked program, not an object file", code="no-code")
         self._symbols = sorted(self._read_symbols(elf))
@@ -178,11 +198,19 @@ class Image:
     def _read_symbols(self, elf: Any) -> Iterator[tuple[int, int, str]]:
         """Address, size and name of what stands in the code."""
         section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
-        for symbol in section.iter_symbols() if section is not None else ():
-            address = symbol["st_value"] + self.base
-            placed = symbol["st_shndx"] not in ("SHN_UNDEF", "SHN_ABS")
-            if placed and symbol["st_info"]["type"] in _CODE_SYMBOLS and not _MARK.match(symbol.name) and self.read(address, 1):
-                yield address, symbol["st_size"], _printable(symbol.name)
+        if section is None:
+            return
+        # By hand: a kernel has hundreds of thousands.
+        names: bytes = elf.get_section(section["sh_link"]).data()
+        data, layout = section.data(), _SYMBOL_64 if self.bits64 else _SYMBOL_32
+        for words in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
+            name, info, _, section_number, value, size = words if self.bits64 else (words[0], *words[3:], *words[1:3])
+            address = value + self.base
+            if info & 0xF not in _CODE_SYMBOLS or section_number in _NO_SECTIONS or not self.read(address, 1):
+                continue
+            text = names[name : names.find(b"\0", name)].decode("utf-8", "replace")
+            if not _MARK.match(text):
+                yield address, size, _printable(text)
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at an address, as many as there are."""
@@ -193,13 +221,14 @@ class Image:
 
     def symbol(self, address: int) -> str | None:
         """``main+0x10``; None where no symbol is near."""
-        place = bisect_right(self._starts, address) - 1
-        if place < 0 or not self.read(address, 1):
+        place = bisect_right(self._starts, address)
+        if not self.read(address, 1):
             return None
-        start, size, name = self._symbols[place]
-        if size and address >= start + size:
-            return None
-        return name if address == start else f"{name}+{address - start:#x}"
+        # Functions may lie inside others.
+        for start, size, name in reversed(self._symbols[max(place - _NESTED, 0) : place]):
+            if not size or address < start + size:
+                return name if address == start else f"{name}+{address - start:#x}"
+        return None
 
     def line(self, address: int) -> str | None:
         """``main.c:12``; None where nothing is known."""
@@ -221,6 +250,7 @@ class Program:
             raise UsageError("programs of 32 and of 64 bits cannot belong to one trace", code="mixed-programs")
         self.bits64 = widths.pop()
         self.mask = (1 << (64 if self.bits64 else 32)) - 1
+        self.extensions = frozenset().union(*(image.extensions for image in images))
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes of code at an address, as many as there are."""

@@ -93,6 +93,9 @@ class PacketsJob:
             note(f"{counted(self.done, 'element')} written to {clean(str(self.output))}")
         for remark, count in self._remarks.most_common(_MOST_REMARKS):
             warn(clean(remark) + (f" ({count} times)" if count > 1 else ""))
+        protocol = first.stack.protocol
+        for remark in () if protocol.afterwards is None else protocol.afterwards(first.stack.settings):
+            warn(clean(remark))
         if len(self._remarks) > _MOST_REMARKS:
             warn(f"and {len(self._remarks) - _MOST_REMARKS} more of this kind")
         for failure in self._failures[1:]:
@@ -165,7 +168,7 @@ class PacketsJob:
                 if self.channels:
                     batch = batch.take(np.isin(batch.channel, self.channels))
                 if remarks is not None:
-                    self._remarks.update(remarks(batch))
+                    self._remarks.update(remarks(batch, trace.stack.settings))
                 if without:
                     batch = batch.take(~np.isin(batch.kind, without))
                 if len(batch):

@@ -168,8 +168,8 @@ class Protocol:
     ``packets``. ``framings``: names of framings it can stand behind, its default first. ``fields``: that its elements may have: OpenCSD's
     (see :func:`~.elements.common`) and its own; ``reason`` goes without saying. ``carries``: ``bytes`` or ``packets`` for a framing, which
     then has ``frame``: of settings and a :data:`Payload` a Decoder. ``resync``: in words, where decoding is in step again after bytes that
-    are not as they should be. ``remarks``: sentences on elements, of what is easily overlooked. ``auxtrace``: types of AUX trace in
-    perf.data that hold it; ``default_for``: those that hold it unless the user says otherwise.
+    are not as they should be. ``remarks``: sentences on elements, of what is easily overlooked; ``afterwards``: on what settings named, at
+    the end. ``auxtrace``: types of AUX trace in perf.data that hold it; ``default_for``: those that hold it unless the user says otherwise.
     """
 
     name: str
@@ -185,7 +185,8 @@ class Protocol:
     carries: str | None = None
     frame: Callable[[Settings, Payload], Decoder] | None = None
     resync: str = ""
-    remarks: Callable[[Batch], Iterable[str]] | None = None
+    remarks: Callable[[Batch, Settings], Iterable[str]] | None = None
+    afterwards: Callable[[Settings], Iterable[str]] | None = None
     auxtrace: tuple[int, ...] = ()
     default_for: tuple[int, ...] = ()
     elsewhere: str | None = None
@@ -274,6 +275,9 @@ def _of_the_unit(given: Mapping[str, Given], framing: Protocol, parameters: Sequ
     return {name: value for name, value in given.items() if name not in others or not value.from_file}
 
 
+_BAD_REASONS = [REASON_CODES[name] for name in ("bad_packet", "bad_image", "not_followed")]
+
+
 def first_violation(batch: Batch) -> int | None:
     """Row of the first element that strict decoding may not pass over; None for none.
 
@@ -282,7 +286,7 @@ def first_violation(batch: Batch) -> int | None:
     bad = (batch.flags & np.uint32(STRICT_FLAGS)) != 0
     bad |= (batch.kind == UNKNOWN) & ((batch.flags & np.uint32(Flags.TRUNCATED)) == 0)
     reasons, known = batch.column("reason")
-    bad |= (batch.kind == NO_SYNC) & known & np.isin(reasons, (REASON_CODES["bad_packet"], REASON_CODES["bad_image"]))
+    bad |= (batch.kind == NO_SYNC) & known & np.isin(reasons, _BAD_REASONS)
     rows = np.flatnonzero(bad)
     return int(rows[0]) if len(rows) else None
 
@@ -290,8 +294,9 @@ def first_violation(batch: Batch) -> int | None:
 def strict_error(batch: Batch, row: int, fields: Sequence[Field] = ()) -> StrictError:
     """The error that ends strict decoding at an element."""
     element = next(batch.take(np.array([row])).elements(fields))
-    if element.fields.get("reason") == "bad_image":
-        return StrictError(element.index, f"{element.protocol}: packets and program do not agree")
+    why = {"bad_image": "packets and program do not agree", "not_followed": "the trace unit leaves out what cannot be made up"}
+    if element.fields.get("reason") in why:
+        return StrictError(element.index, f"{element.protocol}: {why[element.fields['reason']]}")
     what = "bytes that are no packet" if element.kind in ("no_sync", "unknown") else ", ".join(element.flags.names)
     return StrictError(element.index, f"{element.protocol}: {what}" + (f" in {element.raw.hex(' ')}" if element.raw else ""))
 

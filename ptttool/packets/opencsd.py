@@ -126,7 +126,7 @@ def _check(settings: Settings) -> None:
         given.words()
 
 
-def _remarks(batch: Batch) -> Iterator[str]:
+def _remarks(batch: Batch, _: Settings) -> Iterator[str]:
     """Trace IDs of no source that is described."""
     rows = (batch.kind == CUSTOM) & (batch.protocol == batch.protocols.index(NAME)) if NAME in batch.protocols else None
     for channel in () if rows is None else np.unique(batch.channel[rows]).tolist():

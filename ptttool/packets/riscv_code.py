@@ -17,6 +17,8 @@ from ptttool.errors import MissingPackageError
 ON, BRANCH, JUMP, DISCONTINUITY = range(4)
 # Instructions of a block: more would be no program.
 _LONGEST = 1 << 14
+# Instructions that are remembered.
+_MOST_HELD = 1 << 20
 # Bytes that are decoded at a time.
 _PIECE = 256
 _LINKS = (1, 5)  # registers that hold return addresses
@@ -38,6 +40,10 @@ class NoCodeError(Exception):
     def __init__(self, address: int) -> None:
         super().__init__(address)
         self.address = address
+
+
+class IllegalInstructionError(Exception):
+    """An address at which nothing can be executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +114,17 @@ class Code:
         self._names = {getattr(riscv, f"RISCV_INS_{name}", -1): name for name in wanted}
         self._immediate = capstone.CS_OP_IMM
         self._blocks: dict[int, Block] = {}
+        self._held = 0  # their instructions
 
     def block(self, start: int) -> Block:
-        """The block that begins at an address. Raises NoCodeError."""
+        """The block that begins at an address. Raises NoCodeError, IllegalInstructionError."""
         found = self._blocks.get(start)
         if found is None:
+            if self._held >= _MOST_HELD:
+                self._blocks.clear()
+                self._held = 0
             found = self._blocks[start] = self._make(start)
+            self._held += len(found.addresses)
         return found
 
     def _make(self, start: int) -> Block:
@@ -131,7 +142,7 @@ class Code:
             if len(addresses) >= _LONGEST:
                 break
         if not addresses:
-            raise NoCodeError(start)
+            raise IllegalInstructionError if self.program.read(start, 2) else NoCodeError(start)
         return Block(start, addresses[-1], address, ON, tuple(addresses))
 
     def _ended(self, instruction: _Instruction, way: int, addresses: list[int], end: int, before: _Instruction | None) -> Block:
@@ -145,7 +156,7 @@ class Code:
             end=end,
             way=way,
             addresses=tuple(addresses),
-            target=(instruction.immediate + relative) & self._mask if way in (BRANCH, JUMP) else 0,
+            target=(instruction.immediate + relative) & self._mask & ~1 if way in (BRANCH, JUMP) else 0,
             sequential=self._sequential(instruction, addresses, before),
             link=link,
             back=name in _REGISTER_JUMPS and instruction.by in _LINKS and not link,

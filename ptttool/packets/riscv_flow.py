@@ -35,6 +35,7 @@ from ptttool.packets.riscv_ranges import Table
 from ptttool.packets.riscv_walk import (
     DISCONTINUED,
     ENDLESS_LOOP,
+    ILLEGAL,
     LAST_BRANCH,
     NO_CODE,
     NO_OUTCOME,
@@ -49,18 +50,18 @@ NAME = "riscv-flow"
 INSTR_RANGE, ADDR_NACC = CODES["instr_range"], CODES["addr_nacc"]
 # Kinds of elements that tell of packets alone; a listing of what was executed can do without.
 OF_PACKETS = ("addr", "branch_map", "custom")
-PROBLEMS = (
-    NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP, ENDLESS_LOOP, NO_CODE, BAD_PACKET, IMPLICIT_RETURN, IMPLICIT_EXCEPTION, BRANCH_PREDICTION,
-    JUMP_TARGET_CACHE,
-)  # fmt: skip
+_MISMATCHES = (NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP, ENDLESS_LOOP, ILLEGAL)
+PROBLEMS = (*_MISMATCHES, NO_CODE, BAD_PACKET, IMPLICIT_RETURN, IMPLICIT_EXCEPTION, BRANCH_PREDICTION, JUMP_TARGET_CACHE)
 # The program is not the one that was traced; a packet is not as it should be; the encoder does what is not followed.
-_REASON_NAMES = {BAD_PACKET: "bad_packet"} | dict.fromkeys((NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP, ENDLESS_LOOP), "bad_image")
+_REASON_NAMES = {BAD_PACKET: "bad_packet"} | dict.fromkeys(_MISMATCHES, "bad_image")
 _REASONS: U8 = np.array([REASON_CODES[_REASON_NAMES.get(name, "not_followed")] for name in PROBLEMS], dtype=np.uint8)
 _PROBLEM_CODES = {name: number for number, name in enumerate(PROBLEMS)}
 _NOTHING = -1
 # Formats and subformats.
 _OPTIONAL, _BRANCHES, _ADDRESS, _SYNC = range(4)
 _START, _TRAP, _, _SUPPORT = range(4)
+# Of a program's segments, how many are told.
+_MOST_PLACES = 4
 _FULL_MAP = 31  # branches of a map without an address
 
 
@@ -144,8 +145,10 @@ class RiscvFlow(PacketDecoder):
         ways = np.where(full, LAST_BRANCH, np.where(field_of("is_notify"), NOTIFIED, ways))
         # Where an address cannot be known, neither can what was executed.
         formats[((formats == _BRANCHES) | (formats == _ADDRESS)) & ~known & ~full] = _NOTHING
-        outcomes = np.where(formats == _BRANCHES, field_of("branch_map"), 0).tolist()
-        counts, addresses = np.where(full, _FULL_MAP, counts).tolist(), np.where(known, addresses, 0).tolist()
+        # Bits that no branch has mean nothing.
+        told_of = np.where(full, _FULL_MAP, counts).astype(np.uint64)
+        outcomes = (np.where(formats == _BRANCHES, field_of("branch_map"), 0) & ((np.uint64(1) << told_of) - np.uint64(1))).tolist()
+        counts, addresses = told_of.tolist(), np.where(known, addresses, 0).tolist()
         traps = {}
         if (formats == _SYNC).any():
             names = ("branch", "privilege", "thaddr", "interrupt", "qual_status", "ioptions")
@@ -209,6 +212,7 @@ _REMARKS = {
     OUTCOMES_LEFT: "packets and program do not agree: more outcomes than branches",
     UNEXPECTED_JUMP: "packets and program do not agree: a jump whose target no packet tells",
     ENDLESS_LOOP: "packets and program do not agree: the program never gets where a packet says",
+    ILLEGAL: "packets and program do not agree: nothing can be executed there",
     BAD_PACKET: "a packet that cannot be: nothing is known up to the next synchronisation",
     IMPLICIT_RETURN: "the encoder leaves returns out (implicit return): that is not followed",
     IMPLICIT_EXCEPTION: "the encoder leaves trap handlers' addresses out (implicit exception): that is not followed",
@@ -217,13 +221,24 @@ _REMARKS = {
 }
 
 
-def _remarks(batch: Batch) -> Iterator[str]:
+def _remarks(batch: Batch, settings: Settings) -> Iterator[str]:
     """Where the program could not be followed."""
     problems, known = batch.column("problem", "enum")
     for problem in problems[known].tolist():
         yield _REMARKS[PROBLEMS[problem]]
-    for address in batch.column("st_addr")[0][batch.kind == ADDR_NACC].tolist():
-        yield f"no program has code at {address:#x}"
+    missing = batch.column("st_addr")[0][batch.kind == ADDR_NACC].tolist()
+    if missing:
+        images = _code(settings["elf"]).program.images
+        places = [f"{segment.address:#x} to {segment.end - 1:#x}" for image in images for segment in image.segments]
+        where = ", ".join(places[:_MOST_PLACES]) + (", …" if len(places) > _MOST_PLACES else "")
+        yield from (f"no program has code at {address:#x}; there is code from {where}" for address in missing)
+
+
+def _afterwards(settings: Settings) -> Iterator[str]:
+    """What was wrong with the programs."""
+    for image in _code(settings["elf"]).program.images:
+        if image.problem is not None:
+            yield f"{image.path}: its debugging information is damaged, lines of source are missing ({image.problem})"
 
 
 @lru_cache(maxsize=4)
@@ -269,6 +284,7 @@ PROTOCOLS.add(
         ),
         fields=FIELDS,
         remarks=_remarks,
+        afterwards=_afterwards,
         resync="as riscv-etrace; the way through the program from the next packet of format 3.0 or 3.1 on",
     ),
 )

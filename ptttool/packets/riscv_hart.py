@@ -8,7 +8,7 @@ import numpy as np
 
 from ptttool.packets.batch import I64
 from ptttool.packets.riscv_etrace_setup import Setup
-from ptttool.packets.riscv_walk import ENDED, MOVED, NO_CODE, SYNCHRONISED, Place, Walker, Way
+from ptttool.packets.riscv_walk import ENDED, MOVED, PROGRAM_ENDS, SYNCHRONISED, Place, Walker, Way
 
 # Why a way is not followed, beside what :mod:`~.riscv_walk` meets.
 BAD_PACKET, IMPLICIT_RETURN, IMPLICIT_EXCEPTION = "bad_packet", "implicit_return", "implicit_exception"
@@ -51,6 +51,7 @@ class Hart:
         self._setup, self._walker = setup, walker
         self.forget()
         self._implicit_returns = self._bit(setup.initial, setup.implicit_return_bit)
+        self._refused = False  # that has been told
 
     def forget(self) -> None:
         """Wait for a packet that tells where trace begins."""
@@ -74,7 +75,7 @@ class Hart:
         self.place = None
 
     def _take(self, packet: int, way: Way, told: Told, *, early: bool) -> None:
-        if way.end is None and way.problem != NO_CODE:  # where there is no code, the way up to there is in the ranges
+        if way.end is None and way.problem not in PROGRAM_ENDS:
             told.add(packet, self.rest(), early=True)
         told.add(packet, way.ranges, early=early)
         self.place = way.end
@@ -94,6 +95,7 @@ class Hart:
     def start(self, packet: int, address: int, outcome: int, privilege: int, told: Told) -> None:
         """Format 3.0."""
         if self._implicit_returns:
+            self._refuse(packet, told)
             return
         if self.place is None or self._trapped:
             way = self._walker.begin(address, outcome)
@@ -137,6 +139,14 @@ class Hart:
         if options is not None:
             self._implicit_returns = self._bit(options, self._setup.implicit_return_bit)
         if self._implicit_returns:
-            told.add(packet, self.rest(), early=True)
-            self.place = None
+            self._refuse(packet, told)
+        else:
+            self._refused = False
+
+    def _refuse(self, packet: int, told: Told) -> None:
+        """Returns are left out: nothing can be followed while that is so."""
+        told.add(packet, self.rest(), early=True)
+        self.place = None
+        if not self._refused:
             told.failed.append((packet, IMPLICIT_RETURN, 0))
+        self._refused = True

@@ -7,7 +7,6 @@ import numpy as np
 from ptttool.elf_image import Program
 from ptttool.packets.batch import I64, U8, Array, Batch, Spans
 from ptttool.packets.elements import INSTRUCTION_SUBTYPES, INSTRUCTION_TYPES, ISAS
-from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, ON
 from ptttool.packets.riscv_walk import Range, Walker
 
 
@@ -47,19 +46,13 @@ class Table:
         self._numbers = np.concatenate([self._numbers, np.array([self._row(each) for each in more], dtype=np.int64)])
 
     def _row(self, each: Range) -> tuple[int, ...]:
-        block = each.block
-        kind, subtype, conditional = "other", "none", False
-        if block is not None and block.way != ON and not block.system_call:
-            kind = "br_indirect" if block.way == DISCONTINUITY else "br"
-            subtype = "br_link" if block.link else "return" if block.back else "trap_return" if block.trap_return else "none"
-            conditional = block.way == BRANCH
         return (
             each.count,
-            INSTRUCTION_TYPES.index(kind),
-            INSTRUCTION_SUBTYPES.index(subtype),
-            each.taken or not conditional,
+            INSTRUCTION_TYPES.index(each.kind),
+            INSTRUCTION_SUBTYPES.index(each.subtype),
+            each.jumped or not each.conditional,
             each.end - each.last,
-            conditional,
+            each.conditional,
             *self._place(self._program.symbol(each.start)),
             *self._place(self._program.line(each.start)),
         )

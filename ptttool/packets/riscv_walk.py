@@ -8,17 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, JUMP, Block, Code, NoCodeError
+from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, JUMP, ON, Block, Code, IllegalInstructionError, NoCodeError
 
 # Why a way cannot be followed: packets and program do not agree, or the program ends.
 NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP = "no_outcome", "outcomes_left", "unexpected_jump"
-ENDLESS_LOOP, NO_CODE = "endless_loop", "no_code"
+ENDLESS_LOOP, ILLEGAL, NO_CODE = "endless_loop", "illegal_instruction", "no_code"
+PROGRAM_ENDS = (ILLEGAL, NO_CODE)
 # Where the way ends that a packet tells of: at its address, reached now or later again; at its address behind a discontinuity; at its
 # address where it is reached first; at the last branch that it tells of; at a synchronisation in the same privilege level, in another one;
 # where trace ended.
 REPORTED, DISCONTINUED, NOTIFIED, LAST_BRANCH, SYNCHRONISED, MOVED, ENDED = range(7)
-# Jumps one after the other without a branch or discontinuity between them: more go on for ever.
-_MOST_JUMPS = 1 << 12
+# Instructions one after the other without a branch or discontinuity between them: more go on for ever.
+_MOST_INSTRUCTIONS = 1 << 16
 # Ways that are kept, and ranges of all of them.
 _MOST_WAYS, _MOST_RANGES = 1 << 16, 1 << 21
 
@@ -31,16 +32,17 @@ class _WalkError(Exception):
 class Range:
     """Instructions executed one after the other: addresses of the first, of the last and behind it, and how many.
 
-    ``taken``: whether the last one jumped. ``block``: the block that it ends; None where the range ends before, or where it is not known
-    what a branch at its end does.
+    ``kind``, ``subtype``: of the last one, names of :mod:`~.elements`. ``conditional``: it is a branch. ``jumped``: it went elsewhere.
     """
 
     start: int
     last: int
     end: int
     count: int
-    taken: bool
-    block: Block | None
+    kind: str = "other"
+    subtype: str = "none"
+    conditional: bool = False
+    jumped: bool = False
 
 
 class Place(NamedTuple):
@@ -61,7 +63,7 @@ class Place(NamedTuple):
 class Way(NamedTuple):
     """A way that was followed: numbers of its ranges, and where it ends. Without an end ``problem`` says why.
 
-    ``missing``: the address of which there is no code; then the ranges are the way up to there.
+    Where the program ends (:data:`PROGRAM_ENDS`), the ranges are the way up to there; ``missing``: the address of which there is no code.
     """
 
     ranges: tuple[int, ...]
@@ -88,6 +90,8 @@ class Walker:
             block = self.code.block(address)
         except NoCodeError:
             return Way((), None, NO_CODE, address)
+        except IllegalInstructionError:
+            return Way((), None, ILLEGAL)
         branches = int(block.way == BRANCH and block.last == address)
         return Way((), Place(address, address, address, branches, outcome * branches))
 
@@ -122,14 +126,16 @@ class Walker:
             return Way(tuple(ranges), end)
         except _WalkError as error:
             return Way((), None, str(error))
+        except IllegalInstructionError:
+            return Way(tuple(ranges), None, ILLEGAL)
         except NoCodeError as error:
             return Way(tuple(ranges), None, NO_CODE, error.address)
 
     def _walk(self, ranges: list[int], place: Place, address: int, way: int) -> Place:
-        """Adds ranges, and returns where the way ends. Raises _WalkError, NoCodeError."""
+        """Adds ranges, and returns where the way ends. Raises _WalkError, NoCodeError, IllegalInstructionError."""
         first = place.pc  # where the way begins, and where it comes by again while that is inferred
         pc, opened, branches, outcomes, inferred = place.pc, place.open, place.branches, place.outcomes, place.inferred
-        block, jumps, to_branch = self.code.block(place.block), 0, way == LAST_BRANCH
+        block, straight, to_branch = self.code.block(place.block), 0, way == LAST_BRANCH
 
         def here(*, again: bool = False) -> Place:
             return Place(block.start, opened, pc, branches, outcomes, again)
@@ -144,13 +150,14 @@ class Walker:
                     pc = block.last
                     return here()
             pc = block.last
+            straight += len(block.addresses)
             taken, discontinued = block.way in (JUMP, DISCONTINUITY), False
             target = block.target if block.way == JUMP else block.end
             if is_branch:
                 if not branches:
                     raise _WalkError(NO_OUTCOME)
                 taken = not outcomes & 1
-                branches, outcomes, jumps = branches - 1, outcomes >> 1, 0
+                branches, outcomes, straight = branches - 1, outcomes >> 1, 0
                 target = block.target if taken else block.end
             elif block.way == DISCONTINUITY:
                 if self._sequential and block.sequential is not None:
@@ -161,10 +168,8 @@ class Walker:
                     raise _WalkError(UNEXPECTED_JUMP)
                 else:
                     target, discontinued = address, True
-                jumps = 0 if discontinued else jumps + 1
-            else:
-                jumps += 1
-            if jumps > _MOST_JUMPS:
+                straight = 0 if discontinued else straight
+            if straight > _MOST_INSTRUCTIONS:
                 raise _WalkError(ENDLESS_LOOP)
             ranges.append(self._number(block, opened, taken=taken))
             pc = opened = target
@@ -178,8 +183,8 @@ class Walker:
             if branches == 1 and at_branch and to_branch:
                 return here()
             if discontinued:
-                if branches > at_branch:
-                    raise _WalkError(OUTCOMES_LEFT)
+                if branches != at_branch:
+                    raise _WalkError(OUTCOMES_LEFT if branches else NO_OUTCOME)
                 return here()
             if pc == address and not to_branch and self._ends(block, pc, branches, way):
                 return here(again=self._again(block, pc, way))
@@ -237,7 +242,7 @@ class Walker:
     def _part(self, block: Block, start: int, last: int, end: int) -> tuple[int, ...]:
         """A range that ends before its block does, or at a branch of which nothing is known."""
         count = block.addresses.index(last) - block.addresses.index(start) + 1
-        return (self._add((start, end, False, False), Range(start, last, end, count, False, None)),)
+        return (self._add((start, end, False, False), Range(start, last, end, count)),)
 
     def _number(self, block: Block, start: int, *, taken: bool) -> int:
         """The range from ``start`` to the block's end."""
@@ -245,7 +250,11 @@ class Walker:
         if key in self._numbers:
             return self._numbers[key]
         count = len(block.addresses) - block.addresses.index(start)
-        return self._add(key, Range(start, block.last, block.end, count, taken, block))
+        kind, subtype = "other", "none"
+        if block.way != ON and not block.system_call:
+            kind = "br_indirect" if block.way == DISCONTINUITY else "br"
+            subtype = "br_link" if block.link else "return" if block.back else "trap_return" if block.trap_return else "none"
+        return self._add(key, Range(start, block.last, block.end, count, kind, subtype, block.way == BRANCH, taken))
 
     def _add(self, key: tuple[int, int, bool, bool], found: Range) -> int:
         if key not in self._numbers:
