@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
+from ptttool import elf_image
 from ptttool.elf_image import Image, Program
 from ptttool.errors import InputError, UsageError
 from tests.packets import riscv_bits as bits
@@ -121,3 +123,47 @@ def test_any_end_of_a_file(name: str, tmp_path: Path) -> None:
                 program.symbol(image.segments[0].address)
                 program.line(image.segments[0].address)
     assert refused > 1
+
+
+@pytest.mark.parametrize(
+    ("attributes", "wanted"),
+    [
+        (b"A3\0\0\0riscv\0\x01)\0\0\0\x04\x10\x05rv64i2p1_m2p0_zicsr2p0\0", set()),
+        (b"A3\0\0\0riscv\0\x01)\0\0\0\x04\x10\x05rv32i2p1_c2p0_zcmp1p0_zcmt1p0\0", {"zcmp", "zcmt"}),
+        (None, set()),
+    ],
+)
+def test_extensions_that_a_program_names(attributes: bytes | None, wanted: set[str]) -> None:
+    """In the section .riscv.attributes, which the programs here do without."""
+
+    class Elf:
+        def get_section_by_name(self, name: str) -> Elf | None:
+            return self if name == ".riscv.attributes" and attributes is not None else None
+
+        def data(self) -> bytes | None:
+            return attributes
+
+    assert elf_image._extensions(Elf()) == wanted
+
+
+def test_functions_inside_others() -> None:
+    image = Image(FOLDER / "program.elf")
+    start = image.segments[0].address
+    image._symbols = [(start, 8, "outer"), (start + 2, 2, "inner")]
+    image._starts = [start, start + 2]
+    assert [image.symbol(start + place) for place in (0, 2, 3, 4, 6, 8)] == ["outer", "inner", "inner+0x1", "outer+0x4", "outer+0x6", None]
+
+
+def test_damaged_lines_of_source_are_told(tmp_path: Path) -> None:
+    content = bytearray((FOLDER / "program.elf").read_bytes())
+    with (FOLDER / "program.elf").open("rb") as file:
+        section = ELFFile(file).get_section_by_name(".debug_line")
+        assert section is not None
+        place = section["sh_offset"]
+    content[place + 4 : place + 40] = b"\xff" * 36
+    path = tmp_path / "damaged.elf"
+    path.write_bytes(content)
+    image = Image(path)
+    assert image.problem is None
+    assert image.line(image.segments[0].address) is None
+    assert image.problem is not None

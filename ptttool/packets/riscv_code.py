@@ -22,6 +22,8 @@ _MOST_HELD = 1 << 20
 # Bytes that are decoded at a time.
 _PIECE = 256
 _LINKS = (1, 5)  # registers that hold return addresses
+_RA, _NO_LINK = 1, 2
+_FIRST_CALL = 32  # entry of the jump table (Zcmt)
 # Instructions by the names that capstone has for their numbers.
 _BRANCHES = ("BEQ", "BNE", "BLT", "BGE", "BLTU", "BGEU", "C_BEQZ", "C_BNEZ")
 _JUMPS = ("JAL", "C_J", "C_JAL")
@@ -133,6 +135,8 @@ class Code:
         for instruction in self._instructions(start):
             way = instruction.way
             if instruction.name in _NONE:
+                if not addresses:
+                    raise IllegalInstructionError
                 break  # nothing gets past it
             addresses.append(address)
             end = (address + instruction.size) & self._mask
@@ -142,7 +146,7 @@ class Code:
             if len(addresses) >= _LONGEST:
                 break
         if not addresses:
-            raise IllegalInstructionError if self.program.read(start, 2) else NoCodeError(start)
+            raise NoCodeError(start)
         return Block(start, addresses[-1], address, ON, tuple(addresses))
 
     def _ended(self, instruction: _Instruction, way: int, addresses: list[int], end: int, before: _Instruction | None) -> Block:
@@ -189,6 +193,13 @@ class Code:
 
     def _decode(self, data: bytes, address: int) -> _Instruction:
         number = int.from_bytes(data, "little")
+        if len(data) == 2 and self.program.extensions:
+            # They take encodings that capstone knows as others'.
+            if "zcmp" in self.program.extensions and number & 0xFD03 == 0xBC02:  # cm.popret, cm.popretz
+                return _Instruction("C_JR", 2, 0, 0, _RA)
+            if "zcmt" in self.program.extensions and number & 0xFC03 == 0xA002:  # cm.jt, cm.jalt: by the number of the entry
+                calls = number >> 2 & 0xFF >= _FIRST_CALL
+                return _Instruction("C_JALR" if calls else "C_JR", 2, 0, _RA if calls else 0, _NO_LINK)
         found = next(self._decoder.disasm(data, address, 1), None)
         if found is None:
             # Instructions of a vendor's own go on to the next, as far as anybody knows. Of 0 and all ones it is known.

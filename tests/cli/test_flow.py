@@ -61,9 +61,12 @@ def test_what_was_executed(elf: Path, trace: Path, capsys: pytest.CaptureFixture
 def test_table(elf: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["flow", "--elf", str(elf), str(trace)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["index", "kind", "from", "to", "count", "ends", "with", "function", "details"]
-    assert lines[6].split() == ["9", "instr_range", "0x80000002", "0x80000006", "2", "br", "not", "taken"]
-    assert lines[7].split() == ["9", "instr_range", "0x80000006", "0x80000008", "1", "br_indirect", "return"]
+    assert lines[0].split() == ["index", "kind", "from", "count", "ends", "with", "function", "details"]
+    assert lines[2].split() == ["3", "trace_on", "reason=normal"]
+    assert lines[6].split() == ["9", "instr_range", "0x80000002", "2", "branch", "not", "taken"]
+    assert lines[7].split() == ["9", "instr_range", "0x80000006", "1", "return"]
+    assert main(["flow", "--elf", f"{elf}@0x1000", str(trace)]) == 0
+    assert capsys.readouterr().out.splitlines()[4].split() == ["3", "addr_nacc", "st_addr=0x80000000"]
 
 
 def test_files(elf: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,6 +93,7 @@ def test_a_program_elsewhere_and_another_beside_it(elf: Path, trace: Path, tmp_p
     out, err = capsys.readouterr()
     assert [json.loads(line).get("st_addr") for line in out.splitlines() if "addr_nacc" in line] == ["0x80000000"]
     assert "no program has code at 0x80000000" in err
+    assert "there is code from 0x80001000 to 0x80001007" in err
     assert main(["flow", "--elf", f"{elf}@nowhere", "--json", str(trace)]) == 2
     assert "no FILE or FILE@OFFSET" in capsys.readouterr().err
 
@@ -128,6 +132,7 @@ def test_a_program_that_was_not_traced(elf: Path, trace: Path, capsys: pytest.Ca
         (lambda content: b"", 6, "no ELF file"),
         (lambda content: b"#!/bin/sh\n", 6, "no ELF file"),
         (lambda content: content[:60], 6, "no ELF file"),
+        (lambda content: content[:-2], 6, "a segment lies beyond the file's end"),
         (lambda content: content[:18] + b"\x3e\x00" + content[20:], 6, "a program for X86_64, not for RISC-V"),
         (lambda content: content[:56] + b"\x00\x00" + content[58:], 6, "holds no code to load"),
     ],
@@ -145,6 +150,14 @@ def test_what_it_does_not_do(elf: Path, trace: Path, tmp_path: Path, capsys: pyt
     assert "none.elf: No such file" in capsys.readouterr().err
     assert main(["flow", "--elf", str(elf), "-p", "version=2019", str(trace)]) == 2
     assert "only packets of version 2.0" in capsys.readouterr().err
+    assert main(["flow", "--elf", str(elf), "-p", f"elf={elf}", str(trace)]) == 2
+    assert "elf and --elf exclude each other" in capsys.readouterr().err
+    assert main(["flow", "--elf", f"{elf}@-0x90000000", str(trace)]) == 6
+    assert "cannot be loaded at -0x10000000" in capsys.readouterr().err
+    odd = tmp_path / "a,b.elf"
+    odd.write_bytes(elf.read_bytes())
+    assert main(["flow", "--elf", str(odd), str(trace), "--json"]) == 0
+    assert ranges(objects(capsys)) == RANGES
     assert main(["flow", str(trace)]) == 2
     assert "--elf" in capsys.readouterr().err
     assert main(["flow", "--elf", "", str(trace)]) == 2

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from ptttool.elf_image import Image, Program
-from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, JUMP, ON, Block, Code, NoCodeError
+from ptttool.packets.riscv_code import BRANCH, DISCONTINUITY, JUMP, ON, Block, Code, IllegalInstructionError, NoCodeError
 from tests.packets import riscv_bits as bits
 
 AT = 0x1_0000
@@ -50,7 +50,7 @@ def check_all(words: Sequence[int], size: int, path: Path, *, bits64: bool) -> N
     code = code_of(path, b"".join(bits.word(each, size) + RETURN for each in words), bits64=bits64)
     for number, each in enumerate(words):
         if each in ILLEGAL:
-            with pytest.raises(NoCodeError):
+            with pytest.raises(IllegalInstructionError):
                 code.block(AT + number * step)
         else:
             check(code.block(AT + number * step), bits.decode(each, bits64=bits64), bits64=bits64)
@@ -118,3 +118,22 @@ def test_code_of_two_programs(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(bits.elf([(at, data)], bits64=True))
     code = Code(Program([Image(tmp_path / "one"), Image(tmp_path / "two")]))
     assert code.block(AT).addresses == (AT, AT + 4, AT + 6, AT + 10)
+
+
+@pytest.mark.parametrize(
+    ("extension", "word", "link", "back"),
+    [
+        ("zcmp", 0xBE42, False, True),
+        ("zcmp", 0xBC42, False, True),
+        ("zcmt", 0xA002 | 31 << 2, False, False),
+        ("zcmt", 0xA002 | 32 << 2, True, False),
+    ],
+)
+def test_instructions_of_extensions_that_take_others_places(tmp_path: Path, extension: str, word: int, link: bool, back: bool) -> None:
+    """Without the extension they store floating-point numbers."""
+    code = code_of(tmp_path / "plain.elf", bits.word(word, 2) + RETURN, bits64=False)
+    assert code.block(AT).addresses == (AT, AT + 2)
+    code = code_of(tmp_path / "program.elf", bits.word(word, 2) + RETURN, bits64=False)
+    code.program.extensions = frozenset((extension,))
+    block = code.block(AT)
+    assert (block.addresses, block.way, block.link, block.back) == ((AT,), DISCONTINUITY, link, back)

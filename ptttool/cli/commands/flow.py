@@ -39,13 +39,17 @@ def flow(
     in. Where packets and program do not agree, or the program is not at hand, that is told, and following goes on at the next
     synchronisation. Implicit returns, branch prediction and the jump target cache are not followed.
     """
+    from ptttool.errors import UsageError
     from ptttool.packets.parameters import Given
     from ptttool.packets.riscv_flow import NAME, OF_PACKETS, SHOWN
 
+    given = options.given_of(params, parameter)
+    if "elf" in given:
+        raise UsageError(f"{given['elf'].where}: elf and --elf exclude each other", hint="say --elf once more", code="bad-parameter")
     options.run_job(
         files,
         NAME,
-        {**options.given_of(params, parameter), "elf": Given(",".join(elf), "--elf")},
+        {**given, "elf": Given(",".join(elf), "--elf")},
         form=input_format,
         to=to,
         output=output,
