@@ -128,7 +128,7 @@ def number_of(text: str) -> int | None:
 
 def files_of(text: str) -> list[tuple[str, str | None]]:
     """``FILE`` or ``FILE@NUMBER``, several with commas: each file's name, and what is behind its last @."""
-    if Path(text).exists():  # a comma in its name
+    if Path(text).is_file():  # a comma in its name
         return [(text, None)]
     found: list[tuple[str, str | None]] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
