@@ -188,7 +188,8 @@ def test_the_scheduler_is_lost(many_parts: None, recording: Path, tmp_path: Path
         str(tmp_path / "s"),
     ]
     scheduler = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (tmp_path / "s").exists():
+    # The file is there before what is in it.
+    while not (tmp_path / "s").exists() or not (tmp_path / "s").read_text().endswith("}"):
         time.sleep(0.05)
     address = json.loads((tmp_path / "s").read_text())["address"]
     worker = subprocess.Popen(
