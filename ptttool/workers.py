@@ -27,6 +27,8 @@ R_co = TypeVar("R_co", covariant=True)
 # Bytes of trace for which it pays to have another process, which takes as long to begin as it takes to work on so much: to write them
 # somewhere, and just to add them up.
 WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 1 << 30
+# Of mallopt(3), and bytes that a worker does not give back.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _KEPT_MEMORY = -1, -3, 64 << 20
 # What a process imports before it is asked for anything.
 _READY = "ptttool.selection"
 # Seconds that a process may take to end.
@@ -243,12 +245,23 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[b
         return False, error
 
 
+def _keep_memory() -> None:
+    """Memory of arrays is kept for the next ones: given back and asked for again, a page at a time, it takes longer than many a sum."""
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # another C library than glibc: then it does as it likes
+        libc = ctypes.CDLL(None)
+        for parameter in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+            libc.mallopt(parameter, _KEPT_MEMORY)
+
+
 def _serve(connection: Connection[Any, Any]) -> None:
     """A worker's life: it does what it is told until nobody is there to tell it."""
     import importlib
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    _keep_memory()
     importlib.import_module(_READY)
     with suppress(OSError):
         connection.send(None)

@@ -130,6 +130,8 @@ def test_files_of_the_examples() -> None:
         carried = elements("riscv-etrace", Stream((folder / f"siemens{number}.bin").read_bytes(), {**plain, **envelope}))
         assert [(each.kind, each.fields) for each in carried] == [(each.kind, each.fields) for each in alone]
         assert {each.channel for each in carried} == {channel}
+    (illegal,) = elements("riscv-etrace", Stream((folder / "illegal_br.bin").read_bytes(), plain))
+    assert (illegal.kind, illegal.fields["branches"], illegal.flags) == ("branch_map", 0, Flags.LEFTOVER)
     for name in ("start1", "trap1", "trap2", "support", "f1"):
         found = elements("riscv-etrace", Stream((folder / f"{name}.bin").read_bytes(), plain))
         assert found
