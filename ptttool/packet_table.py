@@ -34,7 +34,7 @@ LAYOUTS: dict[str, tuple[Cell, ...]] = {
     "flow": (
         Cell("file", 0), Cell("cpu", 3, True), Cell("index", 8, True), Cell("channel", 7, True), Cell("kind", 11),
         Cell("from", 10, True, "st_addr"), Cell("count", 5, True, "num_instr_range"), Cell("ends with", 16),
-        Cell("function", 24, False, "symbol"), Cell("details", 0),
+        Cell("function", 24, False, "symbol"), Cell("source", 12, False, "source"), Cell("details", 0),
     ),
 }  # fmt: skip
 # Fields that "ends" stands for, and one that is the same for all.

@@ -61,7 +61,7 @@ def test_what_was_executed(elf: Path, trace: Path, capsys: pytest.CaptureFixture
 def test_table(elf: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["flow", "--elf", str(elf), str(trace)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["index", "kind", "from", "count", "ends", "with", "function", "details"]
+    assert lines[0].split() == ["index", "kind", "from", "count", "ends", "with", "function", "source", "details"]
     assert lines[2].split() == ["3", "trace_on", "reason=normal"]
     assert lines[6].split() == ["9", "instr_range", "0x80000002", "2", "branch", "not", "taken"]
     assert lines[7].split() == ["9", "instr_range", "0x80000006", "1", "return"]
