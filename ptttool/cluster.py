@@ -39,9 +39,7 @@ class Cluster(Workers):
         try:
             import distributed
         except ImportError:
-            raise MissingPackageError(
-                "--scheduler needs the package distributed", hint="pip install 'ptttool[cluster]'", package="distributed"
-            ) from None
+            raise MissingPackageError.of_extra("--scheduler", "distributed", "cluster") from None
         if not _ADDRESS.match(address):
             raise UsageError(f"--scheduler: {address!r} is no address of a scheduler", hint="such as tcp://head:8786", code="bad-scheduler")
         try:

@@ -153,7 +153,7 @@ class Image:
         try:
             from elftools.elf.elffile import ELFFile
         except ImportError:
-            raise _missing("pyelftools") from None
+            raise MissingPackageError.of_extra("flow", "pyelftools", "flow") from None
         self.path, self.base = str(path), base
         try:
             size = Path(path).stat().st_size
@@ -263,7 +263,3 @@ class Program:
     def line(self, address: int) -> str | None:
         """``main.c:12``; None where nothing is known."""
         return next((found for image in self.images if image.read(address, 1) and (found := image.line(address))), None)
-
-
-def _missing(package: str) -> MissingPackageError:
-    return MissingPackageError(f"flow needs the package {package}", hint="pip install 'ptttool[flow]'", package=package)

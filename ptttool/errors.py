@@ -151,6 +151,11 @@ class MissingPackageError(PtttoolError):
     exit_code = 8
     code = "missing-package"
 
+    @classmethod
+    def of_extra(cls, what: str, package: str, extra: str) -> MissingPackageError:
+        """``what`` needs a package that comes with an extra of ours."""
+        return cls(f"{what} needs the package {package}", hint=f"pip install 'ptttool[{extra}]'", package=package)
+
 
 class PlugInError(PtttoolError):
     """A package that adds something to this program is broken."""

@@ -18,9 +18,7 @@ def open_remote(path: str) -> Any:
     try:
         import fsspec
     except ImportError:
-        raise MissingPackageError(
-            f"{path}: reading from such storage needs the package fsspec", hint="pip install 'ptttool[cluster]'", package="fsspec"
-        ) from None
+        raise MissingPackageError.of_extra(f"{path}: reading from such storage", "fsspec", "cluster") from None
     try:
         system, name = fsspec.core.url_to_fs(path)
         return system.open(name, "rb", cache_type="readahead", block_size=1 << 20)

@@ -13,7 +13,6 @@ from ptttool.cli.talk import json_line
 from ptttool.errors import PtttoolError, UsageError
 
 if TYPE_CHECKING:
-    from ptttool.cli.packets_job import PacketsJob
     from ptttool.packets.parameters import Given
 
 FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="Raw trace or perf.data; - reads standard input.")]
@@ -90,45 +89,29 @@ def run_job(
     **more: Any,
 ) -> None:
     """Decode as the options say; ``more``: of :class:`~ptttool.cli.packets_job.PacketsJob`, as they are."""
+    from ptttool.cli.packets_job import PacketsJob
+
     try:
-        _job(files, protocol, given, form=form, to=to, output=output, json=json, channel=channel, params=params, more=more).run()
+        if json and to not in (None, "jsonl"):
+            raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to jsonl")
+        if form not in (None, "perf", "raw"):
+            raise UsageError(f"no input format is called {form!r}", hint="known: perf, raw")
+        PacketsJob(
+            paths=files,
+            protocol=protocol,
+            given=given,
+            form=form,
+            to="jsonl" if json else to,
+            output=None if output in (None, "-") else Path(str(output)),
+            channels=tuple(_number(text) for text in channel or ()),
+            descriptions=tuple(params or ()),
+            **more,
+        ).run()
     except PtttoolError as error:
         if json:
             sys.stdout.write(json_line({"error": error.as_json()}))
             error.in_document = True
         raise
-
-
-def _job(
-    files: list[str],
-    protocol: str | None,
-    given: Mapping[str, Given],
-    *,
-    form: str | None,
-    to: str | None,
-    output: str | None,
-    json: bool,
-    channel: Sequence[str] | None,
-    params: Sequence[Path] | None,
-    more: Mapping[str, Any],
-) -> PacketsJob:
-    from ptttool.cli.packets_job import PacketsJob
-
-    if json and to not in (None, "jsonl"):
-        raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to jsonl")
-    if form not in (None, "perf", "raw"):
-        raise UsageError(f"no input format is called {form!r}", hint="known: perf, raw")
-    return PacketsJob(
-        paths=files,
-        protocol=protocol,
-        given=given,
-        form=form,
-        to="jsonl" if json else to,
-        output=None if output in (None, "-") else Path(str(output)),
-        channels=tuple(_number(text) for text in channel or ()),
-        descriptions=tuple(params or ()),
-        **more,
-    )
 
 
 def _number(text: str) -> int:

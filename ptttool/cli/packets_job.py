@@ -74,7 +74,7 @@ class PacketsJob:
                     self.output, self.paths, name, binary=name in BINARY, force=self.force, others=(*self.descriptions, *first.stack.reads)
                 ) as file,
             ):
-                width = shutil.get_terminal_size().columns if self._on_terminal else None
+                width = max(shutil.get_terminal_size().columns, 20) if self._on_terminal else None
                 cut = write(
                     name,
                     self._rows(first, wanted),
@@ -83,7 +83,7 @@ class PacketsJob:
                     facts,
                     raw=self.raw,
                     layout=self.layout,
-                    width=max(width, 20) if width else None,
+                    width=width,
                 )
         if page is not None and self.done >= page:
             note(f"the first {page} elements; --limit N shows more, --to and -o write all")
@@ -93,11 +93,11 @@ class PacketsJob:
             note(f"{counted(self.done, 'element')} written to {clean(str(self.output))}")
         for remark, count in self._remarks.most_common(_MOST_REMARKS):
             warn(clean(remark) + (f" ({count} times)" if count > 1 else ""))
+        if len(self._remarks) > _MOST_REMARKS:
+            warn(f"and {len(self._remarks) - _MOST_REMARKS} more of this kind")
         protocol = first.stack.protocol
         for remark in () if protocol.afterwards is None else protocol.afterwards(first.stack.settings):
             warn(clean(remark))
-        if len(self._remarks) > _MOST_REMARKS:
-            warn(f"and {len(self._remarks) - _MOST_REMARKS} more of this kind")
         for failure in self._failures[1:]:
             warn(clean(str(failure)))
         if self._failures:

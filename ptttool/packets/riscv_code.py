@@ -74,6 +74,14 @@ class Block:
         """Bytes of the last instruction."""
         return self.end - self.last
 
+    def has_branch_at(self, address: int) -> bool:
+        """Whether the instruction at an address is a branch."""
+        return self.way == BRANCH and address == self.last
+
+    def after(self, address: int) -> int:
+        """The instruction behind one that is not the last."""
+        return self.addresses[self.addresses.index(address) + 1]
+
 
 @dataclass(frozen=True, slots=True)
 class _Instruction:
@@ -105,7 +113,7 @@ class Code:
             import capstone
             from capstone import riscv
         except ImportError:
-            raise MissingPackageError("flow needs the package capstone", hint="pip install 'ptttool[flow]'", package="capstone") from None
+            raise MissingPackageError.of_extra("flow", "capstone", "flow") from None
         self.program = program
         self._mask = program.mask
         width = capstone.CS_MODE_RISCV64 if program.bits64 else capstone.CS_MODE_RISCV32

@@ -223,11 +223,13 @@ _REMARKS = {
 
 def _remarks(batch: Batch, settings: Settings) -> Iterator[str]:
     """Where the program could not be followed."""
-    problems, known = batch.column("problem", "enum")
-    for problem in problems[known].tolist():
-        yield _REMARKS[PROBLEMS[problem]]
-    missing = batch.column("st_addr")[0][batch.kind == ADDR_NACC].tolist()
-    if missing:
+    if "problem" in batch.parts:
+        problems, known = batch.column("problem", "enum")
+        for problem in problems[known].tolist():
+            yield _REMARKS[PROBLEMS[problem]]
+    rows = np.flatnonzero(batch.kind == ADDR_NACC)
+    if len(rows):
+        missing = batch.column("st_addr")[0][rows].tolist()
         images = _code(settings["elf"]).program.images
         places = [f"{segment.address:#x} to {segment.end - 1:#x}" for image in images for segment in image.segments]
         where = ", ".join(places[:_MOST_PLACES]) + (", …" if len(places) > _MOST_PLACES else "")

@@ -67,11 +67,11 @@ class Hart:
         """What has been executed and is no range yet; at a trap, everything is one."""
         return () if self.place is None or self._trapped else self._walker.rest(self.place)
 
-    def lose(self, packet: int, problem: str, told: Told, missing: int = 0) -> None:
+    def lose(self, packet: int, problem: str, told: Told) -> None:
         """Say once why the way cannot be followed; what has been executed before that stays."""
         if self.place is not None:
             told.add(packet, self.rest(), early=True)
-            told.failed.append((packet, problem, missing))
+            told.failed.append((packet, problem, 0))
         self.place = None
 
     def _take(self, packet: int, way: Way, told: Told, *, early: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ptttool.elf_image import Program
-from ptttool.packets.batch import I64, U8, Array, Batch, Spans
+from ptttool.packets.batch import I64, NO_BYTES, U8, Array, Batch, Spans
 from ptttool.packets.elements import INSTRUCTION_SUBTYPES, INSTRUCTION_TYPES, ISAS
 from ptttool.packets.riscv_walk import Range, Walker
 
@@ -16,7 +16,7 @@ class Table:
     def __init__(self, program: Program, walker: Walker) -> None:
         self._program, self._walker = program, walker
         self._text = bytearray()
-        self._rows: list[tuple[int, ...]] = []
+        self._letters: U8 = NO_BYTES  # the same, as an array
         self._numbers: Array = np.zeros((0, 10), dtype=np.int64)
         self._addresses: Array = np.zeros((0, 2), dtype=np.uint64)
 
@@ -33,9 +33,8 @@ class Table:
         }  # fmt: skip
         for name, each in values.items():
             batch.put(name, each, rows)
-        text: U8 = np.frombuffer(bytes(self._text), dtype=np.uint8)
         for name, start, length in (("symbol", *texts[:2]), ("source", *texts[2:])):
-            batch.put(name, Spans(text, start, length), rows)
+            batch.put(name, Spans(self._letters, start, length), rows)
 
     def _grow(self) -> None:
         done = len(self._numbers)
@@ -44,6 +43,7 @@ class Table:
             return
         self._addresses = np.concatenate([self._addresses, np.array([(each.start, each.end) for each in more], dtype=np.uint64)])
         self._numbers = np.concatenate([self._numbers, np.array([self._row(each) for each in more], dtype=np.int64)])
+        self._letters = np.frombuffer(bytes(self._text), dtype=np.uint8)
 
     def _row(self, each: Range) -> tuple[int, ...]:
         return (

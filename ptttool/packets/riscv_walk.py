@@ -92,7 +92,7 @@ class Walker:
             return Way((), None, NO_CODE, address)
         except IllegalInstructionError:
             return Way((), None, ILLEGAL)
-        branches = int(block.way == BRANCH and block.last == address)
+        branches = int(block.has_branch_at(address))
         return Way((), Place(address, address, address, branches, outcome * branches))
 
     def follow(self, place: Place, address: int, way: int, branches: int = 0, outcomes: int = 0) -> Way:
@@ -179,7 +179,7 @@ class Walker:
                 if not inferred and way == ENDED:
                     return here()
                 continue
-            at_branch = block.way == BRANCH and pc == block.last
+            at_branch = block.has_branch_at(pc)
             if branches == 1 and at_branch and to_branch:
                 return here()
             if discontinued:
@@ -194,18 +194,18 @@ class Walker:
         """Whether the way ends at an address that has been reached without a discontinuity."""
         if way in (DISCONTINUED, MOVED, ENDED) or address not in block.addresses:
             return False
-        return branches == (block.way == BRANCH and address == block.last)
+        return branches == block.has_branch_at(address)
 
     @staticmethod
     def _again(block: Block, address: int, way: int) -> bool:
         """Whether it may be reached again: at a branch, the outcomes have told."""
-        return way == REPORTED and not (block.way == BRANCH and address == block.last)
+        return way == REPORTED and not block.has_branch_at(address)
 
     def rest(self, place: Place) -> tuple[int, ...]:
         """What has been executed up to a place and is no range yet: no packet follows on."""
         block = self.code.block(place.block)
         if place.pc != block.last:
-            return self._part(block, place.open, place.pc, block.addresses[block.addresses.index(place.pc) + 1])
+            return self._part(block, place.open, place.pc, block.after(place.pc))
         taken = not place.outcomes & 1 if block.way == BRANCH else block.way in (JUMP, DISCONTINUITY)
         if block.way == BRANCH and not place.branches:  # it was reached, and nothing is known of it
             return self._part(block, place.open, place.pc, block.end)
@@ -215,7 +215,7 @@ class Walker:
         """Where the program goes from a place; None where it does not tell."""
         block = self.code.block(place.block)
         if place.pc != block.last:
-            return block.addresses[block.addresses.index(place.pc) + 1]
+            return block.after(place.pc)
         if block.way == DISCONTINUITY:
             if block.system_call:
                 return block.last
