@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from ptttool.columns import ALL_COLUMNS, DEFAULT_COLUMNS
-from ptttool.errors import UsageError
+from ptttool.output_format import chosen_format
 from ptttool.registry import Registry
 
 if TYPE_CHECKING:
@@ -66,21 +66,7 @@ def format_of(name: str | None, output: Path | None, others: Mapping[str, tuple[
 
     ``others``: formats that are not written here, with their suffixes.
     """
-    known_names = sorted({*(known.name for known in FORMATS), *others})
-    if name is not None:
-        if name not in known_names:
-            raise UsageError(f"no output format is called {name!r}", hint="known: " + ", ".join(known_names), code="unknown-format")
-        return name
-    if output is None or not output.suffix:
-        return None
-    found = suffixes(others).get(output.suffix.lower())
-    if found is None:
-        raise UsageError(
-            f"{output}: the suffix {output.suffix} is no format's",
-            hint=f"name one with --to: {', '.join(known_names)}",
-            code="unknown-suffix",
-        )
-    return found
+    return chosen_format(name, output, sorted({*(known.name for known in FORMATS), *others}), suffixes(others))
 
 
 def write(name: str, blocks: Iterable[Block], file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> None:

@@ -21,8 +21,9 @@ from ptttool.perfdata.cs_etm import FORMAT_MASK, FORMAT_RAW
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents, Problem
 from ptttool.perfdata.reader import open_perfdata
+from ptttool.progress import Progress
 from ptttool.rawdump import RawDump
-from ptttool.trace import Progress, Source
+from ptttool.trace import Source
 
 # Bytes given to a decoder at a time: what they become shall fit the caches, and be enough for a row group.
 PIECE = 1 << 19

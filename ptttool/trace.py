@@ -22,6 +22,7 @@ from ptttool.columns import BY_NAME
 from ptttool.errors import InputError, UsageError
 from ptttool.jobs import M, Task, Work, batches, in_order, merged, work_on_each
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
+from ptttool.progress import Progress
 from ptttool.protocols import hisi_ptt
 from ptttool.protocols.hisi_ptt import Declared, Layout
 from ptttool.protocols.hisi_ptt_findings import Findings
@@ -56,16 +57,6 @@ class Source(Protocol):
     def position(self) -> int: ...
     def chunks(self) -> Iterator[AuxChunk]: ...
     def close(self) -> None: ...
-
-
-@dataclass
-class Progress:
-    """How far a walk has come. ``total``: None where it is not known (a pipe)."""
-
-    done: int = 0
-    total: int | None = None
-    records: int = 0
-    noun: str = "TLPs"
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,13 @@ SIBLINGS = ("host", "perfdata", "protocols", "packets", "export")
 # Who alone may import a third party.
 OWNERS = {"typer": {"cli"}, "rich": {"cli", "render"}, "pyudev": {"host"}}
 # What rooms may import of the project, themselves aside; a room that is not listed may import all but the command line.
-PURE = {"errors", "pci", "registry", "columns", "machine", "directions", "amounts", "wording", "auxtrace"}
+PURE = {"errors", "pci", "registry", "columns", "machine", "directions", "amounts", "wording", "auxtrace", "progress", "output_format"}
 ALLOWED = {
     "errors": set[str](),
     "wording": set[str](),
     "auxtrace": set[str](),
+    "progress": set[str](),
+    "output_format": {"errors"},
     "registry": {"errors"},
     "pci": {"errors"},
     "columns": {"errors"},

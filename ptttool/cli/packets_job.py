@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ptttool.cli.destination import destination, page_rows
 from ptttool.cli.talk import clean, note, warn
 from ptttool.errors import InputError, UsageError
+from ptttool.output_format import chosen_format
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
@@ -106,19 +107,8 @@ class PacketsJob:
     def _format(self) -> str:
         from ptttool.packet_output import SUFFIXES
 
-        if self.to is not None:
-            if self.to not in SUFFIXES:
-                raise UsageError(f"no output format is called {self.to!r}", hint="known: " + ", ".join(SUFFIXES), code="unknown-format")
-            return self.to
-        if self.output is None or not self.output.suffix:
-            return "table"
-        for name, suffixes in SUFFIXES.items():
-            if self.output.suffix.lower() in suffixes:
-                return name
-        raise UsageError(
-            f"{self.output}: the suffix {self.output.suffix} is no format's", hint="name one with --to: " + ", ".join(SUFFIXES),
-            code="unknown-suffix",
-        )  # fmt: skip
+        by_suffix = {suffix: name for name, suffixes in SUFFIXES.items() for suffix in suffixes}
+        return chosen_format(self.to, self.output, SUFFIXES, by_suffix) or "table"
 
     @property
     def _on_terminal(self) -> bool:

@@ -12,18 +12,10 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from ptttool.cli.talk import console
+from ptttool.progress import Progress
 
 PATIENCE = 1.0
 _PERIOD = 0.2
-
-
-class Progress(Protocol):
-    """How far something has come: bytes, of ``total`` where that is known, and records, which are called ``noun``."""
-
-    done: int
-    total: int | None
-    records: int
-    noun: str
 
 
 class Walk(Protocol):

@@ -14,6 +14,7 @@ from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
 from ptttool.loss import DMA_BUFFER
 from ptttool.perfdata import layout, writer
+from ptttool.progress import Progress
 from ptttool.wording import in_words
 
 PMU, PMU_TYPE = "hisi_ptt0_0", 11
@@ -55,16 +56,6 @@ class Stream:
     cpu: int
     first: int
     count: int
-
-
-@dataclass
-class Progress:
-    """Bytes and records written."""
-
-    done: int = 0
-    total: int | None = None
-    records: int = 0
-    noun: str = "TLPs"
 
 
 class Recording:
