@@ -18,7 +18,7 @@ from bench.checks import Check, checks, light
 from bench.commands import Measurement, run
 from bench.inputs import Input, NoRoomError, input_name, prepare, records_of
 from bench.plan import FORMATS, FULL, HERE, QUICK, Plan, Sizes, plan
-from ptttool.cli.talk import console
+from ptttool.cli.terminal.talk import console
 
 ROUNDS = 5
 

@@ -15,7 +15,7 @@ import polars as pl
 from bench.commands import Command, Measurement, environment
 from bench.inputs import PTTTOOL, Input
 from bench.plan import FORMATS
-from ptttool.columns import ALL_COLUMNS
+from ptttool.tlp.columns import ALL_COLUMNS
 
 # Lines of perf's text that a record has.
 PERF_LINES = {"8dw": 6, "4dw": 4}

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ptttool.block import Block
-from ptttool.columns import DEFAULT_COLUMNS
-from ptttool.protocols.hisi_ptt import Layout
-from ptttool.protocols.hisi_ptt_columns import decode
-from ptttool.protocols.hisi_ptt_records import UNIT_RECORDS, Piece, Unit
+from ptttool.decoders.hisi_ptt.columns import decode
+from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.decoders.hisi_ptt.records import UNIT_RECORDS, Piece, Unit
+from ptttool.table.block import Block
+from ptttool.tlp.columns import DEFAULT_COLUMNS
 
 SETS = {
     "core": ("time", "kind", "class", "length_dw", "payload_bytes", "requester", "tag", "address"),

@@ -12,9 +12,9 @@ import time
 
 import numpy as np
 
-from ptttool.packet_trace import PIECE
-from ptttool.packets.coresight_deformat import NO_ID, deformat
-from ptttool.packets.coresight_frames import PADDING_ID
+from ptttool.decoders.coresight.deformat import NO_ID, deformat
+from ptttool.decoders.coresight.frames import PADDING_ID
+from ptttool.pipeline.packet_trace import PIECE
 
 
 def main(path: str) -> None:

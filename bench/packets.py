@@ -18,11 +18,11 @@ from rich.table import Table
 
 from bench.commands import MIB, Command, Measurement, run
 from bench.inputs import PTTTOOL
-from ptttool.cli.talk import console
-from ptttool.packets.riscv_encap_encoder import normal
-from ptttool.packets.riscv_encap_framing import Format
-from tests.packets.coresight import frames
-from tests.packets.etmv2 import Encoder
+from ptttool.cli.terminal.talk import console
+from ptttool.decoders.riscv.encap.encoder import normal
+from ptttool.decoders.riscv.encap.framing import Format
+from tests.decoders.coresight.frames import frames
+from tests.decoders.etmv2.encoder import Encoder
 
 HERE = Path(__file__).parent
 SIZE, QUICK, ROUNDS = 64 * MIB, MIB, 5

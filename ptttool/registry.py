@@ -41,8 +41,8 @@ class Registry(Generic[T]):
         if self._package is not None:
             package = importlib.import_module(self._package)
             self._package = None
-            for module in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"{package.__name__}.{module.name}")
+            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                importlib.import_module(module.name)
         if self._group is not None:
             from importlib.metadata import entry_points
 

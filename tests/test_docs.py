@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_readme import BLOCK, ROOT, matches, run, steps
+from tests import ROOT
+from tests.test_readme import BLOCK, matches, run, steps
 
 DOCUMENTS = sorted(path for path in (ROOT / "docs").rglob("*.md") if BLOCK.search(path.read_text(encoding="utf-8")))
 

@@ -1,9 +1,10 @@
 """Every fixture has a row that says how it was made, and every row a fixture."""
 
 import re
-from pathlib import Path
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+from tests import ROOT
+
+FIXTURES = ROOT / "fixtures"
 
 
 def test_the_list_and_the_folder_agree() -> None:

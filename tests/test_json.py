@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ptttool.cli.main import main
-from tests import captures
+from tests.support import captures
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 SECTION = README[README.index("\n## JSON\n") : README.index("\n## Columns\n")]

@@ -1,10 +1,9 @@
 """The committed manual pages are those that the command tree gives."""
 
-from pathlib import Path
-
 from ptttool.cli import manpages
+from tests import ROOT
 
-MAN = Path(__file__).parents[1] / "man"
+MAN = ROOT / "man"
 
 
 def test_pages_are_up_to_date() -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.columns import COLUMNS, ENUMS, WORDS
+from ptttool.tlp.columns import COLUMNS, ENUMS, WORDS
+from tests import ROOT
 
-ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
 

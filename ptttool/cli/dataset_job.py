@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.decoding import OTHER_FORMATS, chosen_rows, facts_of
-from ptttool.cli.reading_options import chosen_workers, failure_of
-from ptttool.cli.talk import clean, note, print_json, warn
+from ptttool.cli.options.reading import chosen_workers, failure_of
+from ptttool.cli.terminal.talk import clean, note, print_json, warn
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
+from ptttool.pipeline.workers import WORTH_A_WRITER, size_of
 from ptttool.wording import counted
-from ptttool.workers import WORTH_A_WRITER, size_of
 
 if TYPE_CHECKING:
-    from ptttool.dataset import Place
-    from ptttool.selection import Select
-    from ptttool.workers import Workers
+    from ptttool.pipeline.dataset import Place
+    from ptttool.pipeline.selection import Select
+    from ptttool.pipeline.workers import Workers
 
 
 def is_dataset(files: list[str], output: str | None, partition: str | None) -> bool:
@@ -47,8 +47,8 @@ class DatasetJob:
 
     def run(self) -> None:
         """Decode all. What cannot be read is told and left out; at the end the first of these errors is raised."""
-        from ptttool.cli.interrupts import tidy_end
-        from ptttool.export import suffixes
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.exporters.export import suffixes
 
         if self.output is None or self.output == "-":
             raise UsageError("several recordings, or parts of one, go to a folder", hint="name it with -o FOLDER", code="no-folder")
@@ -69,8 +69,8 @@ class DatasetJob:
             self._write(self.output, workers)
 
     def _write(self, output: str, workers: Workers) -> None:
-        from ptttool.cli.interrupts import tidy_end
-        from ptttool.dataset import Place, checked_partitions, labels, new_folder
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.pipeline.dataset import Place, checked_partitions, labels, new_folder
 
         partitions = checked_partitions(self.partition)
         if "-" in self.files and {"host", "device"} & set(partitions):
@@ -102,10 +102,10 @@ class DatasetJob:
             raise last
 
     def _write_one(self, file: str, place: Place, select: Select, workers: Workers) -> tuple[int, InputError | None]:
-        from ptttool.cli.walking import shown_progress
-        from ptttool.dataset import remove_recording, write_recording
-        from ptttool.loss import signs_of_loss
-        from ptttool.trace import open_trace
+        from ptttool.analyses.loss import signs_of_loss
+        from ptttool.cli.terminal.walking import shown_progress
+        from ptttool.pipeline.dataset import remove_recording, write_recording
+        from ptttool.pipeline.trace import open_trace
 
         with open_trace(file, raw_format=self.raw_format, pattern=self.pattern) as trace, shown_progress(trace):
             try:
@@ -123,8 +123,8 @@ class DatasetJob:
             return rows, failure_of(trace)
 
     def _select(self) -> Select:
-        from ptttool.columns import ALL_COLUMNS
-        from ptttool.selection import Select
+        from ptttool.pipeline.selection import Select
+        from ptttool.tlp.columns import ALL_COLUMNS
 
         return Select(*chosen_rows(self.columns, ALL_COLUMNS, self.where, words=self.words))
 

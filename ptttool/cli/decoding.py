@@ -12,21 +12,21 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ptttool.cli.destination import destination, page_rows
-from ptttool.cli.reading_options import chosen_workers, failure_of, machine_of, traced_part
-from ptttool.cli.talk import clean, note, warn
-from ptttool.columns import WORD_COLUMNS
+from ptttool.cli.options.reading import chosen_workers, failure_of, machine_of, traced_part
+from ptttool.cli.terminal.destination import destination, page_rows
+from ptttool.cli.terminal.talk import clean, note, warn
 from ptttool.errors import UsageError
-from ptttool.storage import is_remote
-from ptttool.workers import WORTH_A_WRITER, Workers
+from ptttool.files.remote import is_remote
+from ptttool.pipeline.workers import WORTH_A_WRITER, Workers
+from ptttool.tlp.columns import WORD_COLUMNS
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ptttool.machine import Machine
-    from ptttool.selection import Selection
-    from ptttool.trace import Payload, Trace
-    from ptttool.where import Where
+    from ptttool.machine.model import Machine
+    from ptttool.pipeline.selection import Selection
+    from ptttool.pipeline.trace import Payload, Trace
+    from ptttool.table.where import Where
 
 # Formats that are no frames of columns, with the suffixes of files that mean them.
 OTHER_FORMATS: dict[str, tuple[str, ...]] = {"table": (".txt",), "perf": (".perf",)}
@@ -57,8 +57,8 @@ class DecodeJob:
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where the recording is damaged: what could be read is written by then."""
-        from ptttool.cli.interrupts import tidy_end
-        from ptttool.export import format_of
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.exporters.export import format_of
 
         name = format_of(self.to, self.output, OTHER_FORMATS) or "table"
         self._check(name)
@@ -68,7 +68,7 @@ class DecodeJob:
 
     def _workers(self, name: str) -> Workers:
         """As many as were asked for; else as many as are worth it."""
-        from ptttool.export import FORMATS
+        from ptttool.exporters.export import FORMATS
 
         if name == "perf":
             return Workers()
@@ -76,9 +76,9 @@ class DecodeJob:
         return chosen_workers(self.path, self.jobs, self.scheduler, WORTH_A_WRITER if worth else 0)
 
     def _decode(self, name: str, page: int | None, workers: Workers) -> None:
-        from ptttool.cli.interrupts import tidy_end
-        from ptttool.cli.walking import shown_progress
-        from ptttool.trace import open_trace
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.cli.terminal.walking import shown_progress
+        from ptttool.pipeline.trace import open_trace
 
         selection = self._selection(name, page)
         with open_trace(self.path, raw_format=self.raw_format, pattern=self.pattern) as trace:
@@ -115,12 +115,12 @@ class DecodeJob:
             )
 
     def _selection(self, name: str, page: int | None) -> Selection:
-        from ptttool.export import FORMATS
-        from ptttool.selection import Selection
+        from ptttool.exporters.export import FORMATS
+        from ptttool.pipeline.selection import Selection
 
         columns: tuple[str, ...] = ()
         if name == "table":
-            from ptttool.render import LINE_COLUMNS  # with polars, which other formats do without
+            from ptttool.exporters.tlp_table import LINE_COLUMNS  # with polars, which other formats do without
 
             columns = LINE_COLUMNS
         elif name != "perf":
@@ -133,13 +133,13 @@ class DecodeJob:
         return self.output is None and sys.stdout.isatty()
 
     def _destination(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        from ptttool.export import FORMATS
+        from ptttool.exporters.export import FORMATS
 
         binary = name not in OTHER_FORMATS and FORMATS.get(name).binary
         return destination(self.output, [self.path], name, binary=binary, force=self.force)
 
     def _write_perf(self, trace: Trace, file: IO[bytes]) -> int:
-        from ptttool.perftext import text
+        from ptttool.exporters.perf_text import text
 
         records = 0
 
@@ -154,7 +154,7 @@ class DecodeJob:
         return records
 
     def _write_frames(self, trace: Trace, selection: Selection, name: str, file: IO[bytes], workers: Workers) -> int:
-        from ptttool.export import write_pieces
+        from ptttool.exporters.export import write_pieces
 
         rows = 0
 
@@ -168,7 +168,7 @@ class DecodeJob:
         return rows
 
     def _write_table(self, trace: Trace, selection: Selection, file: IO[bytes], workers: Workers) -> int:
-        from ptttool.render import column_lines, tlp_lines
+        from ptttool.exporters.tlp_table import column_lines, tlp_lines
 
         width = shutil.get_terminal_size().columns if self._on_terminal else None
         lines_of_tlps = self.columns is None
@@ -188,7 +188,7 @@ class DecodeJob:
 
     def _tell(self, trace: Trace, name: str, rows: int, page: int | None) -> None:
         """On standard error: what the rows do not say."""
-        from ptttool.loss import signs_of_loss
+        from ptttool.analyses.loss import signs_of_loss
 
         whole = self.limit is None and page is None
         empty = not (rows or trace.findings.records)
@@ -210,14 +210,14 @@ class DecodeJob:
 
 def chosen_rows(columns: str | None, otherwise: tuple[str, ...], where: str | None, *, words: bool) -> tuple[tuple[str, ...], Where | None]:
     """Columns and condition by --columns, --words and --where. ``otherwise``: columns where none are named."""
-    from ptttool.selection import all_of, parse_columns
+    from ptttool.pipeline.selection import all_of, parse_columns
 
     names = otherwise if columns is None else parse_columns(columns)
     if words:
         names = all_of(names, WORD_COLUMNS)
     if where is None:
         return names, None
-    from ptttool.where import compile_where  # with polars, which nothing else on the way to text and Parquet needs
+    from ptttool.table.where import compile_where  # with polars, which nothing else on the way to text and Parquet needs
 
     return names, compile_where(where)
 

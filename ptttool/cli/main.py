@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from ptttool.cli import commands
 from ptttool.cli.app import app
-from ptttool.cli.talk import clean, json_text, say
+from ptttool.cli.terminal.talk import clean, json_text, say
 from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError, WorkersError
 
 # Characters of an error that are shown: what it quotes may be of any length.

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptttool.cli.destination import destination, page_rows
-from ptttool.cli.talk import clean, note, warn
+from ptttool.cli.terminal.destination import destination, page_rows
+from ptttool.cli.terminal.talk import clean, note, warn
 from ptttool.errors import InputError, UsageError
-from ptttool.output_format import chosen_format
+from ptttool.exporters.output_format import chosen_format
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
-    from ptttool.packet_rows import Rows
-    from ptttool.packet_trace import PacketTrace
-    from ptttool.packets.decoder import Stack
-    from ptttool.packets.parameters import Given
+    from ptttool.decoders.contract import Stack
+    from ptttool.decoders.parameters import Given
+    from ptttool.exporters.packet_rows import Rows
+    from ptttool.pipeline.packet_trace import PacketTrace
 
 
 # Sentences on what is odd about the elements: more say nothing new.
@@ -57,9 +57,9 @@ class PacketsJob:
 
     def run(self) -> None:
         """Decode. Raises InputError at the end where a recording is damaged: what could be read is written by then."""
-        from ptttool.cli.interrupts import tidy_end
-        from ptttool.packet_output import BINARY, write
-        from ptttool.packet_trace import PacketTrace
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.exporters.packet_output import BINARY, write
+        from ptttool.pipeline.packet_trace import PacketTrace
 
         name = self._format()
         page = page_rows(name, self.limit) if self._on_terminal else None
@@ -105,7 +105,7 @@ class PacketsJob:
             raise self._failures[0]
 
     def _format(self) -> str:
-        from ptttool.packet_output import SUFFIXES
+        from ptttool.exporters.packet_output import SUFFIXES
 
         by_suffix = {suffix: name for name, suffixes in SUFFIXES.items() for suffix in suffixes}
         return chosen_format(self.to, self.output, SUFFIXES, by_suffix) or "table"
@@ -132,7 +132,7 @@ class PacketsJob:
 
     def _next(self, path: str, stack: Stack) -> PacketTrace:
         """A further recording, which must be of the same protocol as the first."""
-        from ptttool.packet_trace import PacketTrace
+        from ptttool.pipeline.packet_trace import PacketTrace
 
         trace = PacketTrace(path, self.protocol, self.given, form=self.form, strict=self.strict)
         if trace.stack.title != stack.title:
@@ -143,9 +143,9 @@ class PacketsJob:
     def _of(self, trace: PacketTrace) -> Iterator[Rows]:
         import numpy as np
 
-        from ptttool.cli.walking import shown_progress
-        from ptttool.packet_rows import Rows
-        from ptttool.packets.elements import CODES
+        from ptttool.cli.terminal.walking import shown_progress
+        from ptttool.decoders.elements import CODES
+        from ptttool.exporters.packet_rows import Rows
 
         if trace.warning is not None:
             warn(f"{clean(trace.path)}: {trace.warning}")

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from ptttool.auxtrace import HISI_PTT
-from ptttool.directions import BOTH, FORMATS, INBOUND, OUTBOUND
+from ptttool.analyses.loss import DMA_BUFFER
+from ptttool.capture.directions import BOTH, FORMATS, INBOUND, OUTBOUND
+from ptttool.capture.event import PATTERNS, TraceRequest, build, perf_command
 from ptttool.errors import UsageError
-from ptttool.event import PATTERNS, TraceRequest, build, perf_command
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
-from ptttool.loss import DMA_BUFFER
 from ptttool.perfdata import layout, writer
-from ptttool.progress import Progress
+from ptttool.pipeline.progress import Progress
+from ptttool.recording.auxtrace import HISI_PTT
 from ptttool.wording import in_words
 
 PMU, PMU_TYPE = "hisi_ptt0_0", 11
@@ -35,7 +35,7 @@ WAYS = (EVERYTHING, INBOUND, OUTBOUND, BOTH)
 class Wanted:
     """What to make. ``size``: bytes of AUX data, at most; ``payload``: bytes of an AUXTRACE record's, at most; ``streams``: CPUs.
 
-    ``format``, ``pattern``: names of :data:`ptttool.directions.FORMATS` and :data:`ptttool.event.PATTERNS`. ``direction``:
+    ``format``, ``pattern``: names of :data:`ptttool.capture.directions.FORMATS` and :data:`ptttool.capture.event.PATTERNS`. ``direction``:
     ``inbound``, ``outbound`` or ``both`` hold what the device would have recorded, ``all`` everything that went over the link.
     """
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.directions import Flow
+from ptttool.capture.directions import Flow
 from ptttool.generate.functions import Host
 from ptttool.generate.link import Link, Sent
 from ptttool.generate.profiles import Profile
@@ -109,7 +109,7 @@ def _is_traced(sent: Sent, flow: Flow) -> bool:
 
 
 def _records(header: U32, prefix: U32, eight_dw: bool) -> U32:
-    """Records without their times, shape (n, 8 or 4), of header words, shape (n, 4). Layouts: see ``ptttool/protocols/hisi_ptt.py``."""
+    """Records without their times, shape (n, 8 or 4), of header words, shape (n, 4). Layouts: :mod:`ptttool.decoders.hisi_ptt.layout`."""
     records = np.zeros((len(header), 8 if eight_dw else 4), dtype="<u4")
     if eight_dw:
         records[:, 0] = CHECK_WORD

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.block import Array
 from ptttool.parquet import thrift
+from ptttool.table.block import Array
 
 PLAIN, RLE, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY = 0, 3, 5, 6, 8
 _DELTAS_IN_BLOCK, _DELTAS_IN_MINIBLOCK = 128, 32

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import zstandard
 
-from ptttool.block import Array, Mask
 from ptttool.parquet import encodings, thrift
 from ptttool.parquet.encodings import DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, PLAIN, RLE, RLE_DICTIONARY
 from ptttool.parquet.schema import Column
+from ptttool.table.block import Array, Mask
 
 ZSTD = 6
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2

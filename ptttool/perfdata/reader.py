@@ -13,13 +13,13 @@ from pathlib import Path
 from types import TracebackType
 
 from ptttool.errors import AccessError, InputError
+from ptttool.files.remote import is_remote
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable
 from ptttool.perfdata.header import empty_file, parse_header, read_attributes, read_features
 from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents
 from ptttool.perfdata.records import MAX_AUX_EVENTS, Payload, Walker, Why
-from ptttool.storage import is_remote
 
 WINDOW = 16 << 20
 

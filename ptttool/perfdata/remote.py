@@ -1,6 +1,6 @@
 """Reads a recording on storage that is no file system (``s3://bucket/perf.data``): its records, and of the payloads just the beginnings.
 
-The payloads are read by whoever decodes them (:mod:`ptttool.jobs`).
+The payloads are read by whoever decodes them (:mod:`ptttool.pipeline.jobs`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from ptttool.errors import InputError
+from ptttool.files.remote import open_remote
 from ptttool.perfdata.header import read_features
 from ptttool.perfdata.model import AuxChunk
 from ptttool.perfdata.records import Payload
 from ptttool.perfdata.stream import MAX_APART, StreamReader
-from ptttool.storage import open_remote
 
 # Bytes of a payload that are looked at to see what its records are; more where they are all zero, up to the device's ring.
 SAMPLE, MOST_SAMPLE = 64 << 10, 16 << 20

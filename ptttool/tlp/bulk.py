@@ -1,4 +1,4 @@
-"""TLP headers in bulk: arrays of header words in, the columns of :mod:`ptttool.columns` out.
+"""TLP headers in bulk: arrays of header words in, the columns of :mod:`ptttool.tlp.columns` out.
 
 Headers are standard ones (PCIe base specification 6.x, sections 2.2.4 to 2.2.10, non-flit); ``v1`` means that spare bits of words 2
 and 3 hold the fields of PCIe 6 parts (HiSilicon PTT header pattern 1). One table look-up by Fmt, Type and TH says for every header
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.columns import CLASSES, KINDS, STATUSES
 from ptttool.tlp import codes
+from ptttool.tlp.columns import CLASSES, KINDS, STATUSES
 
 # Arrays of uint32 and uint8. The stubs of numpy take `u4 & 3` for signed, so the types say no more than that they are arrays.
 U32 = npt.NDArray[Any]

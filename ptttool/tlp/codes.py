@@ -13,7 +13,7 @@ Family = Literal["memory", "io", "config", "message", "completion", "atomic"]
 
 @dataclass(frozen=True)
 class TlpType:
-    """One Fmt/Type code. ``kind``, ``tlp_class``: names of :mod:`ptttool.columns`; ``family``: what its header looks like."""
+    """One Fmt/Type code. ``kind``, ``tlp_class``: names of :mod:`ptttool.tlp.columns`; ``family``: what its header looks like."""
 
     code: int
     kind: str

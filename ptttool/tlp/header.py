@@ -1,6 +1,6 @@
 """One TLP header taken apart, in plain Python: what an AER log or a debugger gives, with everything that can be said of it.
 
-Fields have the names of :mod:`ptttool.columns`. Sections and tables are those of the PCIe base specification 6.x, non-flit headers.
+Fields have the names of :mod:`ptttool.tlp.columns`. Sections and tables are those of the PCIe base specification 6.x, non-flit headers.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ptttool.columns import BY_NAME
 from ptttool.errors import UsageError
-from ptttool.pci import format_id
+from ptttool.machine.pci import format_id
 from ptttool.tlp import codes
+from ptttool.tlp.columns import BY_NAME
 from ptttool.tlp.oddities import oddities
 
 Value = int | str

@@ -13,7 +13,7 @@ _ATOMIC_LENGTHS = {"FetchAdd": (1, 2), "Swap": (1, 2), "CAS": (2, 4, 8)}
 
 
 def oddities(known: codes.TlpType, fields: Mapping[str, int | str]) -> Iterator[str]:
-    """Oddities of a header by its fields, named as in :mod:`ptttool.columns`."""
+    """Oddities of a header by its fields, named as in :mod:`ptttool.tlp.columns`."""
     numbers = {name: value for name, value in fields.items() if isinstance(value, int)}
     yield from _enables(known, numbers)
     yield from _attributes(known, numbers)

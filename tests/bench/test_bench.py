@@ -15,8 +15,7 @@ from bench import report
 from bench.__main__ import main
 from bench.commands import MEASURE, MIB, Command, Measurement, run
 from bench.plan import FULL, QUICK, Row, plan
-
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
 
 
 def measurement(name: str, *seconds: float, error: str | None = None, peak: int = 0) -> Measurement:

@@ -20,16 +20,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ptttool import sidecar
+from ptttool.capture import sidecar
 from ptttool.cli.main import main
-from ptttool.columns import ALL_COLUMNS, DEFAULT_COLUMNS, WORD_COLUMNS
-from ptttool.frames import schema_of
-from ptttool.machine import Machine, PciFunction
-from ptttool.pci import PciAddress
-from ptttool.perftext import text
-from ptttool.trace import open_trace
-from tests import captures
-from tests.recordings import build_directory, build_perfdata, words_4dw, words_8dw
+from ptttool.exporters.perf_text import text
+from ptttool.machine.model import Machine, PciFunction
+from ptttool.machine.pci import PciAddress
+from ptttool.pipeline.trace import open_trace
+from ptttool.table.frames import schema_of
+from ptttool.tlp.columns import ALL_COLUMNS, DEFAULT_COLUMNS, WORD_COLUMNS
+from tests.support import captures
+from tests.support.recordings import build_directory, build_perfdata, words_4dw, words_8dw
 
 PTTTOOL = (sys.executable, "-m", "ptttool")
 REAL = captures.FOLDER / "6.12" / "s-8dw-ports-dir3.data"

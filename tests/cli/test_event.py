@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ptttool.cli.main import main
-from tests.machines import MACHINES, NEW, OLD, document, run, umockdev
+from tests.support.machines import MACHINES, NEW, OLD, document, run, umockdev
 
 NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
 # A machine without anything in /sys.

@@ -15,13 +15,13 @@ from termios import TIOCSWINSZ
 
 import pytest
 
+from ptttool.capture.event import DEFAULT_TERMS
+from ptttool.capture.event_string import parse_event
+from ptttool.capture.sidecar import Sidecar, save
 from ptttool.cli.main import main
-from ptttool.event import DEFAULT_TERMS
-from ptttool.event_string import parse_event
-from ptttool.host.discovery import read_machine
-from ptttool.host.tree import TreeSource
-from ptttool.sidecar import Sidecar, save
-from tests.machines import MACHINES, NEW, REPOSITORY, document, run, umockdev
+from ptttool.machine.discovery import read_machine
+from ptttool.machine.sources.tree import TreeSource
+from tests.support.machines import MACHINES, NEW, REPOSITORY, document, run, umockdev
 
 NEW_TREE = ["--sysfs", str(MACHINES / NEW)]
 CAPTURES = REPOSITORY / "fixtures" / "captures"

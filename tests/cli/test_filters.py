@@ -8,7 +8,7 @@ import re
 import pytest
 
 from ptttool.cli.main import main
-from tests.machines import MACHINES, NEW, OLD
+from tests.support.machines import MACHINES, NEW, OLD
 
 NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from ptttool.cli.main import main
-from tests.recordings import auxtrace_info, build_perfdata
+from tests.support.recordings import auxtrace_info, build_perfdata
 
 # li a0,3; addi a0,a0,-1; bnez a0,.-2; ret; at 0x80000000.
 PROGRAM = (
@@ -168,7 +168,7 @@ def test_what_it_does_not_do(elf: Path, trace: Path, tmp_path: Path, capsys: pyt
 def test_without_its_packages(
     elf: Path, trace: Path, package: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ptttool.packets import riscv_flow
+    from ptttool.decoders.riscv.flow import protocol as riscv_flow
 
     riscv_flow._code.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ptttool.cli.main import main
-from tests import captures
-from tests.recordings import build_perfdata, words_4dw, words_8dw
+from tests.support import captures
+from tests.support.recordings import build_perfdata, words_4dw, words_8dw
 
 
 def info_json(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:

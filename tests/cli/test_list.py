@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.host.demo import ARCHIVE
-from tests.machines import BUS, MACHINES, NEW, OLD, copy_of, document, run, umockdev
+from ptttool.machine.sources.demo import ARCHIVE
+from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of, document, run, umockdev
 
 NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.cli.machine_options import find_device, load_machine, open_source
+from ptttool.cli.options.machine import find_device, load_machine, open_source
 from ptttool.errors import DeviceError, UsageError
-from ptttool.host.demo import DemoSource
-from ptttool.host.tree import TreeSource
-from ptttool.machine import Machine
-from tests.machines import BUS, MACHINES, NEW
+from ptttool.machine.model import Machine
+from ptttool.machine.sources.demo import DemoSource
+from ptttool.machine.sources.tree import TreeSource
+from tests.support.machines import BUS, MACHINES, NEW
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.packets.riscv_encap_encoder import normal, synchronisation
-from ptttool.packets.riscv_encap_framing import Format
-from tests.packets import toy
-from tests.packets.coresight import FSYNC, frames
-from tests.recordings import auxtrace_info, build_perfdata
+from ptttool.decoders.riscv.encap.encoder import normal, synchronisation
+from ptttool.decoders.riscv.encap.framing import Format
+from tests.decoders import toy
+from tests.decoders.coresight.frames import FSYNC, frames
+from tests.support.recordings import auxtrace_info, build_perfdata
 
 FORM = Format(srcid_bits=6, type_bits=2)
 # The first example of the E-Trace specification's chapter 13: source 1, type 2.
@@ -383,7 +383,7 @@ def test_not_enough_memory(raw: Path, capsys: pytest.CaptureFixture[str], monkey
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("ptttool.packet_trace.PacketTrace.parts", fail)
+    monkeypatch.setattr("ptttool.pipeline.packet_trace.PacketTrace.parts", fail)
     assert main(["packets", *PARAMETERS, str(raw)]) == 9
     assert "not enough memory" in capsys.readouterr().err
 

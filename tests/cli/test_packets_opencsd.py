@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.coresight_sources import sources_of
+from ptttool.decoders.opencsd.recorded_sources import sources_of
 from ptttool.perfdata.model import Contents
-from tests.packets import etm4
-from tests.packets.coresight import frames
-from tests.recordings import auxtrace_info, build_perfdata, record, trailer
+from tests.decoders.coresight.frames import frames
+from tests.decoders.opencsd import etm4
+from tests.support.recordings import auxtrace_info, build_perfdata, record, trailer
 
 ETMV4, ETMV3 = 0x4040_4040_4040_4040, 0x3030_3030_3030_3030
 TRACE = etm4.SYNC + etm4.INFO + etm4.ON + etm4.address(0x1000) + etm4.EXECUTED

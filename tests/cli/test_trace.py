@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 
-from ptttool import replay, sidecar
+from ptttool.capture import replay, sidecar
+from ptttool.capture.preflight import running_processes
+from ptttool.capture.recorder import is_complete
 from ptttool.cli.main import main
-from ptttool.host.preflight import running_processes
-from ptttool.host.recorder import is_complete
-from ptttool.host.tree import TreeSource
-from ptttool.pci import PciAddress
-from tests import machines
-from tests.machines import MACHINES, NEW, OLD, REPOSITORY
+from ptttool.machine.pci import PciAddress
+from ptttool.machine.sources.tree import TreeSource
 from tests.standin import as_root
+from tests.support import machines
+from tests.support.machines import MACHINES, NEW, OLD, REPOSITORY
 
 STANDIN = REPOSITORY / "tests" / "standin"
 PORT = ["--rootport", "0000:00:10.0"]
@@ -72,9 +72,9 @@ class Here(Files):
     def run(self, *arguments: str, case: str = "good", **more: str) -> Done:
         with self._patch.context() as patch:
             patch.chdir(self.folder)
-            patch.setattr("ptttool.host.udev.UdevSource", lambda: LiveTree(MACHINES / NEW))
-            patch.setattr("ptttool.host.preflight.read_rights", as_root.read_rights)
-            patch.setattr("ptttool.host.preflight.running_processes", as_root.processes_here)
+            patch.setattr("ptttool.machine.sources.udev.UdevSource", lambda: LiveTree(MACHINES / NEW))
+            patch.setattr("ptttool.capture.preflight.read_rights", as_root.read_rights)
+            patch.setattr("ptttool.capture.preflight.running_processes", as_root.processes_here)
             for name, value in {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": case, **more}.items():
                 patch.setenv(name, value)
             status = main(["trace", *arguments])

@@ -19,7 +19,8 @@ import pytest
 
 from ptttool.cli.commands import tune
 from ptttool.cli.main import main
-from tests.tune_driver import EVENTS, MACHINES, DriverSource, failure
+from tests import ROOT
+from tests.support.tune_driver import EVENTS, MACHINES, DriverSource, failure
 
 KERNELS = ("kunpeng-6.1", "kunpeng-6.12")
 DEVICES = ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")
@@ -463,7 +464,7 @@ def umockdev(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], 
             text=True,
             timeout=120,
             cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
 
     return run
@@ -531,7 +532,7 @@ def unprivileged() -> Iterator[tuple[Path, Callable[..., subprocess.CompletedPro
                 capture_output=True,
                 text=True,
                 timeout=60,
-                cwd=Path(__file__).parents[2],
+                cwd=ROOT,
                 env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
             )
 

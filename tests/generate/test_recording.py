@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.columns import ALL_COLUMNS, WORD_COLUMNS
+from ptttool.analyses.loss import signs_of_loss
 from ptttool.errors import UsageError
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.recording import Recording, Wanted
-from ptttool.loss import signs_of_loss
-from ptttool.trace import open_trace
+from ptttool.pipeline.trace import open_trace
+from ptttool.tlp.columns import ALL_COLUMNS, WORD_COLUMNS
 from tests.perfdata.test_recordings import report
 from tests.reference import hisi_ptt as reference
 

@@ -7,8 +7,8 @@ import pytest
 from ptttool.generate import tlps
 from ptttool.generate.tlps import Tlp
 from ptttool.tlp.header import decode_header, enabled_bytes
-from tests.records import eight
 from tests.reference import hisi_ptt as reference
+from tests.support.records import eight
 
 
 def decoded(tlp: Tlp, *, v1: bool = False) -> reference.Record:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ptttool.columns import KINDS
-from ptttool.directions import DIRECTIONS
+from ptttool.capture.directions import DIRECTIONS
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
+from ptttool.tlp.columns import KINDS
 from ptttool.tlp.header import decode_header
 from tests.reference import hisi_ptt as reference
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ptttool.perfdata.reader import Reader, open_perfdata
-from tests import captures
+from tests.support import captures
 
 SHAPES = captures.shapes()
 AUXTRACE_RECORD = 48

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ptttool.analyses.loss import signs_of_loss
 from ptttool.errors import PtttoolError
-from ptttool.loss import signs_of_loss
 from ptttool.perfdata.model import Contents
 from ptttool.perfdata.reader import Reader, open_perfdata
 from ptttool.perfdata.stream import StreamReader
-from tests import captures
-from tests import recordings as rec
+from tests.support import captures
+from tests.support import recordings as rec
 
 CHUNKS = [(0, 0, rec.words_8dw(3)), (1, 0, rec.words_8dw(2))]
 FEATURES = {

@@ -16,7 +16,7 @@ from ptttool.errors import AccessError, InputError, MissingPackageError
 from ptttool.perfdata.model import AuxChunk, Contents
 from ptttool.perfdata.reader import Reader, open_perfdata
 from ptttool.perfdata.stream import PIECE
-from tests import recordings as rec
+from tests.support import recordings as rec
 
 ONE = [(0, 0, rec.words_8dw(10))]
 TWO = [(0, 0, rec.words_8dw(10)), (1, 0, rec.words_8dw(3)), (0, 320, rec.words_8dw(2))]

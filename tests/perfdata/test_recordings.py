@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import recordings as rec
+from tests.support import recordings as rec
 
 
 def report(path: Path) -> str:

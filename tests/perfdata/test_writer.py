@@ -12,8 +12,8 @@ import pytest
 from ptttool.perfdata import writer
 from tests.perfdata.test_reader import read
 from tests.perfdata.test_recordings import report
-from tests.recordings import words_8dw
 from tests.reference import hisi_ptt as reference
+from tests.support.recordings import words_8dw
 
 EVENT = writer.Event("hisi_ptt0_2/filter=0x80001,type=7,direction=2,format=1/", 12, 0x1_0728_0001, (3, 5))
 PAYLOADS = [(3, 0, 4096), (3, 4096, 64), (5, 0, 32)]

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from ptttool.__main__ import run
-from ptttool.host import preflight
-from ptttool.host.preflight import Process, Rights, running_processes
+from ptttool.capture import preflight
+from ptttool.capture.preflight import Process, Rights, running_processes
 
 
 def read_rights(online: object = None) -> Rights:

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
-from ptttool.cli.reading_options import InputOption, JobsOption, PatternOption, RecordingsArgument, SchedulerOption
-from ptttool.cli.talk import json_line
+from ptttool.cli.options.reading import InputOption, JobsOption, PatternOption, RecordingsArgument, SchedulerOption
+from ptttool.cli.terminal.talk import json_line
 from ptttool.errors import PtttoolError, UsageError
 
 

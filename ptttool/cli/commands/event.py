@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from ptttool.capture.event import perf_command
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.event_options import (
+from ptttool.cli.options.event import (
     ChosenEvent,
     CompletionsOption,
     CpuOption,
@@ -28,8 +29,7 @@ from ptttool.cli.event_options import (
     request_as_json,
     types_given,
 )
-from ptttool.cli.talk import clean, note, print_json, print_line, warn
-from ptttool.event import perf_command
+from ptttool.cli.terminal.talk import clean, note, print_json, print_line, warn
 
 
 # What follows the first word that is no option is the command's own, options included.
@@ -60,7 +60,7 @@ def event(
     No device is needed if --device is given and all else by PCI address: then the event is computed, at the bit positions of the mainline
     driver. Where the device can be looked at, its own bit positions and its driver's list of filters count.
     """
-    from ptttool.host.preflight import choose_cpu
+    from ptttool.capture.preflight import choose_cpu
 
     options = EventOptions(
         root_ports=tuple(rootport or ()),

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ptttool.capture.directions import DIRECTIONS, TYPE_WORDS, Flow
+from ptttool.capture.event_string import Oddity, parse_event, parse_number, pmu_of
+from ptttool.capture.explain import Explanation, as_json, explain, terms_for
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.talk import note, print_json, print_labelled
-from ptttool.directions import DIRECTIONS, TYPE_WORDS, Flow
+from ptttool.cli.terminal.talk import note, print_json, print_labelled
 from ptttool.errors import AccessError, DeviceError, InputError, MissingPackageError, UsageError
-from ptttool.event_string import Oddity, parse_event, parse_number, pmu_of
-from ptttool.explain import Explanation, as_json, explain, terms_for
-from ptttool.machine import ROOT_PORT, Machine
+from ptttool.machine.model import ROOT_PORT, Machine
 from ptttool.wording import in_words
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def explain_event(
 
 def _machine(sysfs: Path | None, demo: bool, *, local: bool) -> Machine | None:
     """The machine to take names from; this one only if ``local``, and only if it has PTT devices."""
-    from ptttool.cli.machine_options import load_machine, open_source
+    from ptttool.cli.options.machine import load_machine, open_source
 
     if sysfs is not None or demo:
         return load_machine(open_source(sysfs, demo), tune=False)
@@ -111,8 +111,8 @@ def _subject(what: str, machine: Machine | None) -> Subject:
 
 def _recording(path: str, machine: Machine | None) -> Subject:
     """The event of a recording, with the names of its sidecar unless another machine was asked for."""
-    from ptttool.sidecar import load
-    from ptttool.trace import open_trace, pmu_names
+    from ptttool.capture.sidecar import load
+    from ptttool.pipeline.trace import open_trace, pmu_names
 
     if path != "-" and not Path(path).exists():
         raise InputError(

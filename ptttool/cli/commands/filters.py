@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.machine_options import find_device, load_machine, open_source
-from ptttool.cli.talk import console, print_json
-from ptttool.machine import REQUESTER, ROOT_PORT, Filter, Machine, filter_as_json
+from ptttool.cli.options.machine import find_device, load_machine, open_source
+from ptttool.cli.terminal.talk import console, print_json
+from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, filter_as_json
 
 
 @app.command("filters")
@@ -35,7 +35,7 @@ def filters(
     if json:
         print_json(_as_json(machine))
         return
-    from ptttool.cli.machine_view import filter_sections, tell_notes
+    from ptttool.cli.views.machine import filter_sections, tell_notes
 
     out = console()
     for number, (heading, table) in enumerate(filter_sections(machine)):

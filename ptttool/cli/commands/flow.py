@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ptttool.cli import packet_options as options
 from ptttool.cli.app import ForceOption, app
+from ptttool.cli.options import packet as options
 
 
 @app.command("flow")
@@ -39,9 +39,9 @@ def flow(
     in. Where packets and program do not agree, or the program is not at hand, that is told, and following goes on at the next
     synchronisation. Implicit returns, branch prediction and the jump target cache are not followed.
     """
+    from ptttool.decoders.parameters import Given
+    from ptttool.decoders.riscv.flow.protocol import NAME, OF_PACKETS, SHOWN
     from ptttool.errors import UsageError
-    from ptttool.packets.parameters import Given
-    from ptttool.packets.riscv_flow import NAME, OF_PACKETS, SHOWN
 
     given = options.given_of(params, parameter)
     if "elf" in given:

@@ -9,7 +9,7 @@ from typing import IO, Annotated
 import typer
 
 from ptttool.cli.app import ForceOption, JsonOption, app
-from ptttool.cli.talk import clean, note, print_json
+from ptttool.cli.terminal.talk import clean, note, print_json
 from ptttool.errors import OutputError, UsageError
 
 
@@ -58,10 +58,10 @@ def generate(
 
     The trace ends inside a buffer of 4 MiB, as one does that was stopped: where SIZE would fill the last one, it is a record less.
     """
-    from ptttool.amounts import parse_size
-    from ptttool.cli.interrupts import tidy_end
-    from ptttool.cli.walking import shown_progress
+    from ptttool.cli.terminal.interrupts import tidy_end
+    from ptttool.cli.terminal.walking import shown_progress
     from ptttool.generate.recording import Recording, Wanted
+    from ptttool.units import parse_size
 
     if json and output == "-":
         raise UsageError("--json and -o - exclude each other: both are for standard output")
@@ -86,7 +86,7 @@ def generate(
 
 @contextmanager
 def _destination(output: str, force: bool) -> Iterator[IO[bytes]]:
-    from ptttool.atomic import output_file
+    from ptttool.files.atomic import output_file
 
     with output_file("/dev/stdout" if output == "-" else output, force=force) as file:
         if file.isatty():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.reading_options import (
+from ptttool.cli.options.reading import (
     InputOption,
     JobsOption,
     PatternOption,
@@ -16,9 +16,9 @@ from ptttool.cli.reading_options import (
     machine_of,
     sidecar_of,
 )
-from ptttool.cli.talk import print_json
+from ptttool.cli.terminal.talk import print_json
 from ptttool.errors import InputError
-from ptttool.workers import WORTH_AN_ADDER, Workers
+from ptttool.pipeline.workers import WORTH_AN_ADDER, Workers
 
 
 @app.command("info")
@@ -37,16 +37,16 @@ def info(
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
     without a container. Names of devices come from the file that 'ptttool trace' keeps beside a recording, or from --sysfs.
     """
-    from ptttool.cli.interrupts import tidy_end
+    from ptttool.cli.terminal.interrupts import tidy_end
 
     with tidy_end(), chosen_workers(file, jobs, scheduler, WORTH_AN_ADDER) as workers:
         _info(file, input_format, pattern, json, sysfs, demo, workers)
 
 
 def _info(file: str, input_format: str | None, pattern: str | None, json: bool, sysfs: Path | None, demo: bool, workers: Workers) -> None:
-    from ptttool.cli.coresight_view import show_coresight
-    from ptttool.cli.recording_view import print_summary, summarise
-    from ptttool.trace import open_trace
+    from ptttool.cli.views.coresight import show_coresight
+    from ptttool.cli.views.recording import print_summary, summarise
+    from ptttool.pipeline.trace import open_trace
 
     with open_trace(file, raw_format=input_format, pattern=pattern) as trace:
         sidecar = sidecar_of(file)

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.machine_options import find_device, load_machine, open_source
-from ptttool.cli.talk import console, print_json
+from ptttool.cli.options.machine import find_device, load_machine, open_source
+from ptttool.cli.terminal.talk import console, print_json
 from ptttool.errors import UsageError
-from ptttool.machine import as_json
+from ptttool.machine.model import as_json
 
 
 @app.command("list")
@@ -41,7 +41,7 @@ def list_devices(
     if json:
         print_json(as_json(machine))
         return
-    from ptttool.cli.machine_view import common_lines, device_details, device_table, device_tree, tell_notes
+    from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, tell_notes
 
     out = console()
     if tree:

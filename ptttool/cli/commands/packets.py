@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ptttool.cli import packet_options as options
 from ptttool.cli.app import ForceOption, app
+from ptttool.cli.options import packet as options
 
 
 @app.command("packets")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import JsonOption, app
-from ptttool.cli.talk import clean, print_json, print_labelled, print_line, warn
+from ptttool.cli.terminal.talk import clean, print_json, print_labelled, print_line, warn
 
 if TYPE_CHECKING:
-    from ptttool.packets.parameters import Parameter
+    from ptttool.decoders.parameters import Parameter
 
 # Where what is said of parameters begins.
 _TEXT_AT = 17
@@ -22,7 +22,7 @@ def protocols(
     json: JsonOption = False,
 ) -> None:
     """List the protocols that traces can be decoded as, with their parameters, defaults and meaning."""
-    from ptttool.packets.decoder import PROTOCOLS, parameters_of
+    from ptttool.decoders.contract import PROTOCOLS, parameters_of
 
     known = [PROTOCOLS.get(name) for name in names] if names else list(PROTOCOLS)
     if not names:

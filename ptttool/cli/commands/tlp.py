@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import JsonOption, app
-from ptttool.cli.talk import clean, note, print_json, print_line, warn
+from ptttool.cli.terminal.talk import clean, note, print_json, print_line, warn
 from ptttool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def tlp(
 
     Every field that a TLP of this kind has is shown with its meaning, and everything that a well-formed header would not have.
     """
-    from ptttool.event import PATTERNS
+    from ptttool.capture.event import PATTERNS
     from ptttool.tlp.header import decode_header
 
     if pattern not in PATTERNS:

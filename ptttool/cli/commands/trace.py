@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ptttool.amounts import parse_duration, parse_size
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.event_options import (
+from ptttool.cli.options.event import (
     CompletionsOption,
     CpuOption,
     DeviceOption,
@@ -26,9 +25,10 @@ from ptttool.cli.event_options import (
     one_requester,
     types_given,
 )
-from ptttool.cli.machine_options import load_machine, open_source
-from ptttool.cli.talk import clean, note, print_json, print_line, warn
+from ptttool.cli.options.machine import load_machine, open_source
+from ptttool.cli.terminal.talk import clean, note, print_json, print_line, warn
 from ptttool.errors import UsageError
+from ptttool.units import parse_duration, parse_size
 
 
 # What follows the first word that is no option is the command's own, options included.
@@ -81,8 +81,8 @@ def trace(
 
     On a recorded machine (--demo, --sysfs) a recording that was made there with the same options is replayed instead.
     """
+    from ptttool.capture.preflight import check_aux_size, choose_cpu, online_cpus
     from ptttool.cli.tracing import TraceJob
-    from ptttool.host.preflight import check_aux_size, choose_cpu, online_cpus
 
     if str(output) == "-":
         raise UsageError("a recording cannot go to standard output: perf finishes it by writing its head", hint="name a file with -o")
@@ -123,6 +123,6 @@ def trace(
             print_line(clean(shlex.join(job.command)))
         return
     recorded = job.record() if source.live else job.replay()
-    from ptttool.cli.trace_report import report
+    from ptttool.cli.views.trace_report import report
 
     report(job, recorded, decode=decode)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
-from ptttool.cli.machine_options import find_device, load_machine, open_source
-from ptttool.cli.talk import clean, note, print_json, print_line, warn
-from ptttool.cli.tune_output import (
+from ptttool.cli.options.machine import find_device, load_machine, open_source
+from ptttool.cli.terminal.talk import clean, note, print_json, print_line, warn
+from ptttool.cli.views.tune import (
     changes_json,
     device_json,
     knob_name,
@@ -22,12 +22,12 @@ from ptttool.cli.tune_output import (
     print_device,
 )
 from ptttool.errors import PtttoolError, UsageError
-from ptttool.knobs import LARGEST, Change, Setting, parse_assignments, resolve_events
-from ptttool.machine import DEMO, Machine
+from ptttool.machine.model import DEMO, Machine
+from ptttool.tune.attributes import LARGEST, Change, Setting, parse_assignments, resolve_events
 
 if TYPE_CHECKING:
-    from ptttool.host.source import Source
-    from ptttool.tune_profile import Profile
+    from ptttool.machine.sources.contract import Source
+    from ptttool.tune.profile import Profile
 
 tune = typer.Typer(
     name="tune",
@@ -53,7 +53,7 @@ def show(
 
     Values can be read by root alone. Without them the rest is shown, and the exit code is 4.
     """
-    from ptttool.host.tune import read_all
+    from ptttool.tune.driver import read_all
 
     source = open_source(sysfs, demo)
     machine = load_machine(source, tune=False)
@@ -85,7 +85,7 @@ def get(
 
     The lines are what "tune set" takes. All values are read before the first is printed.
     """
-    from ptttool.host.tune import event_names, read_value
+    from ptttool.tune.driver import event_names, read_value
 
     source = open_source(sysfs, demo)
     chosen = find_device(load_machine(source, tune=False), device)
@@ -118,7 +118,7 @@ def set_(
 
     A knob acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
     """
-    from ptttool.host.tune import carry_out, event_names, plan
+    from ptttool.tune.driver import carry_out, event_names, plan
 
     if "=" in device:
         raise UsageError(f"{device!r} is no device", hint="the device comes first: ptttool tune set DEVICE EVENT=VALUE...")
@@ -160,10 +160,10 @@ def save(
     """
     import sys
 
-    from ptttool.atomic import output_file
-    from ptttool.cli.interrupts import tidy_end
-    from ptttool.host.tune import event_names, read_value
-    from ptttool.tune_profile import dumps
+    from ptttool.cli.terminal.interrupts import tidy_end
+    from ptttool.files.atomic import output_file
+    from ptttool.tune.driver import event_names, read_value
+    from ptttool.tune.profile import dumps
 
     if file == "-" and json:
         raise UsageError("--json and the profile cannot both go to standard output", hint="give a file's name instead of -")
@@ -205,8 +205,8 @@ def apply(
     Everything is checked and read first; only what differs is written, and read back. If a write fails, the knobs of all devices
     are restored. Devices and events that the profile does not speak of are left alone.
     """
-    from ptttool.host.tune import carry_out, plan
-    from ptttool.tune_profile import load, match
+    from ptttool.tune.driver import carry_out, plan
+    from ptttool.tune.profile import load, match
 
     profile = load(file)
     source = open_source(sysfs, demo)
@@ -250,8 +250,8 @@ def diff(
     Exit code 0: the machine holds every value of the profile; 1: it does not, or has not every device and event of it. Others: no
     comparison was possible. What the profile does not speak of is no difference.
     """
-    from ptttool.host.tune import plan
-    from ptttool.tune_profile import SAME, compare, load, match
+    from ptttool.tune.driver import plan
+    from ptttool.tune.profile import SAME, compare, load, match
 
     profile = load(file)
     source = open_source(sysfs, demo)
@@ -275,7 +275,7 @@ def diff(
 
 
 def _events(source: Source, machine: Machine) -> dict[str, list[str]]:
-    from ptttool.host.tune import event_names
+    from ptttool.tune.driver import event_names
 
     return {device.name: event_names(source, device) for device in machine.devices}
 

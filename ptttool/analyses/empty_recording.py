@@ -1,0 +1,88 @@
+"""Why a finished recording may hold no trace data, as far as the file itself can tell, and the machine it was made on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ptttool.capture.directions import DIRECTIONS, FORMATS, TYPES
+from ptttool.capture.event import PORT_FLAG, TraceRequest, fields_of
+from ptttool.machine.model import Machine
+from ptttool.machine.topology import endpoints_behind, is_bridge
+from ptttool.perfdata.model import Attribute, Contents
+from ptttool.wording import in_words
+
+
+def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]:
+    """Sentences without full stop: what the event itself rules out first, then what is possible and leaves no mark in the file.
+
+    ``cpu_checked``: the CPU that recorded is known to be the device's.
+    """
+    attribute = ptt_attribute(contents)
+    if attribute is not None:
+        yield from _contradictions(attribute.config)
+    command = _perf_arguments(contents)
+    cpus = None if command is None else _cpu_option(command)
+    if cpu_checked:
+        pass
+    elif cpus is not None:
+        yield f"perf recorded on CPU {cpus}: outside the device's cpumask (the CPUs of its NUMA node) nothing is traced"
+    elif command is None:
+        yield "the CPU that perf recorded on is not in the device's cpumask (the CPUs of its NUMA node)"
+    yield "another perf was tracing with the same device on another CPU: the second one gets nothing and is not told"
+    yield "there was nothing to log: no device in the slot, an idle link, or no TLP of these types in this direction"
+    yield "the device did not become idle and was not started: only the kernel's log says so (dmesg, hisi_ptt)"
+
+
+def causes_on(machine: Machine, request: TraceRequest) -> Iterator[str]:
+    """Sentences without full stop: why what was asked for may have nothing to say on that machine."""
+    for port in request.root_ports:
+        if port in machine.functions and not endpoints_behind(machine, port):
+            yield f"nothing is behind root port {port}"
+    requester = machine.functions.get(request.requester) if request.requester is not None else None
+    if requester is not None and is_bridge(requester):
+        yield f"{requester.address} is a switch port, which hardly ever requests by itself: trace what is behind it, or its root port"
+
+
+def ptt_attribute(contents: Contents) -> Attribute | None:
+    """The attribute of the PTT event, by the PMU type that AUXTRACE_INFO names."""
+    kind = contents.auxtrace_priv[0] if contents.auxtrace_priv else None
+    return next((attribute for attribute in contents.attributes if attribute.type == kind), None)
+
+
+def _contradictions(config: int) -> Iterator[str]:
+    """What in the event leaves nothing to trace."""
+    fields = fields_of(config)
+    if fields["filter"] & PORT_FLAG and not fields["filter"] & 0xFFFF:
+        yield "the event's filter names no root port"
+    words = next((name for name, number in FORMATS.items() if number == fields["format"]), None)
+    flow = DIRECTIONS[words].get(fields["direction"]) if words is not None else None
+    if words is None or flow is None:
+        return
+    types = [name for name, bit in TYPES.items() if fields["type"] & bit]
+    asked = f"the event asks for {in_words([name.upper() for name in types])} with direction {fields['direction']} in {words.upper()}"
+    if not flow:
+        yield f"{asked}: that direction is reserved there; 1 is outbound, 2 and 3 are inbound"
+    elif not flow.of_types(types):
+        yield f"{asked}: that direction holds none of them"
+    elif types == ["cpl"] and flow.inbound and not flow.outbound and "CPL A" not in flow.inbound:
+        yield f"{asked}: that holds completions of DMA remote-to-local and peer-to-peer requests only; direction 3 has the others"
+
+
+def _perf_arguments(contents: Contents) -> list[str] | None:
+    """perf's own part of the recorded command line."""
+    words = contents.features.get("cmdline")
+    if not isinstance(words, list):
+        return None
+    words = [str(word) for word in words]
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _cpu_option(arguments: list[str]) -> str | None:
+    """What ``-C`` had."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word in ("-C", "--cpu"):
+            return following or None
+        if found := re.fullmatch(r"(?:-C|--cpu=)([\d,-]+)", word):
+            return found[1]
+    return None

@@ -1,0 +1,275 @@
+"""What the error messages of ``perf record`` mean: one cause, one fix, an exit code by kind.
+
+The messages are those recorded from perf 6.12 and 6.1 (``fixtures/perf-errors.json``) and seen from perf 6.1 on x86-64.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ptttool.capture.perf import INSTALL_HINT, PerfTool
+from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
+
+RIGHTS_HINT = "run it as root, or give CAP_PERFMON and CAP_IPC_LOCK, or set kernel.perf_event_paranoid to -1"
+MINIMUM_AUX = 16 << 20
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What is known of a ``perf record`` that failed; narrows the causes that its message leaves open.
+
+    ``exit_status``: as :class:`subprocess.Popen` gives it (negative: a signal). ``privileged``: may open the event whatever
+    perf_event_paranoid says. ``filter_listed``: whether the filter is (still) in the driver's list, looked up after the failure.
+    ``free``: bytes left where the output is.
+    """
+
+    stderr: str
+    exit_status: int
+    device: str = ""
+    output: str = ""
+    aux_size: int | None = None
+    privileged: bool | None = None
+    paranoid: int | None = None
+    filter_listed: bool | None = None
+    free: int | None = None
+    perf: PerfTool | None = None
+
+
+def translate(attempt: Attempt) -> PtttoolError:
+    """One cause, one fix, for a ``perf record`` that did not end well; perf's own text goes along as ``perf_stderr``."""
+    for pattern, make in _MEANINGS:
+        found = pattern.search(attempt.stderr)
+        if found is not None:
+            error = make(attempt, found)
+            break
+    else:
+        error = _without_words(attempt)
+    error.details.setdefault("perf_stderr", attempt.stderr)
+    error.details.setdefault("perf_exit_status", attempt.exit_status)
+    return error
+
+
+Meaning = Callable[[Attempt, re.Match[str]], PtttoolError]
+
+
+def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
+    number = int(found["errno"])
+    if number == 16:
+        return PerfError(
+            f"{attempt.device or 'the PTT device'} is busy: it is already being traced",
+            hint="wait for the other perf or stop it; a PTT device serves one trace at a time",
+            code="device-busy",
+        )
+    if number in (1, 13):
+        return AccessError("perf may not open the event", hint=RIGHTS_HINT, code="perf-not-permitted")
+    if number in (2, 6, 19):
+        return DeviceError(
+            f"{attempt.device or 'the PTT device'} has gone", hint="has the driver been unloaded? see 'ptttool list'", code="device-gone"
+        )
+    if number == 95:
+        return _cannot_record(attempt, found)
+    if number != 22:
+        return _unknown(attempt)
+    if attempt.privileged is False and attempt.paranoid is not None and attempt.paranoid >= 2:
+        # perf adds :u by itself for a user who may not trace the kernel, and the PMU refuses that.
+        return AccessError(
+            f"kernel.perf_event_paranoid is {attempt.paranoid}: you may not trace this device",
+            hint=RIGHTS_HINT,
+            code="perf-not-permitted",
+        )
+    if attempt.filter_listed is False:
+        return DeviceError(
+            "the driver refused the event: its filter is no longer in the driver's list",
+            hint="the function has been removed or moved; see 'ptttool filters'",
+            code="filter-gone",
+        )
+    return PerfError(
+        "the driver refused the event and does not say which part of it (EINVAL)",
+        hint="possible: a filter that is not in its list (see 'ptttool filters'), or a type, direction or format it does not know",
+        code="event-refused",
+    )
+
+
+def _mmap_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
+    number = int(found["errno"])
+    if number == 12 and attempt.aux_size is not None and attempt.aux_size < MINIMUM_AUX:
+        return UsageError("the AUX area is too small: the driver needs at least 16 MiB", hint="use --aux-size 64M", code="aux-too-small")
+    if number == 12:
+        return PerfError(
+            "the AUX area could not be allocated: there is not enough free memory for it",
+            hint="use a smaller --aux-size (16M at the least), or free memory",
+            code="no-memory",
+        )
+    if number in (1, 13):
+        return _mlock(attempt, found)
+    return PerfError(
+        f"the AUX area could not be mapped (error {number})",
+        hint="trace one PTT device in one perf, with an AUX area that is a power of two",
+        code="aux-refused",
+    )
+
+
+def _mlock(_attempt: Attempt, _found: re.Match[str]) -> PtttoolError:
+    return AccessError(
+        "the AUX area is larger than the memory you may lock (kernel.perf_event_mlock_kb)",
+        hint="run it as root, or raise kernel.perf_event_mlock_kb, or use a smaller --aux-size (16M at the least)",
+        code="mlock-limit",
+    )
+
+
+def _cannot_record(attempt: Attempt, _found: re.Match[str]) -> PtttoolError:
+    perf = attempt.perf
+    name = "this perf" if perf is None else f"{perf.path}{f' {perf.version}' if perf.version else ''}"
+    return PerfError(
+        f"{name} cannot record {attempt.device or 'a PTT device'}",
+        hint="it needs a perf built for arm64 and with PTT support (from 6.1 on); record on the Kunpeng server itself",
+        code="perf-cannot-record",
+    )
+
+
+def _workload(_attempt: Attempt, found: re.Match[str]) -> PtttoolError:
+    command, reason = found["command"], found["reason"].strip()
+    if "denied" in reason:
+        return UsageError(f"the command {command!r} may not be run: {reason}", code="command-not-executable")
+    return UsageError(f"the command {command!r} cannot be run: {reason}", hint="check its name and PATH", code="command-missing")
+
+
+def _output(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
+    path, reason = found["path"].strip(), found["reason"].strip()
+    if "denied" in reason or "not permitted" in reason:
+        return AccessError(f"{path}: {reason}", hint="choose another file with -o", code="output-not-permitted")
+    if "No space" in reason:
+        return _disk_full(attempt)
+    code = "output-folder-missing" if "No such file" in reason else "cannot-write"
+    return OutputError(f"{path}: {reason}", hint="choose another file with -o", code=code)
+
+
+def _disk_full(attempt: Attempt) -> PtttoolError:
+    return OutputError(
+        f"{attempt.output or 'the output'}: no space left on device",
+        hint="choose a larger disk with -o, a shorter --duration or a narrower filter",
+        code="disk-full",
+    )
+
+
+def _write_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
+    reason = found["reason"].strip()
+    if "No space" in reason or "quota" in reason:
+        return _disk_full(attempt)
+    return OutputError(f"{attempt.output or 'the output'}: {reason}", code="cannot-write")
+
+
+def _fixed(kind: type[PtttoolError], code: str, message: str, hint: str | None = None) -> Meaning:
+    """A meaning whose sentences hold perf's own words where they say ``{0}`` (the first group)."""
+
+    def make(_attempt: Attempt, found: re.Match[str]) -> PtttoolError:
+        words = [(group or "").strip() for group in found.groups()]
+        return kind(message.format(*words), hint=None if hint is None else hint.format(*words), code=code)
+
+    return make
+
+
+_CPU_HINT = "see the CPUs of the device in 'ptttool list'"
+_TERM_HINT = "see the device's terms in 'ptttool list'"
+_OPTION_HINT = "PTT devices trace into one plain AUX area; record without that option"
+# Searched in this order: perf 6.12 says "Bad event or PMU" before every fault of a term.
+_MEANINGS: list[tuple[re.Pattern[str], Meaning]] = [
+    (re.compile(pattern, re.MULTILINE), meaning)
+    for pattern, meaning in [
+        (r"^perf: Segmentation fault", _fixed(PerfError, "perf-crashed", "perf crashed", "try another version of perf")),
+        (r"^failed to write perf data, error: (?P<reason>.*)$", _write_failed),
+        (r"sys_perf_event_open\(\) syscall returned with (?P<errno>\d+)", _open_failed),
+        (
+            r"^Access to performance monitoring and observability operations is limited",
+            _fixed(AccessError, "perf-not-permitted", "you may not trace this device (kernel.perf_event_paranoid)", RIGHTS_HINT),
+        ),
+        (
+            r"^You may not have permission to collect",
+            _fixed(AccessError, "perf-not-permitted", "you may not trace this device", RIGHTS_HINT),
+        ),
+        (r"^Permission error mapping pages", _mlock),
+        (r"^failed to mmap with (?P<errno>\d+)", _mmap_failed),
+        (
+            r"Invalid mmap size for HISI PTT",
+            _fixed(UsageError, "aux-too-small", "perf refused the size of the AUX area", "use a power of two of at least 16M"),
+        ),
+        (
+            r"PMU Hardware doesn't support sampling/overflow-interrupts",
+            _fixed(UsageError, "needs-cpu", "a PTT device cannot trace a single task", "record on a CPU of the device: --cpu"),
+        ),
+        (r"^The .* event is not supported\.$", _cannot_record),
+        (
+            r"There may be only one (\S+) event",
+            _fixed(UsageError, "one-event-only", "one perf can record one event of a PTT device", "combine root ports in one event"),
+        ),
+        (r"Failed to collect '.*' for the '(?P<command>.*)' workload: (?P<reason>.*)$", _workload),
+        (
+            r"A requested CPU in '(.*?)' is not supported by PMU",
+            _fixed(UsageError, "no-such-cpu", "CPU {0} is none of the device's", _CPU_HINT),
+        ),
+        (r"^Failed to initialize parallel data streaming masks", _fixed(UsageError, "no-such-cpu", "there is no such CPU", _CPU_HINT)),
+        (r"^Invalid --?cpu|^invalid cpu list", _fixed(UsageError, "no-such-cpu", "there is no such CPU", _CPU_HINT)),
+        (
+            r"value too big for format(?: \((\w+)\))?",
+            _fixed(UsageError, "value-too-big", "a value of the event is too large for its term", _TERM_HINT),
+        ),
+        (r"unknown term '(.*?)'", _fixed(UsageError, "unknown-term", "the device has no event term {0!r}", _TERM_HINT)),
+        (
+            r"___ (expected numeric value|no value assigned for term|Unrecognized input|parser error)",
+            _fixed(UsageError, "event-syntax", "perf cannot read the event: {0}", "build it with 'ptttool event'"),
+        ),
+        (
+            r"(?:Unable to find (?:PMU or )?event on a PMU of|Cannot find PMU) [`'](.*?)'",
+            _fixed(DeviceError, "no-pmu", "perf finds no PMU {0}", "is the driver (hisi_ptt) loaded? see 'ptttool list'"),
+        ),
+        (r"^event syntax error", _fixed(UsageError, "event-syntax", "perf cannot read the event", "build it with 'ptttool event'")),
+        (
+            r"^(No AUX area tracing to snapshot|Reading from overwrite event is not supported|AUX area sampling requires|"
+            r"Parallel trace streaming is not available)",
+            _fixed(UsageError, "option-refused", "perf cannot do that with a PTT device: {0}", _OPTION_HINT),
+        ),
+        (r"^[Ff]ailed to (?:open|create) (?P<path>.*?) ?: (?P<reason>.*)$", _output),
+        (r"^Can't remove old data: (?P<reason>.*?) \((?P<path>.*)\)$", _output),
+        (r"incompatible file format", _fixed(PerfError, "perf-incompatible", "this perf is too old for the file", "use a newer perf")),
+        (r"perf not found for kernel", _fixed(PerfError, "perf-missing", "perf is not installed for the running kernel", INSTALL_HINT)),
+        (r"error while loading shared libraries: (.*)$", _fixed(PerfError, "perf-broken", "perf does not start: {0}", INSTALL_HINT)),
+    ]
+]
+
+
+def _without_words(attempt: Attempt) -> PtttoolError:
+    if attempt.exit_status < 0:
+        name = signal_name(-attempt.exit_status)
+        if -attempt.exit_status in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
+            return PerfError(f"perf crashed ({name})", hint="try another version of perf", code="perf-crashed")
+        return PerfError(f"perf was killed ({name})", hint="has the system run out of memory? see the kernel's log", code="perf-killed")
+    if not attempt.stderr.strip():
+        # perf does not say a word when it cannot write the head of its output.
+        if attempt.free is not None and attempt.free < 1 << 20:
+            return _disk_full(attempt)
+        return OutputError(
+            f"perf could not write {attempt.output or 'its output'} (exit status {attempt.exit_status}, no message)",
+            hint="is there room left? choose another file with -o",
+            code="cannot-write",
+        )
+    return _unknown(attempt)
+
+
+def _unknown(attempt: Attempt) -> PtttoolError:
+    # perf's list of all its options tells nothing.
+    text = re.split(r"^ *Usage: perf", attempt.stderr, maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("[ perf record:", "/bin/dmesg", "Run 'perf"))]
+    said = (telling or lines or [f"exit status {attempt.exit_status}"])[-1]
+    return PerfError(f"perf failed: {said}", hint="--verbose shows all that perf said", code="perf-failed")
+
+
+def signal_name(number: int) -> str:
+    """``SIGTERM`` for 15."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

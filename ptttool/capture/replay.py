@@ -1,0 +1,120 @@
+"""Recordings that come with ptttool: what ``trace`` replays on the recorded machine they were made on.
+
+``demo/recordings/index.json`` lists them: per recording ``file`` (xz), ``device``, ``config`` (the event's), ``size`` (bytes unpacked),
+``command`` (that made it), ``what`` (the traffic), ``kernel``, ``perf``, ``functions`` (address to ``vendor:device`` of the traced root
+ports and all behind: the machine is known by them).
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptttool.capture.directions import FORMATS, NUMBERS, OUTBOUND, TYPES
+from ptttool.capture.event import fields_of, root_port_value
+from ptttool.errors import DeviceError, InputError
+from ptttool.machine.model import Machine
+from ptttool.machine.pci import PciAddress
+
+FOLDER = Path(__file__).parents[1] / "demo" / "recordings"
+
+
+@dataclass(frozen=True)
+class BundledRecording:
+    """One recording of the index; the fields are those of the JSON."""
+
+    file: str
+    device: str
+    config: int
+    size: int
+    command: str
+    what: str
+    kernel: str
+    perf: str
+    functions: dict[str, str]
+
+    @property
+    def event(self) -> str:
+        """The event as perf took it: the word of the command that names the device."""
+        return next(word for word in self.command.split() if word.startswith(f"{self.device}/"))
+
+
+def bundled() -> list[BundledRecording]:
+    """All that there are. Raises InputError where the installation is damaged."""
+    index = FOLDER / "index.json"
+    try:
+        return [BundledRecording(**one) for one in json.loads(index.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(index, f"the bundled recordings cannot be read: {error}", hint="install ptttool again") from None
+
+
+def matching(machine: Machine, device: str, config: int) -> BundledRecording:
+    """The recording of that event, made on that machine. Raises DeviceError where there is none."""
+    here = [one for one in bundled() if one.device == device and _made_on(one, machine)]
+    for one in here:
+        if one.config == config:
+            return one
+    if not here:
+        raise DeviceError(
+            f"a recorded machine cannot be traced, and no recording of {device} of {machine.origin} comes with ptttool",
+            hint="run this on the machine itself, or try --demo",
+            code="not-live",
+        )
+    wanted = fields_of(config)["filter"]
+    near = [one for one in here if fields_of(one.config)["filter"] == wanted]
+    words = [_options(one) for one in near or here]
+    raise DeviceError(
+        "a recorded machine cannot be traced, and no recording with these options comes with ptttool",
+        hint=f"there are, for example: {_short(words)}",
+        code="no-such-recording",
+        bundled=[one.event for one in here],
+    )
+
+
+def _short(words: Sequence[str], most: int = 4) -> str:
+    rest = f"; and {len(words) - most} more" if len(words) > most else ""
+    return "; ".join(words[:most]) + rest
+
+
+def _options(recording: BundledRecording) -> str:
+    """The options of ``trace`` that ask for a recording; its event string where none do (8DW inbound as the reserved direction 0)."""
+    fields = fields_of(recording.config)
+    layout = next(name for name, value in FORMATS.items() if value == fields["format"])
+    asked = next((one for one, value in NUMBERS.items() if (one[0], value) == (layout, fields["direction"]) and one[2] != "b"), None)
+    ports = [PciAddress.parse(address) for address in recording.functions]
+    ports = [port for port in ports if port.bus == 0 and root_port_value(port) & fields["filter"] == root_port_value(port)]
+    if asked is None or not ports:
+        return recording.event
+    types = ",".join(name for name, bit in TYPES.items() if fields["type"] & bit)
+    words = [*(f"--rootport {port}" for port in ports), f"--type {types}", f"--direction {asked[1]}", f"--format {layout}"]
+    if asked[2] is not None:
+        words.append(f"--completions {asked[2]}")
+    if asked[1] == OUTBOUND and "," in types:
+        words.append("--force")
+    return " ".join(words)
+
+
+def _made_on(recording: BundledRecording, machine: Machine) -> bool:
+    ports = {PciAddress.parse(address) for address in recording.functions}
+    behind = {
+        str(address): f"{function.vendor or 0:04x}:{function.device or 0:04x}"
+        for address, function in machine.functions.items()
+        if address in ports or machine.root_port_of(address) in ports
+    }
+    return behind == recording.functions
+
+
+def unpack(recording: BundledRecording, path: Path) -> None:
+    """Write the recording, byte for byte as perf wrote it, to a new file. Raises OSError, InputError for a damaged installation."""
+    packed = FOLDER / recording.file
+    try:
+        with lzma.open(packed) as source, path.open("xb") as target:
+            shutil.copyfileobj(source, target)
+    except (lzma.LZMAError, EOFError) as error:
+        raise InputError(packed, f"it cannot be unpacked: {error}", hint="install ptttool again") from None
+    if path.stat().st_size != recording.size:
+        raise InputError(packed, "it is not what the index says", hint="install ptttool again")

@@ -1,0 +1,79 @@
+"""Progress of a walk through a recording, or of making one: a line on a terminal's standard error where it takes over a second."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from ptttool.cli.terminal.talk import console
+from ptttool.pipeline.progress import Progress
+
+PATIENCE = 1.0
+_PERIOD = 0.2
+
+
+class Walk(Protocol):
+    """What takes its time."""
+
+    @property
+    def progress(self) -> Progress: ...
+
+
+@contextmanager
+def shown_progress(walk: Walk) -> Iterator[None]:
+    """Show bytes, records, rate and time left of what the body does with ``walk``; nothing in a pipe, nothing within a second.
+
+    A thread looks at ``walk.progress``: the walk itself has nothing to do for it.
+    """
+    if not sys.stderr.isatty() or _feeds_a_program():
+        yield
+        return
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(walk, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _feeds_a_program() -> bool:
+    """Standard output is a pipe: its reader, a pager say, has the terminal, and a line of ours would be drawn over its own."""
+    try:
+        mode = os.fstat(sys.stdout.fileno()).st_mode
+    except (OSError, ValueError):
+        return True
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _watch(walk: Walk, done: threading.Event) -> None:
+    started = time.monotonic()
+    if done.wait(PATIENCE):
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=console(stderr=True), auto_refresh=False, transient=True) as live:
+        while not done.wait(_PERIOD):
+            live.update(Text(progress_text(walk, time.monotonic() - started), no_wrap=True, overflow="ellipsis"), refresh=True)
+
+
+def progress_text(walk: Walk, elapsed: float) -> str:
+    """``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
+    progress = walk.progress
+    rate = progress.done / elapsed
+    parts = [f"{progress.done / 2**20:.1f} MiB", f"{rate / 2**20:.1f} MiB/s"]
+    if progress.records:  # a cluster's workers tell them in the end
+        parts[1:1] = [f"{progress.records} {progress.noun}"]
+    if progress.total:
+        parts[0] = f"{progress.done / 2**20:.1f} of {progress.total / 2**20:.1f} MiB"
+        if rate > 0:
+            parts.append(f"{max(progress.total - progress.done, 0) / rate:.0f} s left")
+    return ", ".join(parts)

@@ -1,0 +1,195 @@
+"""A machine as tables and trees for people. Every string from a device passes through ``clean``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptttool.cli.terminal.talk import clean, note
+from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
+from ptttool.machine.pci import PciAddress
+from ptttool.machine.topology import children_by_parent, device_groups, format_cpus, link_words, names_behind, notes_by_devices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.table import Table
+    from rich.tree import Tree
+
+# From this many columns on, a PCI address has its own column; from that many, all there is to say.
+WIDE, FULL = 80, 110
+UNKNOWN = "?"
+COMBINE = {True: "several may be combined", False: "one at a time"}
+NOT_TOLD = "the kernel does not tell which root ports are whose"
+
+
+def tell_notes(machine: Machine) -> None:
+    """What is unknown or was computed, on standard error."""
+    for text in notes_by_devices(machine):
+        note(clean(text))
+
+
+def _table(*columns: str, right: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in whole, overflow="fold")
+    return table
+
+
+def _text(value: object) -> str:
+    return UNKNOWN if value is None else clean(str(value))
+
+
+def device_table(machine: Machine, width: int) -> Table:
+    """One row a root port, the device's own columns beside its first."""
+    wide, full = width >= WIDE, width >= FULL
+    own = ["PTT device", *(["SICL", "Core"] if full else []), *(["PCI"] if wide else []), "NUMA", "CPUs", "PMU type"]
+    own[-1] = "PMU type" if wide else "Type"
+    numbers = ("SICL", "Core", "NUMA", "PMU type", "Type")
+    table = _table(*own, "Root port", "Behind it", right=numbers, whole=("PTT device", "PCI", "Root port", *numbers))
+
+    def rows(device: PttDevice) -> list[list[str]]:
+        name, pci = clean(device.name), _text(device.pci)
+        place = [_text(device.sicl), _text(device.core)] if full else []
+        state = [_text(device.numa_node), format_cpus(device.cpus) or UNKNOWN, _text(device.pmu_type)]
+        first = [name, *place, *([pci] if wide else []), *state]
+        return [first] if wide else [first, [pci]]
+
+    for group in device_groups(machine):
+        ports = [[str(one.address), clean(names_behind(machine, one.address)) or "(empty)"] for one in group[0].root_ports]
+        if group[0].ports_known:
+            _add_side_by_side(table, rows(group[0]), ports or [["none", ""]], len(own))
+        else:
+            for device in group:
+                _add_side_by_side(table, rows(device), [["not told", ""]], len(own))
+            _add_side_by_side(table, [["any of these"]], ports, len(own))
+    return table
+
+
+def _add_side_by_side(table: Table, left: list[list[str]], right: list[list[str]], columns: int) -> None:
+    for number in range(max(len(left), len(right))):
+        cells = left[number] if number < len(left) else []
+        table.add_row(*cells, *[""] * (columns - len(cells)), *(right[number] if number < len(right) else []))
+
+
+def common_lines(machine: Machine) -> Iterator[str]:
+    """How many requesters there are; the terms and knobs, once for devices that agree."""
+    counts = ", ".join(f"{device.name} {len(device.requesters) or 'none'}" for device in machine.devices if device.ports_known)
+    if counts:
+        yield clean(f"Requesters: {counts} (ptttool filters lists them)")
+    terms = {device.name: ", ".join(f"{name} {term}" for name, term in sorted(device.format.items())) for device in machine.devices}
+    knobs = {device.name: ", ".join(event.name for event in device.tune) for device in machine.devices}
+    for what, texts in (("Event terms", terms), ("Tune events", knobs)):
+        owners: dict[str, list[str]] = {}
+        for name, text in texts.items():
+            owners.setdefault(text or "none", []).append(name)
+        for text, names in owners.items():
+            whose = f" of {', '.join(names)}" if len(owners) > 1 else ""
+            yield clean(f"{what}{whose}: {text}")
+
+
+def device_details(machine: Machine, device: PttDevice) -> Table:
+    """Everything about one device, a line a fact."""
+    table = _table("Fact", "Value", whole=("Fact",))
+    table.show_header = False
+    function = machine.functions.get(device.pci) if device.pci is not None else None
+    facts: list[tuple[str, str]] = [
+        ("PTT device", clean(device.name)),
+        ("SICL", _text(device.sicl)),
+        ("Core", _text(device.core)),
+        ("PCI address", _text(device.pci)),
+        ("PCI name", _text(function.name if function is not None else None)),
+        ("NUMA node", _text(device.numa_node)),
+        ("CPUs", format_cpus(device.cpus) or UNKNOWN),
+        ("PMU type", _text(device.pmu_type)),
+        ("In sysfs", clean(device.sysfs)),
+    ]
+    facts += _listed("Event terms", (f"{name} {term}" for name, term in sorted(device.format.items())))
+    facts += _listed(
+        "Tune events", (f"{event.name} {_text(event.problem if event.value is None else event.value)}" for event in device.tune)
+    )
+    facts += _listed("Root ports", (f"{one.address}  {names_behind(machine, one.address) or '(empty)'}" for one in device.root_ports))
+    facts += _listed("Requesters", (f"{one.address}  {_who(machine, one)}" for one in device.requesters))
+    for name, value in facts:
+        table.add_row(name, value)
+    return table
+
+
+def _listed(name: str, values: Iterator[str]) -> list[tuple[str, str]]:
+    lines = [clean(value) for value in values] or ["none"]
+    return [(name, lines[0]), *(("", line) for line in lines[1:])]
+
+
+def _who(machine: Machine, one: Filter) -> str:
+    function = machine.functions.get(one.address)
+    if function is None:
+        return "(not among the PCI functions)"
+    return ", ".join(function.kernel_names) or function.name
+
+
+def device_tree(machine: Machine) -> list[Tree]:
+    """PTT device, root ports, switches, endpoints, each function with its names and its link."""
+    from rich.tree import Tree
+
+    trees = []
+    children = children_by_parent(machine)
+    for group in device_groups(machine):
+        tree = Tree("\n".join(_title(device) for device in group) + ("" if group[0].ports_known else f"\n({NOT_TOLD})"))
+        for one in group[0].root_ports:
+            function = machine.functions.get(one.address)
+            if function is None:
+                tree.add(str(one.address))
+            else:
+                _branch(machine, children, tree, function, {one.address})
+        if not group[0].root_ports:
+            tree.add("no root ports")
+        trees.append(tree)
+    return trees
+
+
+def _title(device: PttDevice) -> str:
+    cpus = format_cpus(device.cpus) or None
+    facts = (("PCI", device.pci), ("NUMA node", device.numa_node), ("CPUs", cpus), ("PMU type", device.pmu_type))
+    return f"{clean(device.name)}  {', '.join(f'{name} {_text(value)}' for name, value in facts)}"
+
+
+def _branch(
+    machine: Machine, children: Mapping[PciAddress, list[PciFunction]], tree: Tree, function: PciFunction, seen: set[PciAddress]
+) -> None:
+    names = ", ".join(function.kernel_names)
+    lines = [f"{function.address}  {names}  {function.name}" if names else f"{function.address}  {function.name}"]
+    link = link_words(machine, function)
+    below = [child for child in children.get(function.address, []) if child.address not in seen]
+    empty = "nothing behind it" if not below and function.secondary is not None else None
+    facts = [fact for fact in (link, empty) if fact]
+    if facts:
+        lines.append("; ".join(facts))
+    branch = tree.add("\n".join(clean(line) for line in lines))
+    for child in below:
+        _branch(machine, children, branch, child, seen | {child.address})
+
+
+def filter_sections(machine: Machine) -> Iterator[tuple[str, Table | None]]:
+    """A heading and a table for each device and kind of filter; no table where there is none."""
+    width = max((len(", ".join(function.kernel_names)) for function in machine.functions.values()), default=0)
+    for group in device_groups(machine):
+        *most, last = [clean(device.name) for device in group]
+        names = f"{', '.join(most)} or {last}" if most else last
+        for kind, filters in ((ROOT_PORT, group[0].root_ports), (REQUESTER, group[0].requesters)):
+            multiselect = COMBINE[group[0].multiselect.get(kind, kind == ROOT_PORT)]
+            computed = "; computed from the PCI addresses" if filters and all(one.computed for one in filters) else ""
+            heading = f"{names}: {kind}s ({multiselect}{computed})"
+            if not filters:
+                yield f"{heading}: none", None
+                continue
+            table = _table("Value", "Address", "Behind it" if kind == ROOT_PORT else "Names", "PCI name", whole=("Value", "Address"))
+            table.columns[2].min_width = min(width, 14)
+            for one in filters:
+                function = machine.functions.get(one.address)
+                behind = names_behind(machine, one.address) or "(empty)"
+                called = behind if kind == ROOT_PORT else ", ".join(function.kernel_names) if function is not None else ""
+                table.add_row(
+                    f"{one.value:#07x}", str(one.address), clean(called), clean(function.name) if function is not None else UNKNOWN
+                )
+            yield heading, table

@@ -1,0 +1,278 @@
+"""CoreSight formatter frames: the trace of several sources in frames of 16 bytes, as an ETR, an ETB or a trace port gives it.
+
+The frames themselves are taken apart by :mod:`ptttool.decoders.coresight.deformat`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ptttool.decoders.contract import PROTOCOLS, ByteDecoder, Decoder, Payload, Protocol, no_sync, truncated
+from ptttool.decoders.coresight.deformat import FRAME, NO_ID, Deformatted, deformat
+from ptttool.decoders.coresight.sync import FrameFinder
+from ptttool.decoders.element_batch import U8, U64, Array, Batch, Spans
+from ptttool.decoders.elements import Field, Flags, common
+from ptttool.decoders.parameters import Parameter, Settings
+from ptttool.decoders.places import Places
+from ptttool.recording.auxtrace import CS_ETM
+
+NAME = "coresight-16"
+# IDs that are no trace source: padding, and 70 to 7F, two of which have a meaning.
+PADDING_ID, FIRST_RESERVED = 0x00, 0x70
+FLUSH_ID, TRIGGER_ID = 0x7B, 0x7D
+PACKETS = ("data", "padding", "trigger", "flush", "fsync", "hsync", "framing")
+_PACKET = {name: number for number, name in enumerate(PACKETS)}
+# A frame of four full synchronisations: filling, after which no ID is in effect.
+_BARRIER = np.uint64(0x7FFF_FFFF_7FFF_FFFF)
+
+
+@dataclass
+class _Run:
+    """Bytes that make one element when they end. ``index``: -1 until the first of them is there."""
+
+    index: int
+    size: int
+    what: str
+
+
+class CoresightFrames(ByteDecoder):
+    """Takes frames apart: shows what each source has in each frame, or gives every source's bytes to a decoder of its own.
+
+    ``stream``: of a trace port, with synchronisation packets; else frames follow one another from the first byte on.
+    """
+
+    def __init__(self, stream: bool, payload: Payload | None = None) -> None:
+        super().__init__(NAME)
+        self._payload = payload
+        self._decoders: dict[int, Decoder] = {}
+        self._finder = FrameFinder() if stream else None
+        self._current = NO_ID
+        self._sync: _Run | None = None
+        self._lost: _Run | None = _Run(-1, 0, "init")
+        self._overhead = _Run(-1, 0, "framing")  # behind decoders: bytes of frames that are nobody's data
+
+    def restart(self, reason: str, index: int) -> Batch:
+        self._current = NO_ID
+        self._lost = _Run(index if reason == "discontinuity" else -1, 0, reason)
+        batches = [_of_channel(decoder.reset(reason, index), number) for number, decoder in sorted(self._decoders.items())]
+        if reason == "init":
+            self._decoders.clear()
+        return Batch.join(batches)
+
+    def finish(self) -> Batch:
+        last = self._end()
+        batches = [_of_channel(decoder.finish(), number) for number, decoder in sorted(self._decoders.items())]
+        self._decoders.clear()
+        self.restart("init", 0)
+        return Batch.join([*last, *batches], by_index=True)
+
+    def flush(self) -> Batch:
+        batches = [self._end_sync(), self._end_lost()]
+        if self._finder is not None:
+            data, index = self._finder.rest()
+            if len(data):
+                batches.append(truncated(NAME, int(index[0]), data.tobytes()))
+        if self._overhead.size:
+            batches.append(_runs("framing", np.array([self._overhead.index]), np.array([self._overhead.size])))
+        self._overhead = _Run(-1, 0, "framing")
+        return Batch.join(batches, by_index=True)
+
+    def scan(self, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
+        if self._finder is not None:
+            return self._scan_stream(self._finder, data, places, last)
+        used = len(data) // FRAME * FRAME
+        frames = np.frombuffer(data, dtype=np.uint8, count=used)
+        batches: list[Batch] = []
+        start = 0
+        for first, after in _barriers(frames):
+            batches += self._frames(frames[start:first], places.after(start))
+            if first < after:
+                if not self._goes_on(places.index(first)):
+                    batches += [self._end_lost(), self.restart("reset", places.index(first))]
+                batches += self._synced("fsync", places.indexes(np.arange(first, after, 4)), 4)
+            start = after
+        return self._ended(batches, places, used), used
+
+    def _ended(self, batches: list[Batch], places: Places, used: int) -> Batch:
+        """All elements of a feed. A run of synchronisation packets that does not reach its end does not go on."""
+        if used and not self._goes_on(places.index(used - 1) + 1):
+            batches.append(self._end_sync())
+        return Batch.join(batches, by_index=True)
+
+    def _goes_on(self, index: int) -> bool:
+        """Whether a synchronisation packet at an index would lie right behind those before."""
+        return self._sync is not None and self._sync.index + self._sync.size == index
+
+    def _scan_stream(self, finder: FrameFinder, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
+        found, used = finder.find(data, places, last)
+        batches: list[Batch] = []
+        for each in found:
+            if each.what == "frames":
+                batches += self._frames(each.data, Places(each.index))
+            elif each.what in ("fsync", "hsync"):
+                batches += self._synced(each.what, each.index, each.size)
+            elif each.what == "lost":
+                self._lose(int(each.index[0]), each.size)
+            else:
+                # Bytes are missing in it: frames, and the ID with them, are known again from here on.
+                batches += [self._end_lost(), no_sync(NAME, int(each.index[0]), each.size, "bad_packet")]
+                batches.append(self.restart("bad_packet", int(each.index[0])))
+        return self._ended(batches, places, used), used
+
+    def _frames(self, frames: U8, places: Places) -> list[Batch]:
+        """Elements of whole frames. ``places``: of their bytes."""
+        if not len(frames):
+            return []
+        batches: list[Batch] = []
+        taken = deformat(frames, self._current)
+        self._current = taken.last
+        known = 0
+        if taken.id[0] == NO_ID:
+            known = int(taken.start[1]) if len(taken.start) > 1 else len(frames)
+            self._lose(places.index(0), known)
+        if known < len(frames):
+            batches.append(self._end_lost())
+            if self._payload is None:
+                batches.append(_elements(taken, places, known))
+            else:
+                batches += self._give(taken, places, known)
+        return batches
+
+    def _give(self, taken: Deformatted, places: Places, known: int) -> list[Batch]:
+        """Give every source's bytes to its decoder."""
+        assert self._payload is not None
+        batches = []
+        size = len(taken.data) - known
+        for number, data, mine in taken.streams():
+            if number in (NO_ID, PADDING_ID) or number >= FIRST_RESERVED:
+                continue
+            if number not in self._decoders:
+                self._decoders[number] = self._payload(number)
+            index = places.indexes(np.flatnonzero(mine))
+            batches.append(_of_channel(self._decoders[number].feed(data.tobytes(), index=Places(index)), number))
+            size -= len(data)
+        special = _elements(taken, places, known, special=True)
+        batches.append(special)
+        self._overhead.size += size - int(special.size.sum())
+        if self._overhead.index < 0:
+            self._overhead.index = places.index(known)
+        return batches
+
+    def _lose(self, index: int, size: int) -> None:
+        """Bytes before it is known whose they are."""
+        assert self._lost is not None, "every restart begins with bytes of nobody"
+        if self._lost.index < 0:
+            self._lost.index = index
+        self._lost.size += size
+
+    def _synced(self, what: str, index: U64, unit: int) -> list[Batch]:
+        """Synchronisation packets: those that lie one after the other make one element, the last of which may go on."""
+        breaks = np.flatnonzero(index[1:] != index[:-1] + np.uint64(unit)) + 1
+        first = np.concatenate([[0], breaks])
+        size = np.diff(first, append=len(index)) * unit
+        starts = index[first]
+        batches = []
+        run = self._sync
+        if run is not None and run.what == what and self._goes_on(int(starts[0])):
+            starts[0] = run.index
+            size[0] += run.size
+        else:
+            batches.append(self._end_sync())
+        self._sync = _Run(int(starts[-1]), int(size[-1]), what)
+        if len(starts) > 1:
+            batches.append(_runs(what, starts[:-1], size[:-1]))
+        return batches
+
+    def _end_sync(self) -> Batch:
+        run, self._sync = self._sync, None
+        return Batch.empty(NAME) if run is None else _runs(run.what, np.array([run.index]), np.array([run.size]))
+
+    def _end_lost(self) -> Batch:
+        run, self._lost = self._lost, None
+        if run is None or run.index < 0 or not (run.size or run.what == "discontinuity"):
+            return Batch.empty(NAME)
+        return no_sync(NAME, run.index, run.size, run.what)
+
+
+def _runs(what: str, index: Array, size: Array) -> Batch:
+    batch = Batch(NAME, index.astype(np.uint64), size.astype(np.uint64))
+    batch.put("packet", _PACKET[what])
+    return batch
+
+
+def _of_channel(batch: Batch, number: int) -> Batch:
+    batch.channel[:] = number
+    return batch
+
+
+def _barriers(frames: U8) -> list[tuple[int, int]]:
+    """Runs of frames that are four full synchronisations, as offsets; and one of none at the end."""
+    words = frames.view("<u8") if len(frames) else np.empty(0, dtype="<u8")
+    is_barrier = (words[0::2] == _BARRIER) & (words[1::2] == _BARRIER)
+    runs = []
+    if is_barrier.any():
+        edges = np.flatnonzero(np.diff(is_barrier.astype(np.int8), prepend=0, append=0)) * FRAME
+        runs = [(int(first), int(after)) for first, after in zip(edges[::2], edges[1::2], strict=True)]
+    return [*runs, (len(frames), len(frames))]
+
+
+def _elements(taken: Deformatted, places: Places, known: int, *, special: bool = False) -> Batch:
+    """What each ID has in each frame, from the byte ``known`` on: an element, to which the ID's byte before it and byte 15 count.
+
+    ``special``: only IDs that are no trace source, padding aside, and only their data count.
+    """
+    begins = np.zeros(len(taken.data), dtype=np.bool_)
+    begins[::FRAME] = True
+    begins[taken.start] = True
+    begins[:known] = False
+    begins[known] = True
+    start = np.flatnonzero(begins)
+    ids = taken.id[np.searchsorted(taken.start, start, side="right") - 1]
+    size = np.diff(start, append=len(taken.data))
+    before = np.concatenate([[0], np.cumsum(taken.held)])
+    count = before[start + size] - before[start]
+    at = before[start]
+    if special:
+        chosen = np.flatnonzero((ids >= FIRST_RESERVED) & (ids != NO_ID) & (count > 0))
+        start, ids, count, at = start[chosen], ids[chosen], count[chosen], at[chosen]
+        size = count
+    flags = np.where((ids >= FIRST_RESERVED) & (ids != FLUSH_ID) & (ids != TRIGGER_ID), int(Flags.RESERVED), 0)
+    batch = Batch(NAME, places.indexes(start), size, channel=ids.astype(np.int32), flags=flags)
+    batch.put("packet", _PACKETS_OF[ids])
+    batch.put("payload", Spans(taken.data[taken.held], at, count))
+    return batch
+
+
+_PACKETS_OF: U8 = np.full(256, _PACKET["data"], dtype=np.uint8)
+_PACKETS_OF[[PADDING_ID, TRIGGER_ID, FLUSH_ID]] = [_PACKET["padding"], _PACKET["trigger"], _PACKET["flush"]]
+
+FIELDS = (Field("packet", "enum", "what the bytes are", PACKETS), *common("payload"))
+PARAMETERS = (
+    Parameter(
+        "frames", "choice", "memory: frames from the first byte on; stream: of a trace port, with synchronisation packets", "memory",
+        choices=("memory", "stream"),
+    ),
+)  # fmt: skip
+
+
+def _stream(settings: Settings) -> bool:
+    return bool(settings["frames"] == "stream")
+
+
+PROTOCOLS.add(
+    NAME,
+    Protocol(
+        name=NAME,
+        meaning="CoreSight formatter frames of 16 bytes: bytes of each trace source, raw",
+        make=lambda settings: CoresightFrames(_stream(settings)),
+        parameters=PARAMETERS,
+        fields=FIELDS,
+        carries="bytes",
+        frame=lambda settings, payload: CoresightFrames(_stream(settings), payload),
+        resync="frames: at the next frame (memory), after the next FF FF FF 7F (stream); sources: at the next ID",
+        auxtrace=(CS_ETM,),
+        default_for=(CS_ETM,),
+    ),
+)

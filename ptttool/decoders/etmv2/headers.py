@@ -1,0 +1,123 @@
+"""Headers of ETMv2 trace packets, and how long packets are.
+
+Source: Arm "Embedded Trace Macrocell Architecture Specification" (IHI 0014Q), 6.4.1 "Trace packet headers", tables 6.2 and 6.3; 6.4.2
+(normal data), 6.4.4 (load miss), 6.7 (branch addresses).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ptttool.decoders.element_batch import I64, U8
+from ptttool.decoders.parameters import Settings
+
+PACKETS = ("branch", "data", "load_miss", "load_miss_data", "value_not_traced", "context_id", "reserved")
+BRANCH, DATA, LOAD_MISS, LOAD_MISS_DATA, VALUE_NOT_TRACED, CONTEXT_ID, RESERVED = range(len(PACKETS))
+# The specification's table: a header has 0 and 1 where a pattern has them. Every header fits one of them and no other.
+PATTERNS = (
+    ("C0A0SS10", DATA),
+    ("X0X1XX00", RESERVED),
+    ("X0X1XX10", RESERVED),
+    ("X10XXX10", RESERVED),
+    ("X1100X10", RESERVED),
+    ("C1101010", VALUE_NOT_TRACED),
+    ("C1101110", CONTEXT_ID),
+    ("X111XX10", RESERVED),
+    ("C1A1TT00", LOAD_MISS),
+    ("CTT0SS00", LOAD_MISS_DATA),
+    ("cXXXXXX1", BRANCH),
+)
+CONTINUES = 0x80  # of address bytes: another follows; of headers: another packet went into the FIFO in the same cycle (C)
+FIRST_TRANSFER = 0x20  # A
+LONGEST_ADDRESS = 5
+# By SS: bytes of the value.
+VALUE_BYTES = (0, 1, 2, 4)
+# Bytes behind the last one that lengths look at; they never end an address.
+MARGIN = b"\xff" * 16
+
+
+def _fits(pattern: str, header: int) -> bool:
+    return all(bit not in "01" or int(bit) == header >> (7 - place) & 1 for place, bit in enumerate(pattern))
+
+
+def _packet(header: int) -> int:
+    (packet,) = {packet for pattern, packet in PATTERNS if _fits(pattern, header)}
+    return packet
+
+
+PACKET_OF: U8 = np.array([_packet(header) for header in range(256)], dtype=np.uint8)
+
+
+@dataclass(frozen=True)
+class Format:
+    """What the trace unit's control register (ETMCR) says and the trace does not."""
+
+    data_addr: bool
+    data_value: bool
+    contextid_bytes: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Format:
+        """From the parameters."""
+        return cls(settings["data_addr"], settings["data_value"], int(settings["contextid_bytes"]))
+
+    def value_bytes(self, header: int) -> int:
+        """Bytes of the value that a header brings."""
+        packet = PACKET_OF[header]
+        return VALUE_BYTES[header >> 2 & 3] if packet == LOAD_MISS_DATA or (packet == DATA and self.data_value) else 0
+
+    def has_address(self, header: int) -> bool:
+        """Whether data address bytes follow the header."""
+        return bool(self.data_addr and header & FIRST_TRANSFER and PACKET_OF[header] in (DATA, LOAD_MISS))
+
+
+class Lengths:
+    """How long packets are, for every byte as if one began there.
+
+    ``value_bytes``, ``has_address``: by header.
+    """
+
+    def __init__(self, form: Format) -> None:
+        headers = range(256)
+        self.value_bytes: U8 = np.array([form.value_bytes(header) for header in headers], dtype=np.uint8)
+        self.has_address: U8 = np.array([form.has_address(header) for header in headers], dtype=np.uint8)
+        context = np.where(PACKET_OF == CONTEXT_ID, form.contextid_bytes, 0).astype(np.uint8)
+        # A branch address has no header: its first byte is of the address.
+        self._fixed = (np.where(PACKET_OF == BRANCH, 0, 1).astype(np.uint8) + self.value_bytes + context).tobytes()
+        self._branch = (PACKET_OF == BRANCH).astype(np.uint8).tobytes()
+        self._address = self.has_address.tobytes()
+
+    def of(self, data: bytes) -> tuple[bytes, U8]:
+        """Bytes of the packet, and of an address, that begin at each byte of ``data``, which ends with :data:`MARGIN`; that one aside.
+
+        A packet whose end is not there gets a length that ends behind it. A reserved header counts as a packet of one byte.
+        """
+        count = len(data) - len(MARGIN)
+        more = np.frombuffer(data, dtype=np.uint8) >> np.uint8(7)
+        address: U8 = more[3 : count + 4] + np.uint8(1)
+        for place in (2, 1, 0):
+            address *= more[place : count + 1 + place]
+            address += np.uint8(1)
+        # A table by bytes.translate: numpy would make numbers of eight bytes of them first.
+        fixed, branch, follows = (
+            np.frombuffer(data[:count].translate(table), dtype=np.uint8) for table in (self._fixed, self._branch, self._address)
+        )
+        size: U8 = fixed + branch * address[:-1] + follows * address[1:]
+        return size.tobytes(), address
+
+
+def packet_starts(sizes: bytes, at: int, end: int) -> tuple[I64, int]:
+    """Starts of the whole packets from ``at`` on, and the position after the last of them. ``sizes``: :meth:`Lengths.of`."""
+    whole, marks = sizes[at:end], bytearray(end - at)
+    place = 0
+    # The exception ends the loop: asking at each packet whether it goes on takes longer.
+    try:
+        while True:
+            marks[place] = 1
+            place += whole[place]
+    except IndexError:
+        pass
+    starts = np.flatnonzero(np.frombuffer(marks, dtype=np.bool_)) + at
+    return (starts, at + place) if at + place <= end else (starts[:-1], int(starts[-1]))

@@ -1,0 +1,329 @@
+"""ETMv2: the trace packets of Arm's Embedded Trace Macrocell, version 2, as a byte stream.
+
+Source: Arm "Embedded Trace Macrocell Architecture Specification" (IHI 0014Q), chapter 6, "ETMv2 Signal Protocol"; headers and lengths:
+:mod:`ptttool.decoders.etmv2.headers`. Trace ports also carry PIPESTAT, which says when instructions executed and where packets begin; bytes
+alone do not, so decoding begins where the caller says and is lost from a reserved header on to the next such place.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from ptttool.decoders.contract import PROTOCOLS, ByteDecoder, Protocol, no_sync, truncated
+from ptttool.decoders.element_batch import I64, U8, U64, Array, Batch, Bool, Spans
+from ptttool.decoders.elements import ADDR, CUSTOM, PE_CONTEXT, Field, Flags, common
+from ptttool.decoders.etmv2.headers import (
+    BRANCH,
+    CONTEXT_ID,
+    CONTINUES,
+    DATA,
+    FIRST_TRANSFER,
+    LOAD_MISS,
+    LOAD_MISS_DATA,
+    LONGEST_ADDRESS,
+    MARGIN,
+    PACKET_OF,
+    PACKETS,
+    RESERVED,
+    Format,
+    Lengths,
+    packet_starts,
+)  # fmt: skip
+from ptttool.decoders.parameters import Parameter, Settings
+from ptttool.decoders.places import Places
+
+NAME = "etmv2"
+# Bits of an address that are always 0, by instruction set: they are not sent.
+SHIFTS = {"arm": 2, "thumb": 1, "jazelle": 0}
+_KINDS: U8 = np.full(len(PACKETS), CUSTOM, dtype=np.uint8)
+_KINDS[[BRANCH, CONTEXT_ID]] = ADDR, PE_CONTEXT
+# Seven bits of each of five bytes: the masks of their places, by the number of bytes that are there.
+_BITS: U64 = np.array([(1 << 7 * count) - 1 for count in range(LONGEST_ADDRESS + 1)], dtype=np.uint64)
+_BYTES: U64 = np.array([(1 << 8 * count) - 1 for count in range(5)], dtype=np.uint64)
+_ADDRESS = np.uint64(0xFFFF_FFFF)
+_TAGS = 4
+
+
+class Compressed:
+    """Addresses of which packets bring the low bits alone: the others are those of the one before.
+
+    ``marker``: bits of the first byte that are no address bits.
+    """
+
+    def __init__(self, marker: int = 0) -> None:
+        self._marker = marker
+        self._last: int | None = None
+
+    def whole(self, bits: U64, count: I64) -> tuple[U64, Bool]:
+        """All bits of each address, and whether they are known. ``bits``, ``count``: those that came, and in how many bytes (1 to 5)."""
+        order: I64 = np.arange(len(bits))
+        found = bits.copy()
+        for number in range(1, LONGEST_ADDRESS):
+            # The last one that brought bits of this byte.
+            source = np.maximum.accumulate(np.where(count > number, order, -1))
+            held = np.where(source < 0, np.uint64(self._last or 0), bits[source])
+            found |= held & ((_BITS[number + 1] ^ _BITS[number]) >> np.uint64(self._marker))
+        known: Bool = np.logical_or.accumulate(count == LONGEST_ADDRESS)
+        if self._last is not None:
+            known[:] = True
+        if len(known) and known[-1]:
+            self._last = int(found[-1])
+        return found, known
+
+
+@dataclass
+class _State:
+    """What packets build on. ``group``: index of the first packet of a cycle that goes on. ``misses``: by tag, index and address."""
+
+    branch: Compressed = field(default_factory=lambda: Compressed(marker=1))
+    data: Compressed = field(default_factory=Compressed)
+    group: int | None = None
+    misses: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+
+
+@dataclass
+class _Lost:
+    """Bytes after a reserved header. ``index``: of the first of them."""
+
+    index: int
+    size: int = 0
+
+
+class Etmv2(ByteDecoder):
+    """Decodes ETMv2 packets. ``begins``: indexes at which a packet begins for sure; nothing before one counts behind it."""
+
+    def __init__(self, form: Format, *, isa: str | None = None, begins: Iterable[int] = ()) -> None:
+        super().__init__(NAME)
+        self._lengths = Lengths(form)
+        self._form = form
+        self._shift = None if isa is None else np.uint64(SHIFTS[isa])
+        self._begins = sorted(set(begins))
+        self._seen = -1  # index of the last byte for which begins have been looked up
+        self._state = _State()
+        self._lost: _Lost | None = None
+        self._fresh = False  # the next packet is the first after bytes passed over
+
+    def boundaries(self, indexes: Iterable[int]) -> None:
+        self._begins = sorted({*self._begins, *indexes})
+
+    def restart(self, reason: str, index: int) -> Batch:
+        self._state, self._fresh, self._seen = _State(), False, -1
+        return no_sync(NAME, index, 0, reason)
+
+    def flush(self) -> Batch:
+        run, self._lost = self._lost, None
+        return Batch.empty(NAME) if run is None or not run.size else no_sync(NAME, run.index, run.size, "bad_packet")
+
+    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
+        first = places.index(0)
+        after = first + len(data)
+        known = self._begins[bisect_right(self._begins, max(self._seen, first - 1)) : bisect_left(self._begins, after)]
+        self._seen = after - 1
+        batches: list[Batch] = []
+        position = 0
+        buffer = data + MARGIN
+        sizes, addresses = self._lengths.of(buffer)
+        edges = [0, *(index - first for index in known), len(data)]
+        for number, (start, end) in enumerate(pairwise(edges)):
+            if number:
+                batches += self._begin(data[position:start], first + position)
+            position = start
+            if self._lost is None:
+                starts, position = packet_starts(sizes, start, end)
+                position = self._packets(buffer, starts, position, addresses, places, batches)
+            if self._lost is not None:
+                self._lost.size += end - position
+                position = end
+        return Batch.join(batches), position
+
+    def _begin(self, rest: bytes, index: int) -> list[Batch]:
+        """A packet begins for sure: what came before has no say any more. ``rest``: bytes of a packet that does not end before it."""
+        batches = [truncated(NAME, index, rest)] if rest else []
+        self._fresh = self._lost is not None
+        batches.append(self.flush())
+        self._state = _State()
+        return batches
+
+    def _packets(self, buffer: bytes, starts: I64, end: int, addresses: U8, places: Places, batches: list[Batch]) -> int:
+        """Add elements of the packets that begin at ``starts`` and end at ``end``, up to a reserved header. Returns where they end."""
+        if not len(starts):
+            return end
+        values = np.frombuffer(buffer, dtype=np.uint8)
+        headers = values[starts]
+        packet = PACKET_OF[headers]
+        reserved = np.flatnonzero(packet == RESERVED)
+        if len(reserved):
+            last = int(reserved[0])
+            end = int(starts[last]) + 1
+            starts, headers, packet = starts[: last + 1], headers[: last + 1], packet[: last + 1]
+            self._lost = _Lost(places.index(0) + end)
+        sizes = np.diff(starts, append=end)
+        batch = Batch(NAME, places.indexes(starts), sizes, kind=_KINDS[packet], raw=Spans(values, starts, sizes))
+        batch.put("packet", packet)
+        words: U64 = np.ndarray((len(values) - 7,), dtype="<u8", buffer=values, strides=(1,))
+        self._put_cycles(batch, packet, headers)
+        self._put_branches(batch, np.flatnonzero(packet == BRANCH), words, starts, addresses)
+        self._put_data(batch, packet, headers, words, starts, addresses)
+        contexts = np.flatnonzero(packet == CONTEXT_ID)
+        if self._form.contextid_bytes and len(contexts):
+            batch.put("context_id", words[starts[contexts] + 1] & _BYTES[self._form.contextid_bytes], contexts)
+        if len(reserved):
+            batch.flags[-1] |= np.uint32(Flags.RESERVED)
+        if self._fresh:
+            self._fresh = False
+            batch.flags[0] |= np.uint32(Flags.RESYNCED)
+        batches.append(batch)
+        return end
+
+    def _put_cycles(self, batch: Batch, packet: U8, headers: U8) -> None:
+        """Packets of one cycle: all but the last have C; a branch address is always the last and has none."""
+        goes_on = (headers >= CONTINUES) & (packet != BRANCH) & (packet != RESERVED)
+        opens = np.ones(len(packet), dtype=np.bool_)
+        opens[1:] = ~goes_on[:-1]
+        first = batch.index[np.maximum.accumulate(np.where(opens, np.arange(len(packet)), 0))]
+        if self._state.group is not None:
+            ends = np.flatnonzero(~goes_on)
+            first[: int(ends[0]) + 1 if len(ends) else None] = self._state.group
+        self._state.group = int(first[-1]) if goes_on[-1] else None
+        if packet[-1] == RESERVED:  # its C is undefined
+            batch.put("cycle", first[:-1], np.arange(len(first) - 1))
+        else:
+            batch.put("cycle", first)
+
+    def _put_branches(self, batch: Batch, rows: I64, words: U64, starts: I64, addresses: U8) -> None:
+        if not len(rows):
+            return
+        places = starts[rows]
+        count = addresses[places].astype(np.int64)
+        bits = _address_bits(words[places], count) >> np.uint64(1)  # without the 1 that tells a branch address from a header
+        whole, known = self._state.branch.whole(bits, count)
+        if self._shift is None:
+            known = np.zeros_like(known)
+        else:
+            batch.put("address", ((whole << self._shift) & _ADDRESS)[known], rows[known])
+        _put_bits(batch, rows, bits, count, ~known)
+
+    def _put_data(self, batch: Batch, packet: U8, headers: U8, words: U64, starts: I64, addresses: U8) -> None:
+        """Data packets and load misses: their A bits, tags, addresses and values."""
+        miss, late = packet == LOAD_MISS, packet == LOAD_MISS_DATA
+        data = packet == DATA
+        rows = np.flatnonzero(data | miss)
+        batch.put("first", headers[rows] & FIRST_TRANSFER != 0, rows)
+        address, known = np.zeros(len(packet), dtype=np.uint64), np.zeros(len(packet), dtype=np.bool_)
+        rows = np.flatnonzero(self._lengths.has_address[headers])
+        if len(rows):
+            places = starts[rows] + 1
+            count = addresses[places].astype(np.int64)
+            bits = _address_bits(words[places], count)
+            whole, known[rows] = self._state.data.whole(bits, count)
+            address[rows] = whole & _ADDRESS
+            _put_bits(batch, rows, bits, count, ~known[rows])
+        rows = np.flatnonzero(miss | late)
+        if len(rows):
+            self._put_misses(batch, rows, miss[rows], headers[rows], address, known)
+        rows = np.flatnonzero(known)
+        batch.put("data_address", address[rows], rows)
+        rows = np.flatnonzero(late | data if self._form.data_value else late)
+        if len(rows):
+            size = self._lengths.value_bytes[headers[rows]]
+            # Values are at the end of their packets.
+            after = (starts[rows] + batch.size[rows].astype(np.int64)) - size
+            batch.put("data_value", words[after] & _BYTES[size], rows)
+
+    def _put_misses(self, batch: Batch, rows: I64, is_miss: Bool, headers: U8, address: U64, known: Bool) -> None:
+        """Bring load misses and their data together: what comes with a tag belongs to the miss with that tag before it.
+
+        ``address``, ``known``: of all packets; those of data packets are filled in.
+        """
+        tags = np.where(is_miss, headers >> 2, headers >> 5) & 3
+        batch.put("tag", tags, rows)
+        batch.flags[rows[tags == 0]] |= np.uint32(Flags.RESERVED)
+        found, sources = [], []
+        for tag in range(_TAGS):
+            mine = np.flatnonzero(tags == tag)
+            if not len(mine):
+                continue
+            misses, own = is_miss[mine], rows[mine]
+            before = self._state.misses.pop(tag, None)
+            if before is not None and not misses[0]:
+                row, (index, held) = int(own[0]), before
+                found.append(own[:1])
+                sources.append(np.array([index], dtype=np.uint64))
+                if held is not None:
+                    address[row], known[row] = held, True
+            pairs = np.flatnonzero(misses[:-1] & ~misses[1:])
+            miss, data = own[pairs], own[pairs + 1]
+            found.append(data)
+            sources.append(batch.index[miss])
+            address[data], known[data] = address[miss], known[miss]
+            if misses[-1]:
+                row = int(own[-1])
+                self._state.misses[tag] = int(batch.index[row]), int(address[row]) if known[row] else None
+        if found:
+            row_of = np.concatenate(found)
+            order = np.argsort(row_of)
+            batch.put("miss_index", np.concatenate(sources)[order], row_of[order])
+
+
+def _address_bits(words: U64, count: Array) -> U64:
+    """Seven bits of each of ``count`` bytes, the first byte's lowest. ``words``: the bytes, and others behind them."""
+    found: U64 = words & np.uint64(0x7F)
+    for number in range(1, LONGEST_ADDRESS):
+        found |= (words >> np.uint64(number)) & np.uint64(0x7F << 7 * number)
+    found &= _BITS[count]
+    return found
+
+
+def _put_bits(batch: Batch, rows: I64, bits: U64, count: I64, chosen: Bool) -> None:
+    """What came of addresses that are not known."""
+    if chosen.any():
+        batch.put("address_bits", bits[chosen], rows[chosen])
+        batch.put("address_bytes", count[chosen], rows[chosen])
+
+
+FIELDS = (
+    Field("packet", "enum", "type of the packet", PACKETS),
+    Field("cycle", "u64", "index of the first packet of the cycle: packets that went into the FIFO in one cycle have the same"),
+    Field("first", "bool", "A bit: the first transfer of its instruction"),
+    Field("tag", "u8", "TT bits: which load miss; 0 is reserved"),
+    *common("address"),
+    Field("data_address", "u32", "address of the transfer; of a load miss's data that of the miss; absent until one is whole", style="hex"),
+    Field("address_bits", "u64", "where that is not known, bits that came, lowest first: 6 (data: 7), 7, 7, 7, 7", style="hex"),
+    Field("address_bytes", "u8", "and the bytes that they came in"),
+    Field("data_value", "u32", "value of the transfer", style="hex"),
+    Field("miss_index", "u64", "of a load miss's data: index of the packet that told of the miss"),
+    *common("context_id"),
+)
+PARAMETERS = (
+    Parameter("data_addr", "bool", "whether data addresses are traced (ETMCR bit 3)"),
+    Parameter("data_value", "bool", "whether data values are traced (ETMCR bit 2)"),
+    Parameter("contextid_bytes", "choice", "bytes of a context ID (ETMCR bits 15:14)", choices=("0", "1", "2", "4")),
+    Parameter(
+        "isa", "choice", "instruction set that branches lead to, for their addresses; by default their bits alone are given",
+        choices=tuple(SHIFTS), optional=True,
+    ),
+    Parameter("sync_at", "ints", "indexes at which a packet begins, such as 0x400,0x800: decoding is in step there again", optional=True,
+              minimum=0),
+)  # fmt: skip
+
+
+def _make(settings: Settings) -> Etmv2:
+    return Etmv2(Format.of(settings), isa=settings["isa"], begins=settings["sync_at"] or ())
+
+
+PROTOCOLS.add(
+    NAME,
+    Protocol(
+        name=NAME,
+        meaning="Arm ETMv2: branch addresses, data, load misses and context IDs of TRACEPKT bytes",
+        make=_make,
+        parameters=PARAMETERS,
+        fields=FIELDS,
+        resync="at the next index that is given with sync_at, at the next AUX record, after lost bytes",
+    ),
+)

@@ -1,0 +1,177 @@
+"""The bytes of one CoreSight trace source, decoded into elements by libopencsd."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptttool.decoders.contract import ByteDecoder, no_sync
+from ptttool.decoders.element_batch import I64, NO_BYTES, U8, U64, Batch, Spans
+from ptttool.decoders.opencsd.elements import batch_of
+from ptttool.decoders.opencsd.library import Found, Library, library
+from ptttool.decoders.opencsd.process import Tree
+from ptttool.decoders.opencsd.sources import Source
+from ptttool.decoders.places import Places
+
+NAME = "opencsd"
+# An element may belong to a packet this far before the last byte; places and bytes of packets before that are forgotten.
+_MEMORY = 1 << 20
+_BLOCK = 1 << 12
+
+
+class OpencsdDecoder(ByteDecoder):
+    """Decodes one source's bytes.
+
+    An element stands for the bytes from its packet to the next packet that has an element. That is known when the next comes: the last
+    element, and others of its packet, wait for it.
+    """
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(NAME)
+        self._library: Library = library()
+        self._source = source
+        self._tree: Tree | None = source.tree(self._library)  # what it does not take is told at once
+        self._tells_end = True
+        self._begin()
+
+    def _begin(self) -> None:
+        self._end_offset = 0  # bytes fed since the beginning
+        self._from = 0  # of the first of them that is remembered
+        self._bytes: U8 = NO_BYTES
+        self._where = Places(0)
+        self._waiting: Found = self._library.none()
+        self._index: U64 = np.empty(0, dtype=np.uint64)  # of those that wait
+        self._latest: int | None = None  # greatest offset of a packet so far
+
+    def restart(self, reason: str, index: int) -> Batch:
+        """Where nothing came since the beginning there is nothing to forget, and nothing to tell."""
+        fed = self._end_offset > 0
+        self._begin()
+        return self._of_source(no_sync(NAME, index, 0, reason)) if fed else Batch.empty(NAME)
+
+    def reset(self, reason: str, index: int) -> Batch:
+        self._tells_end = False  # the trace goes on
+        try:
+            return super().reset(reason, index)
+        finally:
+            self._tells_end = True
+
+    def scan(self, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
+        """The library gets blocks of one size, from the beginning on: what it makes of damaged packets depends on where they are cut."""
+        used = len(data) if last else len(data) // _BLOCK * _BLOCK
+        if not used:
+            return Batch.empty(NAME), 0
+        if self._tree is None:
+            self._tree = self._source.tree(self._library)
+        held = self._end_offset - self._from
+        fresh = np.frombuffer(data, dtype=np.uint8, count=used)
+        self._where = self._where.then(places, held, used)
+        self._bytes = np.concatenate([self._bytes, fresh]) if held else fresh
+        # Where bytes are scattered, only now it is known where those behind the last ones lie.
+        self._index[self._waiting.offsets == self._end_offset] = places.index(0)
+        found = self._library.none()
+        for start in range(0, used, _BLOCK):
+            block = fresh[start : start + _BLOCK]
+            found = found.then(self._decode(block))
+            self._end_offset += len(block)
+        self._receive(found)
+        return self._elements(last=False), used
+
+    def flush(self) -> Batch:
+        if not self._end_offset:
+            return Batch.empty(NAME)
+        tree, self._tree = self._tree, None
+        if tree is not None:
+            rest = tree.end(self._end_offset)
+            ends = rest.elements["kind"] == self._library.number("eo_trace")
+            # The library gives the end the offset of some packet before it.
+            rest.offsets[ends] = self._end_offset
+            self._receive(rest if self._tells_end else rest.without(ends))
+        return self._elements(last=True)
+
+    def _decode(self, data: U8) -> Found:
+        """Elements of bytes. Where the library gives up, it is set to look for synchronisation again, behind what it has taken."""
+        found, at = self._library.none(), 0
+        while at < len(data):
+            assert self._tree is not None
+            some, used, gave_up = self._tree.feed(self._end_offset + at, data[at:])
+            found = found.then(some)
+            at += used
+            if gave_up:
+                found = found.then(self._library.no_sync(self._end_offset + at, "bad_packet"))
+                # A crash takes what there was of the block along.
+                at = len(data) if self._tree.crashed else at + (not used)
+                if not self._tree.reset():
+                    self._tree = self._source.tree(self._library)
+            elif not used:
+                break
+        return found
+
+    def _receive(self, found: Found) -> None:
+        """Elements join those that wait. Their indexes are looked up now: places may be forgotten before an element's size is known."""
+        if not len(found):
+            return
+        at = np.clip(found.offsets - self._from, 0, len(self._bytes))
+        inside = np.minimum(at, len(self._bytes) - 1)
+        self._index = np.concatenate([self._index, self._where.indexes(inside) + (at - inside).astype(np.uint64)])
+        self._waiting = self._waiting.then(found)
+
+    def _elements(self, *, last: bool) -> Batch:
+        """Those of the elements that wait whose size is known; all of them at the end."""
+        found = self._waiting
+        reach = np.maximum.accumulate(found.offsets)
+        batches = []
+        if self._latest is None and (len(found) or last):
+            # Bytes before the first packet that has an element.
+            self._latest = int(reach[0]) if len(found) else self._end_offset
+            if self._latest:
+                batches.append(self._of_source(no_sync(NAME, self._where.index(0), self._latest, "init")))
+        if len(found):
+            assert self._latest is not None
+            reach = np.maximum(reach, self._latest)
+            count = len(found) if last else int(np.searchsorted(reach, reach[-1]))
+            after = self._end_offset if last else int(reach[-1])
+            if count:
+                first = np.append(True, reach[1:count] != reach[: count - 1])
+                size = np.zeros(count, dtype=np.int64)
+                size[first] = np.diff(reach[:count][first], append=after)
+                batches.append(self._batch(found.take(0, count), self._index[:count], size))
+                self._waiting, self._index = found.take(count, len(found)), self._index[count:]
+            self._latest = after
+        self._forget(max(self._latest or 0, self._end_offset - _MEMORY))
+        return Batch.join(batches)
+
+    def _batch(self, found: Found, index: U64, size: I64) -> Batch:
+        at = found.offsets - self._from
+        known = (at >= 0) & (size > 0) & (found.elements["kind"] != self._library.number("no_sync"))
+        raw = Spans(self._bytes, np.where(known, at, -1), np.where(known, size, 0))
+        return self._of_source(batch_of(NAME, self._library, found, index, size, raw))
+
+    def _of_source(self, batch: Batch) -> Batch:
+        batch.channel[:] = self._source.trace_id or -1
+        return batch
+
+    def _forget(self, offset: int) -> None:
+        """Forget places and bytes before an offset, but for the last byte: what is behind it lies next to it."""
+        drop = min(offset, self._end_offset - 1) - self._from
+        if drop > 0:
+            self._where = self._where.after(drop)
+            self._bytes = self._bytes[drop:]
+            self._from += drop
+
+
+class Undescribed(ByteDecoder):
+    """Counts the bytes of a source that nothing describes: one element, at the end."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME)
+        self._index, self._size = 0, 0
+
+    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
+        if data and not self._size:
+            self._index = places.index(0)
+        self._size += len(data)
+        return Batch.empty(NAME), len(data)
+
+    def flush(self) -> Batch:
+        size, self._size = self._size, 0
+        return Batch(NAME, np.array([self._index]), np.array([size])) if size else Batch.empty(NAME)

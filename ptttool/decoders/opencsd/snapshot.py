@@ -1,0 +1,158 @@
+"""Snapshots: folders of .ini files that describe CoreSight trace, its units and the memory of cores, as Arm's tools and OpenCSD write them.
+
+Source: ``ARM Trace and Debug Snapshot file format``, version 1.0, in the OpenCSD repository. ``snapshot.ini`` lists files of devices
+and the one of the trace; a device has a class, a type, registers and dumps of memory; ``trace.ini`` says which core a source traces and
+which buffer its trace is in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ptttool.decoders.opencsd.sources import Memory, Source
+from ptttool.decoders.parameters import number_of, read_text
+from ptttool.errors import InputError
+
+# By the beginning of a device's type, in small letters.
+_UNITS = {"etm4": "etm4", "ete": "ete", "etm3": "etm3", "ptm": "ptm", "pft": "ptm", "stm": "stm", "itm": "itm"}
+_SECTION = re.compile(r"\[([^\]]*)\]")
+_LINE = re.compile(r"([^=]+?)\s*=\s*(.*?)")
+_REMARK = re.compile(r"(^|\s)[#;].*")
+# A register's name may be followed by its number or size: TRCIDR0(0x078), PC(size:64).
+_NAME = re.compile(r"[^(]*")
+SOURCE_DATA = "source_data"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """``sources``: trace sources that can be decoded. ``formats``: of the trace buffers (``coresight``, ``source_data``)."""
+
+    path: Path
+    sources: tuple[Source, ...]
+    formats: tuple[str, ...]
+
+    @property
+    def framed(self) -> bool:
+        """Whether any trace is in frames."""
+        return not self.formats or any(form != SOURCE_DATA for form in self.formats)
+
+
+def read_snapshot(path: str | Path) -> Snapshot:
+    """The snapshot of a folder, or of its ``snapshot.ini``. Raises InputError that names the file and what is wrong in it, AccessError."""
+    top = Path(path)
+    top = top / "snapshot.ini" if top.is_dir() else top
+    ini = _read(top)
+    files = ini.values("device_list")
+    if not files:
+        raise InputError(top, "no [device_list]: this is no snapshot.ini", code="bad-snapshot")
+    if not all(files):
+        raise InputError(top, "[device_list]: a device without a file", code="bad-snapshot")
+    devices = [_device(top.parent / file) for file in files]
+    metadata = ini.section("trace").get("metadata")
+    trace = _Ini() if metadata is None else _read(top.parent / metadata)
+    cores = {device.name: device for device in devices if device.kind == "core"}
+    # A core may have several sources: its name comes several times.
+    traced = {source: core for core, source in trace.pairs("core_trace_sources")}
+    memory = tuple(image for core in cores.values() for image in core.memory)
+    sources = []
+    for device in devices:
+        if device.kind != "trace_source":
+            continue
+        unit = next((unit for begin, unit in _UNITS.items() if device.type.lower().startswith(begin)), None)
+        if unit is None:
+            continue
+        source = Source(device.name, unit, device.registers)
+        core = cores.get(traced.get(device.name, ""))
+        if core is not None:
+            # The memory of the other cores is behind its own: where descriptions say it once, it is all cores'.
+            source = replace(source, core=core.type, memory=(*core.memory, *(image for image in memory if image not in core.memory)))
+        sources.append(source)
+    return Snapshot(top, tuple(sources), _formats(trace))
+
+
+class _Ini:
+    """A file in parts: sections as pairs, in order, for a section may have a name twice."""
+
+    def __init__(self) -> None:
+        self.sections: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def pairs(self, name: str) -> list[tuple[str, str]]:
+        """All pairs of a section."""
+        return [pair for section, pairs in self.sections if section == name for pair in pairs]
+
+    def section(self, name: str) -> dict[str, str]:
+        """A section; of a name that is there twice the last."""
+        return dict(self.pairs(name))
+
+    def values(self, name: str) -> list[str]:
+        """The values of a section."""
+        return [value for _, value in self.pairs(name)]
+
+
+@dataclass(frozen=True)
+class _Device:
+    name: str
+    kind: str
+    type: str
+    registers: dict[str, int]
+    memory: tuple[Memory, ...]
+
+
+def _device(path: Path) -> _Device:
+    ini = _read(path)
+    device = ini.section("device")
+    if "name" not in device:
+        raise InputError(path, "no [device] with a name", code="bad-snapshot")
+    kind = device.get("class", "")
+    registers = {}
+    if kind == "trace_source":
+        for name, text in ini.pairs("regs"):
+            found = _NAME.match(name)
+            assert found is not None
+            registers[found[0].strip().upper()] = _number(path, name, text)
+    memory = []
+    for section, pairs in ini.sections:
+        if not section.lower().startswith("dump"):
+            continue
+        dump = dict(pairs)
+        if "file" not in dump or "address" not in dump:
+            raise InputError(path, f"[{section}] needs file and address", code="bad-snapshot")
+        memory.append(
+            Memory(
+                path.parent / dump["file"],
+                _number(path, "address", dump["address"]),
+                _number(path, "offset", dump.get("offset", "0")),
+                _number(path, "length", dump["length"]) if "length" in dump else None,
+                dump.get("space", ""),
+            )
+        )
+    return _Device(device["name"], kind, device.get("type", ""), registers, tuple(memory))
+
+
+def _formats(trace: _Ini) -> tuple[str, ...]:
+    names = trace.section("trace_buffers").get("buffers", "").split(",")
+    buffers = [trace.section(name.strip()) for name in names]
+    return tuple(buffer.get("format", "coresight") for buffer in buffers if buffer)
+
+
+def _read(path: Path) -> _Ini:
+    ini = _Ini()
+    for number, line in enumerate(read_text(path, "a snapshot").splitlines(), 1):
+        line = _REMARK.sub("", line).strip()
+        section, pair = _SECTION.fullmatch(line), _LINE.fullmatch(line)
+        if section is not None:
+            ini.sections.append((section[1].strip(), []))
+        elif pair is not None and ini.sections:
+            ini.sections[-1][1].append((pair[1], pair[2]))
+        elif line:
+            raise InputError(path, f"line {number} is neither [section] nor key=value", code="bad-snapshot")
+    return ini
+
+
+def _number(path: Path, name: str, text: str) -> int:
+    number = number_of(text)
+    if number is None or not 0 <= number < 1 << 64:
+        raise InputError(path, f"{name}={text}: no number of 64 bits", code="bad-snapshot")
+    return number

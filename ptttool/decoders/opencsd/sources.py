@@ -1,0 +1,180 @@
+"""Trace sources of CoreSight as libopencsd wants them described: the kind of trace unit, its registers, the program's memory.
+
+Sources: OpenCSD, ``include/opencsd/*/trc_pkt_types_*.h`` (the configurations), ``docs/specs/ARM Trace and Debug Snapshot file format``.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ptttool.decoders.opencsd.library import Library
+from ptttool.decoders.opencsd.process import Tree
+from ptttool.decoders.opencsd.worker import ANY_SPACE
+from ptttool.errors import AccessError, InputError, UsageError
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A kind of trace unit. ``decoder``: its name in the library. ``registers``: in the order of its configuration; None: must be given.
+
+    ``trace_id``: the register with the trace ID, and its lowest bit. ``core``: whether it traces a core, so that architecture and profile
+    come last in its configuration. ``more``: words that are the same for all.
+    """
+
+    decoder: str
+    registers: Mapping[str, int | None]
+    trace_id: tuple[str, int]
+    core: bool = True
+    more: tuple[int, ...] = ()
+
+
+_ETM3 = {"ETMIDR": None, "ETMCR": None, "ETMCCER": None, "ETMTRACEIDR": None}
+# Defaults are those of OpenCSD: of registers that old descriptions leave out.
+UNITS: dict[str, Unit] = {
+    "etm4": Unit(
+        "ETMV4I",
+        {
+            "TRCIDR0": None, "TRCIDR1": 0x4100_F403, "TRCIDR2": None, "TRCIDR8": 0, "TRCIDR9": 0, "TRCIDR10": 0, "TRCIDR11": 0,
+            "TRCIDR12": 0, "TRCIDR13": 0, "TRCCONFIGR": None, "TRCTRACEIDR": None,
+        },
+        ("TRCTRACEIDR", 0),
+    ),
+    "ete": Unit(
+        "ETE",
+        {
+            "TRCIDR0": None, "TRCIDR1": 0x4100_F403, "TRCIDR2": None, "TRCIDR8": 0, "TRCDEVARCH": 0x4770_5A13, "TRCCONFIGR": None,
+            "TRCTRACEIDR": None,
+        },
+        ("TRCTRACEIDR", 0),
+    ),
+    "etm3": Unit("ETMV3", _ETM3, ("ETMTRACEIDR", 0)),
+    "ptm": Unit("PTM", _ETM3, ("ETMTRACEIDR", 0)),
+    # Number of masters and channels, hardware events (of unknown state).
+    "stm": Unit(
+        "STM", {"STMTCSR": None, "STMSPFEAT3R": 0x1_0000, "STMDEVID": 0xFF, "STMSPFEAT1R": 0}, ("STMTCSR", 16), core=False, more=(0, 0)
+    ),
+    "itm": Unit("ITM", {"ITMTCR": None}, ("ITMTCR", 16), core=False),
+}  # fmt: skip
+REGISTERS = tuple(dict.fromkeys(name for unit in UNITS.values() for name in unit.registers))
+
+# ocsd_arch_version_t, ocsd_core_profile_t.
+_V7, _V8, _V8_3, _NEWER = 0x0700, 0x0800, 0x0803, 0x0864
+_PROFILES = {"M": 1, "R": 2, "A": 3}
+_V7_CORES = "A5 A7 A8 A9 A12 A15 A17 R4 R5 R7 R8 M0 M0+ M1 M3 M4 M7".split()
+_V8_CORES = "A32 A34 A35 A53 A57 A72 A73 R52 M23 M33".split()
+_CORE = re.compile(r"Cortex-(([AMR])[0-9]+\+?)")
+_ARCHITECTURE = re.compile(r"ARMv([1-9][0-9]?)(?:\.([0-9]+))?(?:-([AMR]))?", re.IGNORECASE)
+# ocsd_mem_space_acc_t; unknown names mean any, as in OpenCSD.
+_SPACES = {
+    "EL1S": 0x01, "SP": 0x01, "EL1N": 0x02, "P": 0x02, "NP": 0x02, "EL2": 0x04, "EL2N": 0x04, "H": 0x04, "EL3": 0x08, "EL2S": 0x10,
+    "EL1R": 0x20, "EL2R": 0x40, "ROOT": 0x80, "S": 0x19, "N": 0x06, "R": 0x60,
+}  # fmt: skip
+# Bytes of an image that the library takes.
+_SMALLEST = 4
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An image of memory. ``offset``: in the file; ``size``: None for all that is behind it. ``space``: who sees it, empty for all."""
+
+    path: Path
+    address: int
+    offset: int = 0
+    size: int | None = None
+    space: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One trace source. ``unit``: of :data:`UNITS`. ``core``: ``Cortex-A53``, ``ARMv8.3-A``, or empty.
+
+    ``cpu``, ``sink``: their numbers, where they are known.
+    """
+
+    name: str
+    unit: str
+    registers: Mapping[str, int]
+    core: str = ""
+    memory: tuple[Memory, ...] = field(default=())
+    cpu: int | None = None
+    sink: int | None = None
+
+    @property
+    def trace_id(self) -> int:
+        """The trace ID that its registers say; 0 for none."""
+        name, bit = UNITS[self.unit].trace_id
+        return self.registers.get(name, 0) >> bit & 0x7F
+
+    def words(self) -> list[int]:
+        """Its configuration for the library. Raises UsageError that names the registers that are missing."""
+        unit = UNITS[self.unit]
+        missing = [name for name, default in unit.registers.items() if default is None and name not in self.registers]
+        if missing:
+            raise UsageError(
+                f"{self.name}: a trace unit of kind {self.unit} needs {', '.join(missing)}",
+                hint=f"registers: -p {missing[0]}=0x…, or in the snapshot's file of the unit",
+                code="missing-parameter",
+            )
+        words = [self.registers.get(name, default or 0) & 0xFFFF_FFFF for name, default in unit.registers.items()]
+        return [*words, *unit.more, *(architecture_of(self.core) if unit.core else ())]
+
+    def tree(self, library: Library) -> Tree:
+        """A decoder for its bytes."""
+        return Tree(library, UNITS[self.unit].decoder, self.words(), _images(self.memory), self.name)
+
+
+def is_core(text: str) -> bool:
+    """Whether :func:`architecture_of` knows a core."""
+    return _CORE.fullmatch(text) is not None or _ARCHITECTURE.fullmatch(text) is not None
+
+
+def architecture_of(core: str) -> tuple[int, int]:
+    """Architecture and profile of a core. What is not known is taken for the newest: it has all instructions of those before it."""
+    found = _CORE.fullmatch(core)
+    if found is not None:
+        version = _V7 if found[1] in _V7_CORES else _V8 if found[1] in _V8_CORES else _NEWER
+        return version, _PROFILES[found[2]]
+    found = _ARCHITECTURE.fullmatch(core)
+    if found is not None:
+        major, minor = int(found[1]), int(found[2] or 0)
+        version = _V7 if major <= 7 else _V8 if (major, minor) < (8, 3) else _V8_3 if (major, minor) == (8, 3) else _NEWER
+        return version, _PROFILES[(found[3] or "A").upper()]
+    return _NEWER, _PROFILES["A"]
+
+
+def _images(memory: Sequence[Memory]) -> list[tuple[int, int, str, int, int]]:
+    """Address, memory space, path, offset and size of each image. Of those that overlap the first counts. Raises InputError."""
+    taken: list[tuple[int, int, str, int, int]] = []
+    for image in memory:
+        held = _size(image.path) - image.offset
+        size = (held if image.size is None else min(held, image.size)) & ~1  # the library takes no half of an instruction
+        if size < _SMALLEST:
+            raise InputError(image.path, f"memory image: no code in {max(size, 0)} bytes from offset {image.offset:#x} on")
+        if image.address % 2 or image.address + size > 1 << 64:
+            raise InputError(image.path, f"memory image: cannot lie at {image.address:#x}", hint="addresses are even and have 64 bits")
+        space = _SPACES.get(image.space.upper(), ANY_SPACE)
+        overlaps = any(
+            image.address < address + other and address < image.address + size and space & seen for address, seen, _, _, other in taken
+        )
+        if not overlaps:
+            taken.append((image.address, space, str(image.path.absolute()), image.offset, size))
+    return taken
+
+
+def _size(path: Path) -> int:
+    try:
+        held = path.stat()
+        if not stat.S_ISREG(held.st_mode):
+            raise InputError(path, "memory image: no regular file")
+        with path.open("rb"):
+            return held.st_size
+    except PermissionError as error:
+        raise AccessError(f"{path}: {error.strerror}") from None
+    except OSError as error:
+        raise InputError(
+            path, f"memory image: {error.strerror or error}", hint="to do without, leave it out of memory= or the snapshot"
+        ) from None

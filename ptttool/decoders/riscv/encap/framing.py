@@ -1,0 +1,162 @@
+"""Where the packets of a RISC-V encapsulated stream begin: in step, and out of step.
+
+Source: "Unformatted Trace & Diagnostic Data Packet Encapsulation for RISC-V" 1.0, "Packet Length" and "Synchronization".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ptttool.decoders.element_batch import I64
+from ptttool.decoders.parameters import Settings
+from ptttool.errors import UsageError
+
+LENGTH, EXTEND = 0x1F, 0x80
+ALIGNMENT = 0x80  # a null.alignment packet, but for flow
+# Bytes in which packets are marked at a time.
+_PART = 1 << 15
+# Bytes that are searched for a synchronisation sequence at first; twice as many each time it is not there.
+_WINDOW = 1 << 10
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a decoder has to be told of an encapsulated stream. ``payload_type``: of packets for the decoder behind; None for all.
+
+    Raises UsageError where parameters exclude each other.
+    """
+
+    srcid_bits: int = 0
+    ts_bytes: int = 0
+    type_bits: int = 0
+    payload_type: int | None = None
+    unframed: bool = False
+    block_size: int = 0
+    anywhere: bool = False
+    unwrap: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Format:
+        """From the parameters."""
+        wanted, width = settings["payload_type"], settings["type_bits"]
+        if wanted is not None and (not width or wanted >> width):
+            what = f"has {width} bit{'s'[: width != 1]}" if width else "is not there (type_bits=0)"
+            raise UsageError(f"payload_type={wanted}: the type field {what}", hint="say -p type_bits=…, too", code="bad-parameter")
+        return cls(
+            srcid_bits=settings["srcid_bits"],
+            ts_bytes=settings["ts_bytes"],
+            type_bits=settings["type_bits"],
+            # With one bit, 0 is instruction trace ("E-Trace specifics"); of more bits the meaning is each encoder's own.
+            payload_type=0 if wanted is None and width == 1 else wanted,
+            unframed=settings["sync"] == "unframed",
+            block_size=settings["block_size"],
+            anywhere=settings["start"] == "anywhere",
+            unwrap=settings["unwrap"],
+        )
+
+    @property
+    def longest_null_run(self) -> int:
+        """N: so many null bytes may belong to a normal packet; the specification's 31 + T + S."""
+        return 31 + self.ts_bytes + self.srcid_bits // 8
+
+    def size_of(self, header: int) -> int | None:
+        """Bytes of a packet with this header; None for a header that cannot be."""
+        length, extend = header & LENGTH, header >> 7
+        if not length:
+            return 1
+        if extend and not self.ts_bytes:
+            return None
+        return 1 + self.srcid_bits // 8 + self.ts_bytes * extend + length
+
+
+def packet_starts(data: bytes, at: int, sizes: list[int | None]) -> tuple[I64, int, bool]:
+    """Starts of the whole packets from ``at`` on, the position after the last of them, and whether a packet may begin there.
+
+    ``sizes``: by header; None for one that cannot be.
+    """
+    table: list[Any] = sizes
+    found: list[I64] = []
+    good = True
+    while good and at < len(data):
+        first, part = at, data[at : at + _PART]
+        if part.count(0) == len(part):  # null packets alone: what a buffer is filled with where there is no trace
+            found.append(np.arange(at, at + len(part)))
+            at += len(part)
+            continue
+        marks = bytearray(len(part))
+        at = 0
+        # Two exceptions end the loop: asking at each packet whether it goes on would take it twice as long.
+        try:
+            while True:
+                marks[at] = 1
+                at += table[part[at]]
+        except IndexError:
+            pass
+        except TypeError:
+            marks[at], good = 0, False
+        found.append(np.flatnonzero(np.frombuffer(marks, dtype=np.bool_)) + first)
+        at += first
+    starts = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+    return (starts, at, good) if at <= len(data) else (starts[:-1], int(starts[-1]), good)
+
+
+def packet_starts_in_blocks(data: bytes, at: int, sizes: list[int | None], block: int, index: int) -> tuple[I64, int, bool]:
+    """Like :func:`packet_starts`, where no packet lies across a multiple of ``block`` bytes. ``index``: of ``data[at]`` in the stream."""
+    starts: list[int] = []
+    end = len(data)
+    limit = at + block - index % block
+    while at < end:
+        size = sizes[data[at]]
+        if size is None or at + size > limit:
+            return np.array(starts, dtype=np.int64), at, False
+        if at + size > end:
+            break
+        starts.append(at)
+        at += size
+        if at == limit:
+            limit += block
+    return np.array(starts, dtype=np.int64), at, True
+
+
+class Search:
+    """Looks for the end of a synchronisation sequence in bytes that come piece by piece."""
+
+    def __init__(self, form: Format) -> None:
+        self._form = form
+        self._nulls = 0  # null bytes seen last
+        self._last = -1  # the byte seen last
+
+    def first_packet(self, data: bytes, start: int, end: int) -> int | None:
+        """Where the first packet after a sequence begins, between two positions of ``data``; None where none is complete."""
+        window = _WINDOW
+        while start < end:
+            upto = min(start + window, end)
+            found = self._look(data[start:upto])
+            if found is not None:
+                return start + found
+            start, window = upto, 2 * window
+        return None
+
+    def _look(self, data: bytes) -> int | None:
+        """More null bytes than a packet can hold (N) end in null packets: what is not null behind them is a header.
+
+        An unframed stream has a null.alignment right before it.
+        """
+        values = np.frombuffer(data, dtype=np.uint8)
+        other = np.flatnonzero(values & LENGTH)
+        if len(other):
+            before = np.diff(other, prepend=-1 - self._nulls) - 1
+            good = before > self._form.longest_null_run
+            if self._form.unframed:
+                good &= np.where(other > 0, values[other - 1], self._last) & (LENGTH | EXTEND) == ALIGNMENT
+            found = np.flatnonzero(good)
+            if len(found):
+                return int(other[found[0]])
+            self._nulls = len(data) - 1 - int(other[-1])
+        else:
+            self._nulls += len(data)
+        self._last = data[-1]
+        return None

@@ -1,0 +1,193 @@
+"""The fields of RISC-V E-Trace packets of instruction trace (te_inst), cut out of their bits for all packets of a feed at once.
+
+Sources: "Efficient Trace for RISC-V" 2.0, chapter "Instruction Trace Encoder Output Packets", and the same of April 2019
+(``payload.tex``). Fields come least significant bit first. Bits that were not received equal the last one that was.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ptttool.decoders.element_batch import I64, U8, U64
+from ptttool.decoders.elements import ADDR, BRANCH_MAP, CUSTOM, UNKNOWN, Flags
+from ptttool.decoders.framed import Packets
+from ptttool.decoders.framed import field as bits
+from ptttool.decoders.riscv.etrace.bits import BRANCHES, OPTIONAL, SYNC, Tables, bit_of, merged, shifted
+from ptttool.decoders.riscv.etrace.found import Found
+from ptttool.decoders.riscv.etrace.setup import Setup
+from ptttool.decoders.riscv.etrace.sync import SyncReader
+
+NO_PACKET = 4  # a format for payloads of no bits at all
+COUNT, CACHE = range(2)  # subformats of format 0
+tables_of = functools.lru_cache(maxsize=16)(Tables)  # one for all channels
+
+
+class Reader:
+    """Cuts fields out of the packets of one channel."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self._sync = SyncReader(setup)
+        self._tables = tables_of(setup)
+
+    def read(self, packets: Packets) -> Found:
+        """All fields of packets, in order."""
+        words = packets.words(self.setup.words)
+        first = words[0].astype(np.uint8)
+        found = Found(
+            (first & 3).astype(np.uint8), self._tables.kind[first], self._tables.need[first], np.zeros(len(packets), dtype=np.uint32)
+        )
+        empty = packets.bits <= 0
+        if empty.any():
+            found.format[empty], found.kind[empty], found.need[empty] = NO_PACKET, UNKNOWN, -1
+            found.flags[empty] |= np.uint32(Flags.RESERVED)
+            found.lost.append(np.flatnonzero(empty))
+        place, mask = self._tables.place[first], self._tables.mask[first]
+        if empty.any():
+            place[empty] = mask[empty] = 0
+        sync = np.flatnonzero(found.format == SYNC)
+        options: U64 | None = None
+        if len(sync):
+            options = self._sync.read(found, words, sync)
+        optional = np.flatnonzero(found.format == OPTIONAL)
+        if len(optional):
+            self._optional(found, words, optional, options, place)
+        self._maps(found, words, first, mask)
+        self._addresses(found, words, place, options)
+        self._check(found, packets)
+        return found
+
+    def _maps(self, found: Found, words: list[U64], first: U8, mask: U64) -> None:
+        """Format 1: branches and what became of them."""
+        rows = np.flatnonzero(found.format == BRANCHES)
+        if not len(rows):
+            return
+        first = first[rows]
+        if self.setup.old:
+            full = np.flatnonzero(first >> 2 & 31 == 0)
+            found.add(rows[full], branch_fmt=first[full] >> 7)
+            counts = full[first[full] >= 0x80]
+            if len(counts):
+                counted = [words[0][rows[counts]]]
+                found.add(rows[counts], branch_count=bits(counted, 8, 16), no_mispred=bits(counted, 24, 1))
+                maps = np.flatnonzero(mask[rows])
+                rows, first = rows[maps], first[maps]
+        found.add(rows, branches=first >> 2 & 31, branch_map=words[0][rows] >> self._tables.shift[first] & mask[rows])
+
+    def _addresses(self, found: Found, words: list[U64], place: U64, options: U64 | None) -> None:
+        """The address of formats 0 to 2 and what follows it."""
+        setup = self.setup
+        some = np.flatnonzero(place)
+        rows = found.addressed = some if len(some) < len(place) else None
+        if not len(some):
+            return
+        if rows is not None:
+            words, place = [word[rows] for word in words], place[rows]
+        count = -(-(setup.address_bits + setup.tail_bits) // 64)
+        body = shifted(words, place, count)
+        found.address = bits(body, 0, setup.address_bits)
+        found.add(rows, address_field=found.address)
+        found.full = bit_of(self._now(options, rows), setup.full_address_bit)
+        if setup.old:
+            return
+        # The address's most significant bit, notify, updiscon, irreport: each means something where it differs from the one before.
+        four = bits(body, setup.address_bits - 1, 4).astype(np.uint8)
+        changes = four ^ (four >> 1)
+        found.add(rows, notify=four >> 1 & 1, updiscon=four >> 2 & 1, irreport=four >> 3)
+        found.add(rows, is_notify=changes & 1, is_updiscon=changes >> 1 & 1, is_irreport=changes >> 2 & 1)
+        if setup.irdepth_bits:
+            found.add(rows, irdepth=bits(body, setup.address_bits + 3, setup.irdepth_bits))
+
+    def _now(self, options: U64 | None, rows: I64 | None) -> U64 | int:
+        """Options in force at packets."""
+        if options is None:
+            return self._sync.options
+        return options if rows is None else options[rows]
+
+    def _optional(self, found: Found, words: list[U64], rows: I64, options: U64 | None, place: U64) -> None:
+        """Format 0: counts of predicted branches, and entries of the jump target cache."""
+        setup = self.setup
+        if setup.old:
+            self._reserved(found, rows)
+            return
+        if setup.subformat_bits:
+            subformat = bits([word[rows] for word in words], 2, setup.subformat_bits)
+            found.subformats = merged(found.subformats, (rows, subformat))
+        else:
+            subformat = self._subformat(self._now(options, rows), len(rows))
+            known = np.flatnonzero(subformat <= CACHE)
+            found.subformats = merged(found.subformats, (rows[known], subformat[known]))
+        self._reserved(found, rows[subformat > CACHE])
+        self._counts(found, words, rows[subformat == COUNT], place)
+        self._cached(found, words, rows[subformat == CACHE])
+
+    def _subformat(self, options: U64 | int, count: int) -> U64:
+        """The one optional format that is in use: by the options, else by what the encoder has; 2 where neither tells."""
+        setup = self.setup
+        has = {(True, False): COUNT, (False, True): CACHE}.get((setup.predicts, setup.cache_bits > 0), 2)
+        prediction = np.broadcast_to(bit_of(options, setup.branch_prediction_bit), count)
+        cache = np.broadcast_to(bit_of(options, setup.jump_target_cache_bit), count)
+        found: U64 = np.where(prediction == cache, has, np.where(prediction, COUNT, CACHE)).astype(np.uint64)
+        return found
+
+    def _reserved(self, found: Found, rows: I64) -> None:
+        """Packets of a format that there is not."""
+        if len(rows):
+            found.flags[rows] |= np.uint32(Flags.RESERVED)
+            found.need[rows] = -1
+            found.lost.append(rows)
+
+    def _counts(self, found: Found, words: list[U64], rows: I64, place: U64) -> None:
+        if not len(rows):
+            return
+        setup, at = self.setup, 2 + self.setup.subformat_bits
+        words = [word[rows] for word in words]
+        form = bits(words, at + 32, 2)
+        found.add(rows, branch_count=bits(words, at, 32), branch_fmt=form)
+        found.need[rows] = at + 34
+        found.kind[rows] = CUSTOM
+        self._reserved(found, rows[form == 1])
+        with_address = rows[form >= 2]
+        place[with_address] = at + 34
+        found.need[with_address] = at + 34 + setup.address_bits + setup.tail_bits
+        found.kind[with_address] = ADDR
+
+    def _cached(self, found: Found, words: list[U64], rows: I64) -> None:
+        if not len(rows):
+            return
+        setup, at = self.setup, 2 + self.setup.subformat_bits
+        words = [word[rows] for word in words]
+        branches = bits(words, at + setup.cache_bits, 5)
+        size = self._tables.sizes[branches.astype(np.intp)]
+        end = size + np.uint64(at + setup.cache_bits + 5)
+        found.add(rows, cache_index=bits(words, at, setup.cache_bits))
+        some = np.flatnonzero(branches)
+        maps = bits(words, at + setup.cache_bits + 5, 31) & ((np.uint64(1) << size) - np.uint64(1))
+        found.add(rows[some], branches=branches[some], branch_map=maps[some])
+        # irreport and the bit before it: the branch map's last, or that of branches.
+        body = shifted(words, end - np.uint64(1), 2)
+        before = bits(body, 0, 1)
+        irreport = bits(body, 1, 1)
+        found.add(rows, irreport=irreport, is_irreport=before ^ irreport)
+        if setup.irdepth_bits:
+            found.add(rows, irdepth=bits(body, 2, setup.irdepth_bits))
+        found.kind[rows] = np.where(branches, BRANCH_MAP, CUSTOM)
+        found.need[rows] = end.astype(np.int64) + 1 + setup.irdepth_bits
+        # The target is an entry of a cache that only a decoder with the program can keep.
+        found.lost.append(rows)
+
+    def _check(self, found: Found, packets: Packets) -> None:
+        """Behind the last field, bits of one value up to the end of the byte may be left, and no more."""
+        left = packets.bits - found.need
+        some = np.flatnonzero((left > 0) & (found.need >= 0))
+        if not len(some):
+            return
+        left = left[some]
+        found.flags[some[left > 7]] |= np.uint32(Flags.LEFTOVER)
+        few = left <= 7
+        some, left = some[few], left[few]
+        last = packets.data[packets.payload[some] + packets.length[some] - 1].view(np.int8)
+        rest = last >> (8 - left).astype(np.int8)
+        found.flags[some[(rest != 0) & (rest != -1)]] |= np.uint32(Flags.PADDING_ODD)

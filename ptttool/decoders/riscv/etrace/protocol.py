@@ -1,0 +1,258 @@
+"""RISC-V E-Trace: packets of instruction trace (te_inst), behind RISC-V packet encapsulation.
+
+Sources: "Efficient Trace for RISC-V" 2.0; its draft of April 2019. What packets hold is in :mod:`~.riscv_etrace_fields`; here they become
+elements, and differences of addresses become addresses. What has been executed between them only the program can tell.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptttool.decoders.contract import PROTOCOLS, PacketDecoder, Protocol
+from ptttool.decoders.element_batch import I64, U64, Array, Batch
+from ptttool.decoders.elements import NO_SYNC, PE_CONTEXT, REASON_CODES, TRACE_ON, Field, common
+from ptttool.decoders.framed import Packets
+from ptttool.decoders.parameters import Settings
+from ptttool.decoders.riscv.etrace.fields import NO_PACKET, Reader
+from ptttool.decoders.riscv.etrace.found import Found
+from ptttool.decoders.riscv.etrace.setup import PARAMETERS, Setup
+
+NAME = "riscv-etrace"
+# Why trace begins again, by the qual_status of the support packet before.
+_REASONS = np.array([REASON_CODES[name] for name in ("normal", "normal", "overflow", "normal")], dtype=np.int64)
+_NONE = -1
+
+
+class Addresses:
+    """The address that packets of one channel have reported last: what differences are added to."""
+
+    def __init__(self, bits: int) -> None:
+        self._mask = np.uint64((1 << bits) - 1)
+        self._last: U64 = np.zeros(1, dtype=np.uint64)
+        self._known = False
+        self._unsure = False
+
+    def forget(self) -> None:
+        """Packets are missing. One of them may have been about options: what looks like a full address may be a difference."""
+        self._known, self._unsure = False, True
+
+    def add_up(self, count: int, found: Found) -> tuple[U64, Array]:
+        """Address fields of ``count`` packets, differences added up, and where that is known."""
+        value: U64 = np.zeros(count, dtype=np.uint64)
+        fresh = np.zeros(count, dtype=np.bool_)  # does not build on what was before
+        addressed = slice(None) if found.addressed is None else found.addressed
+        value[addressed] = found.address
+        fresh[addressed] = found.full
+        if self._unsure:
+            syncs = np.concatenate([found.starts[0], found.traps[0]])
+            first = int(syncs.min(initial=count))
+            fresh[:first] = False
+            self._unsure = first == count
+        for rows, addresses in (found.starts, found.traps):
+            value[rows] = addresses
+            fresh[rows] = True
+        lost = np.zeros(count, dtype=np.bool_)
+        for rows in found.lost:
+            lost[rows] = True
+        fresh |= lost
+        value[lost] = 0
+        total = np.cumsum(value, dtype=np.uint64)
+        if not fresh.any():
+            address = (total + self._last) & self._mask
+            known = np.full(count, self._known)
+        else:
+            origin = np.maximum.accumulate(np.where(fresh, np.arange(count), -1))
+            # Element -1 is what was before these packets.
+            base = np.append(value - total, self._last)[origin]
+            address = (total + base) & self._mask
+            known = np.append(~lost, self._known)[origin]
+        self._last, self._known = address[-1:], bool(known[-1])
+        return address, known
+
+
+class Pieces:
+    """Elements of packets that may have several: format 3.0 is a pe_context and an address, and trace may begin before that.
+
+    ``rows``: of each element its packet; ``first``, ``last``: of each packet its elements. None where every packet is one element.
+    """
+
+    def __init__(self, count: int, starts: I64, begun: I64) -> None:
+        self.rows: I64 | None = None
+        self.first: I64 | None = None
+        self.last: I64 | None = None
+        if len(starts) or len(begun):
+            parts = np.ones(count, dtype=np.int64)
+            parts[starts] += 1
+            parts[begun] += 1
+            self.rows = np.repeat(np.arange(count), parts)
+            self.last = np.cumsum(parts) - 1
+            self.first = self.last - parts + 1
+
+    def firsts(self, packets: I64) -> I64:
+        """First elements of some packets."""
+        return packets if self.first is None else self.first[packets]
+
+    def lasts(self, packets: I64 | None) -> I64 | None:
+        """Last elements of some packets, or of all."""
+        if self.last is None:
+            return packets
+        return self.last if packets is None else self.last[packets]
+
+    def contexts(self, starts: I64) -> I64:
+        """The pe_context of packets of format 3.0."""
+        return starts if self.last is None else self.last[starts] - 1
+
+    def spread(self, values: Array) -> Array:
+        """Of packets to all their elements."""
+        return values if self.rows is None else values[self.rows]
+
+
+class RiscvEtrace(PacketDecoder):
+    """Decodes the packets of one encoder."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._reader = Reader(setup)
+        self._addresses = Addresses(setup.address_bits)
+        # Why trace begins at the next packet that tells where; _NONE while it goes on.
+        self._begins = REASON_CODES["normal"]
+
+    def lost(self, reason: str) -> None:
+        self._addresses.forget()
+        self._begins = REASON_CODES[reason]
+
+    def decode(self, packets: Packets) -> Batch:
+        if not len(packets):
+            return Batch.empty(NAME)
+        found = self._reader.read(packets)
+        starts = found.starts[0]
+        begun, reasons = self._begun(found)
+        pieces = Pieces(len(packets), starts, begun)
+        kind = pieces.spread(found.kind)
+        kind[pieces.contexts(starts)] = PE_CONTEXT
+        kind[pieces.firsts(begun)] = TRACE_ON
+        batch = packets.batch(NAME, pieces.rows, kind=kind)
+        odd = np.flatnonzero(found.flags)
+        batch.flags[pieces.firsts(odd)] |= found.flags[odd]
+        _put_formats(batch, found, pieces)
+        _put_fields(batch, found, pieces)
+        batch.put("reason", reasons, pieces.firsts(begun))
+        self._put_addresses(batch, found, pieces)
+        return batch
+
+    def _begun(self, found: Found) -> tuple[I64, I64]:
+        """Packets of formats 3.0 and 3.1 at which trace begins, and why. Before a trap's handler was reached it has not begun."""
+        starts, traps, (ended, status) = found.starts[0], found.handlers, found.ended
+        if not len(starts) and not len(traps):
+            if len(ended):
+                self._begins = int(_REASONS[int(status[-1])])
+            return starts, starts
+        rows = np.concatenate([starts, traps, ended])
+        codes = np.full(len(rows), _NONE)
+        codes[len(starts) + len(traps) :] = _REASONS[status.astype(np.intp)]
+        order = np.argsort(rows)
+        rows, codes = rows[order], codes[order]
+        before = np.concatenate([[self._begins], codes[:-1]])
+        self._begins = int(codes[-1])
+        begun = (codes == _NONE) & (before != _NONE)
+        return rows[begun], before[begun]
+
+    def _put_addresses(self, batch: Batch, found: Found, pieces: Pieces) -> None:
+        address, known = self._addresses.add_up(len(found.format), found)
+        shift = np.uint64(self._setup.address_lsb)
+        for mine in (found.addressed, found.starts[0], found.traps[0]):
+            if mine is not None:
+                mine = mine[known[mine]]
+            elif not known.all():
+                mine = np.flatnonzero(known)
+            batch.put("address", (address if mine is None else address[mine]) << shift, pieces.lasts(mine))
+        rows, values = found.returns
+        batch.put("address", values << shift, pieces.lasts(rows))
+
+
+def _put_formats(batch: Batch, found: Found, pieces: Pieces) -> None:
+    """Format and subformat, for every element of a packet."""
+    form = pieces.spread(found.format)
+    some = np.flatnonzero(form != NO_PACKET)
+    batch.put("format", form[some], some if len(some) < len(form) else None)
+    packets, subformat = found.subformats
+    if pieces.rows is None:
+        batch.put("subformat", subformat, packets)
+        return
+    # A packet's elements follow one another.
+    whole = np.full(len(found.format), _NONE)
+    whole[packets] = subformat
+    spread = whole[pieces.rows]
+    some = np.flatnonzero(spread != _NONE)
+    batch.put("subformat", spread[some], some)
+
+
+def _put_fields(batch: Batch, found: Found, pieces: Pieces) -> None:
+    """The other fields, for a packet's last element; where the processor is, for the pe_context."""
+    moved: dict[int, I64 | None] = {}  # fields of one group of packets share their rows
+    for name, parts in found.put.items():
+        for mine, values in parts:
+            if id(mine) not in moved:
+                moved[id(mine)] = pieces.lasts(mine)
+            batch.put(name, values, moved[id(mine)])
+    rows = pieces.contexts(found.starts[0])
+    for name, values in found.context.items():
+        batch.put(name, values, rows)
+    lost = np.flatnonzero(batch.kind == NO_SYNC)
+    batch.put("reason", np.full(len(lost), REASON_CODES["overflow"], dtype=np.uint8), lost)
+
+
+FIELDS = (
+    Field("format", "u8", "format of the packet"),
+    Field("subformat", "u8", "subformat of formats 0 and 3; of format 0 it may be told by the options"),
+    *common("address", "branches", "branch_map", "context_id", "exception_number"),
+    Field("address_field", "u64", "address as it is in the packet: not shifted; of formats 0 to 2 a difference, unless addresses are full",
+          style="hex"),
+    Field("branch", "u8", "of the instruction at the address: 0 is a branch that was taken, 1 is not"),
+    Field("branch_count", "u32", "correctly predicted branches less 31"),
+    Field("branch_fmt", "u8", "what follows branch_count: 0 nothing, 2 an address, 3 that of a branch that was not as predicted; "
+          "in version 2019: 0 a branch map, 1 a count"),
+    Field("no_mispred", "u8", "version 2019: 0 where the next branch was not as predicted"),
+    Field("cache_index", "u16", "entry of the jump target cache (the specification's index)"),
+    Field("privilege", "u8", "privilege level"),
+    Field("time", "u64", "time"),
+    Field("context", "u64", "context", style="hex"),
+    Field("ecause", "u32", "cause of an exception or interrupt"),
+    Field("interrupt", "u8", "1 for an interrupt"),
+    Field("thaddr", "u8", "1: the address is the trap handler's; 0: that of the exception where it came right behind an uninferable "
+          "discontinuity, else it means nothing"),
+    Field("tval", "u64", "trap value", style="hex"),
+    Field("notify", "u8", "the bit; it means something where it differs from the address's most significant one"),
+    Field("updiscon", "u8", "the bit; it means something where it differs from notify"),
+    Field("irreport", "u8", "the bit; it means something where it differs from the bit before"),
+    Field("irdepth", "u64", "the bits; they mean something where irreport does"),
+    Field("is_notify", "bool", "notify says: reported because that was asked for"),
+    Field("is_updiscon", "bool", "updiscon says: after an uninferable discontinuity, and right before a packet of format 3"),
+    Field("is_irreport", "bool", "irreport says: a return that was not as predicted, or a depth that must be known; irdepth holds"),
+    Field("ienable", "u8", "1 while the encoder is enabled (version 2019: enable)"),
+    Field("encoder_mode", "u32", "trace algorithm: 0 is branch trace"),
+    Field("qual_status", "u8", "0 no change, 1 and 3 tracing ended (1: the packet before was sent for that), 2 packets were lost"),
+    Field("ioptions", "u32", "options in force from here on (version 2019: options)", style="hex"),
+    Field("denable", "u8", "1 while data trace is enabled"),
+    Field("dloss", "u8", "1 where packets of data trace were lost"),
+    Field("doptions", "u32", "options of data trace", style="hex"),
+)  # fmt: skip
+
+
+def _make(settings: Settings) -> RiscvEtrace:
+    return RiscvEtrace(Setup.of(settings))
+
+
+PROTOCOLS.add(
+    NAME,
+    Protocol(
+        name=NAME,
+        meaning="RISC-V E-Trace: instruction trace packets (te_inst) of 2.0 and of 2019",
+        make=_make,
+        reads="packets",
+        framings=("riscv-encap",),
+        parameters=PARAMETERS,
+        fields=FIELDS,
+        resync="as riscv-encap; addresses from the next packet of format 3.0 or 3.1 on, options from the next support packet on",
+    ),
+)

@@ -1,0 +1,155 @@
+"""What a decoder of RISC-V E-Trace has to be told: the encoder's parameters.
+
+Source: "Efficient Trace for RISC-V" 2.0, chapter "Parameters and Discovery"; names of parameters are those of the specification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptttool.decoders.parameters import Parameter, Settings
+
+VERSIONS = ("2.0", "2019")
+# Sizes of support packets' fields and the bits of ioptions are each encoder's own choice.
+UNITS: dict[str, dict[str, int]] = {
+    "reference": {
+        "encoder_mode_bits": 1, "ioptions_bits": 5, "doptions_bits": 4,
+        "implicit_return_bit": 0, "implicit_exception_bit": 1, "full_address_bit": 2,
+        "jump_target_cache_bit": 3, "branch_prediction_bit": 4,
+    },
+    "pulp": {
+        "encoder_mode_bits": 1, "ioptions_bits": 7, "doptions_bits": 0,
+        "implicit_return_bit": 2, "implicit_exception_bit": 4, "full_address_bit": 5,
+        "jump_target_cache_bit": 0, "branch_prediction_bit": 1,
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Widths in bits, as numbers of bits (the specification's discoverable attributes are some of them less 1).
+
+    ``address_bits``: of the address field. ``tail_bits``: of notify, updiscon, irreport and irdepth. ``*_bit``: which bit of ioptions, -1
+    for none. ``initial``: ioptions before a support packet tells them.
+    """
+
+    old: bool
+    address_width: int
+    address_lsb: int
+    context_bits: int
+    moved_context_bits: int
+    time_bits: int
+    privilege_bits: int
+    ecause_bits: int
+    tval_bits: int
+    subformat_bits: int
+    cache_bits: int
+    irdepth_bits: int
+    predicts: bool
+    encoder_mode_bits: int
+    ioptions_bits: int
+    doptions_bits: int
+    data_trace: bool
+    implicit_return_bit: int
+    implicit_exception_bit: int
+    full_address_bit: int
+    jump_target_cache_bit: int
+    branch_prediction_bit: int
+    initial: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Setup:
+        """From the parameters."""
+        old = settings["version"] == "2019"
+        unit = UNITS[settings["unit"]]
+        own = {name: unit[name] if settings[name] is None else settings[name] for name in unit}
+        stack, counter = settings["return_stack_size_p"], settings["call_counter_size_p"]
+        context = settings["context_width_p"]
+        return cls(
+            old=old,
+            address_width=settings["iaddress_width_p"],
+            address_lsb=settings["iaddress_lsb_p"],
+            context_bits=0 if settings["nocontext_p"] else context,
+            # The packet that is about the context alone has it always, as it was in 2019.
+            moved_context_bits=0 if settings["nocontext_p"] and not old else context,
+            time_bits=0 if settings["notime_p"] or old else settings["time_width_p"],
+            privilege_bits=settings["privilege_width_p"],
+            ecause_bits=settings["ecause_width_p"],
+            tval_bits=0 if old and settings["notval_p"] else settings["iaddress_width_p"],
+            subformat_bits=settings["f0s_width_p"],
+            cache_bits=settings["cache_size_p"],
+            irdepth_bits=stack + (stack > 0) + counter,
+            predicts=settings["bpred_size_p"] > 0,
+            data_trace=settings["data_trace"] and not old,
+            initial=settings["ioptions"],
+            **own,
+        )
+
+    @property
+    def address_bits(self) -> int:
+        """Of the address field."""
+        return self.address_width - self.address_lsb
+
+    @property
+    def tail_bits(self) -> int:
+        """Of what follows the address of formats 0 to 2."""
+        return 0 if self.old else 3 + self.irdepth_bits
+
+    @property
+    def words(self) -> int:
+        """Words of 64 bits that every packet fits in."""
+        start = 5 + self.privilege_bits + self.time_bits + max(self.context_bits, self.moved_context_bits)
+        trap = start + self.ecause_bits + 2 + self.address_bits + self.tval_bits
+        support = 5 + self.encoder_mode_bits + 2 + self.ioptions_bits + 2 + self.doptions_bits
+        count = 2 + self.subformat_bits + 34 + self.address_bits + self.tail_bits
+        cache = 2 + self.subformat_bits + self.cache_bits + 36 + self.tail_bits
+        branches = 38 + self.address_bits + self.tail_bits
+        # One more, as a field may lie across the end of a word.
+        return max(-(-max(trap, support, count, cache, branches) // 64) + 1, 3)
+
+
+def _width(name: str, meaning: str, default: int, least: int = 0, most: int = 64) -> Parameter:
+    return Parameter(name, "int", meaning, default, least, most)
+
+
+def _own(name: str, meaning: str, least: int = 0, most: int = 32) -> Parameter:
+    return Parameter(name, "int", f"{meaning}; by default the unit's", None, least, most, optional=True)
+
+
+# Of the specification's tables, what no packet of instruction trace depends on: files that describe an encoder hold it, too.
+_UNUSED = (
+    "arch_p", "blocks_p", "sijump_p", "comparators_p", "filters_p", "ecause_choice_p", "filter_context_p", "filter_time_p",
+    "filter_excint_p", "filter_privilege_p", "filter_tval_p", "ctype_width_p", "ilastsize_width_p", "itype_width_p", "iretire_width_p",
+    "retires_p", "taken_branches_p", "impdef_width_p", "daddress_width_p", "dblock_width_p", "data_width_p", "dsize_width_p",
+    "dtype_width_p", "iaddr_lsbs_width_p", "lrid_width_p", "lresp_width_p", "ldata_width_p", "sdata_width_p",
+)  # fmt: skip
+PARAMETERS = (
+    Parameter("version", "choice", "of the specification: 2.0, or its draft of April 2019, whose packets differ", "2.0", choices=VERSIONS),
+    _width("iaddress_width_p", "bits of an instruction address", 32, 9),
+    _width("iaddress_lsb_p", "lowest bit of an address that is sent: 1 with compressed instructions, else 2", 1, 0, 8),
+    _width("privilege_width_p", "bits of the privilege level", 2, 0, 8),
+    _width("context_width_p", "bits of the context", 1),
+    Parameter("nocontext_p", "bool", "packets have no context", True),
+    _width("time_width_p", "bits of the time", 1),
+    Parameter("notime_p", "bool", "packets have no time", True),
+    _width("ecause_width_p", "bits of the cause of an exception", 4, 1, 32),
+    Parameter("notval_p", "bool", "packets have no trap value (version 2019)", False),
+    _width("return_stack_size_p", "2 to the power of this entries in the return stack; 0: there is none", 0, 0, 31),
+    _width("call_counter_size_p", "bits of the counter of nested calls; 0: there is none", 0, 0, 31),
+    _width("f0s_width_p", "bits of the subformat of format 0; 0: the support packet's options tell it", 0, 0, 8),
+    _width("cache_size_p", "2 to the power of this entries in the jump target cache; 0: there is none", 0, 0, 16),
+    _width("bpred_size_p", "2 to the power of this entries in the branch predictor; 0: there is none", 0, 0, 32),
+    Parameter("unit", "choice", "encoder whose support packets these are: widths of their fields, bits of ioptions", "reference",
+              choices=tuple(UNITS)),
+    _own("encoder_mode_bits", "bits of encoder_mode"),
+    _own("ioptions_bits", "bits of ioptions"),
+    Parameter("data_trace", "bool", "support packets have denable, dloss and doptions", False),
+    _own("doptions_bits", "bits of doptions"),
+    _own("full_address_bit", "bit of ioptions: addresses are full ones, no differences (-1: none)", -1, 31),
+    _own("implicit_return_bit", "bit of ioptions: returns to where the call came from are left out (-1: none)", -1, 31),
+    _own("implicit_exception_bit", "bit of ioptions: trap handlers' addresses are left out (-1: none)", -1, 31),
+    _own("branch_prediction_bit", "bit of ioptions: counts of predicted branches (-1: none)", -1, 31),
+    _own("jump_target_cache_bit", "bit of ioptions: indexes into the jump target cache (-1: none)", -1, 31),
+    Parameter("ioptions", "int", "options until a support packet tells them, for a trace that begins in the middle", 0, 0, (1 << 32) - 1),
+    *(Parameter(name, "int", "of the encoder; decoding does not depend on it", used=False) for name in _UNUSED),
+)  # fmt: skip

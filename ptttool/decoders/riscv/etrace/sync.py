@@ -1,0 +1,127 @@
+"""RISC-V E-Trace packets of format 3: where trace begins, traps, contexts, and what the encoder is set to.
+
+Sources: as of :mod:`~.riscv_etrace_fields`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ptttool.decoders.element_batch import I64, U64
+from ptttool.decoders.elements import ADDR, EO_TRACE, EVENT, EXCEPTION, NO_SYNC, PE_CONTEXT
+from ptttool.decoders.framed import field as bits
+from ptttool.decoders.riscv.etrace.bits import bit_of, cut, merged
+from ptttool.decoders.riscv.etrace.found import Found
+from ptttool.decoders.riscv.etrace.setup import Setup
+
+START, TRAP, CONTEXT, SUPPORT = range(4)  # subformats
+# qual_status: nothing changed, tracing ended (twice), packets were lost.
+_KINDS_BY_STATUS = np.array([EVENT, EO_TRACE, NO_SYNC, EO_TRACE], dtype=np.uint8)
+_KINDS_BY_SUBFORMAT = np.array([ADDR, EXCEPTION, PE_CONTEXT, EVENT], dtype=np.uint8)
+
+
+class SyncReader:
+    """Cuts fields out of packets of format 3. ``options``: ioptions that are in force behind the last packet."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.options = setup.initial
+
+    def read(self, found: Found, words: list[U64], rows: I64) -> U64 | None:
+        """Packets of format 3. Returns the options in force at every packet of the feed; None where they do not change."""
+        words = [word[rows] for word in words]
+        subformat = bits(words, 2, 2)
+        found.kind[rows] = _KINDS_BY_SUBFORMAT[subformat.astype(np.intp)]
+        found.subformats = (rows, subformat)
+        options = None
+        mine = np.flatnonzero(subformat == SUPPORT)
+        if len(mine):
+            options = self._support(found, [word[mine] for word in words], rows[mine])
+        mine = np.flatnonzero(subformat == CONTEXT)
+        if len(mine):
+            self._moved(found, [word[mine] for word in words], rows[mine])
+        mine = np.flatnonzero(subformat == START)
+        if len(mine):
+            self._start(found, [word[mine] for word in words], rows[mine])
+        mine = np.flatnonzero(subformat == TRAP)
+        if len(mine):
+            self._traps(found, [word[mine] for word in words], rows[mine], options)
+        return options
+
+    def _support(self, found: Found, words: list[U64], rows: I64) -> U64:
+        setup = self.setup
+        layout = [("ienable", 1), ("encoder_mode", setup.encoder_mode_bits), ("qual_status", 2), ("ioptions", setup.ioptions_bits)]
+        if setup.data_trace:
+            layout += [("denable", 1), ("dloss", 1), ("doptions", setup.doptions_bits)]
+        fields, need = cut(words, layout)
+        found.need[rows] = need
+        found.add(rows, **fields)
+        status = fields["qual_status"]
+        found.kind[rows] = _KINDS_BY_STATUS[status.astype(np.intp)]
+        changed = np.flatnonzero(status)
+        found.ended = (rows[changed], status[changed])
+        found.lost.append(rows[status == 2])
+        # Each packet has the options of the last support packet before it.
+        before = np.array([self.options], dtype=np.uint64)
+        told = np.concatenate([before, fields["ioptions"] if "ioptions" in fields else np.repeat(before, len(rows))])
+        self.options = int(told[-1])
+        after: U64 = np.repeat(told, np.diff(rows, prepend=0, append=len(found.format)))
+        return after
+
+    def _moved(self, found: Found, words: list[U64], rows: I64) -> None:
+        setup = self.setup
+        before = [] if setup.old else [("privilege", setup.privilege_bits), ("time", setup.time_bits)]
+        fields, found.need[rows] = cut(words, [*before, ("context", setup.moved_context_bits)])
+        found.add(rows, **fields)
+        if "context" in fields:
+            found.add(rows, context_id=fields["context"])
+
+    def _where(self) -> list[tuple[str, int]]:
+        """What formats 3.0 and 3.1 begin with."""
+        setup = self.setup
+        context, privilege = ("context", setup.context_bits), ("privilege", setup.privilege_bits)
+        if setup.old:
+            return [context, privilege, ("branch", 1)]
+        return [("branch", 1), privilege, ("time", setup.time_bits), context]
+
+    def _start(self, found: Found, words: list[U64], rows: I64) -> None:
+        fields, found.need[rows] = cut(words, [*self._where(), ("address_field", self.setup.address_bits)])
+        address = fields["address_field"]
+        found.starts = (rows, address)
+        found.add(rows, branch=fields.pop("branch"), address_field=fields.pop("address_field"))
+        found.context = fields
+        if "context" in fields:
+            found.context["context_id"] = fields["context"]
+
+    def _traps(self, found: Found, words: list[U64], rows: I64, options: U64 | None) -> None:
+        """Format 3.1, in groups of packets that have the same fields."""
+        setup = self.setup
+        address, tval = ("address_field", setup.address_bits), ("tval", setup.tval_bits)
+        cause = [("ecause", setup.ecause_bits), ("interrupt", 1)]
+        if setup.old:
+            groups = [(np.arange(len(rows)), [*self._where(), address, *cause, tval])]
+            handled = np.ones(len(rows), dtype=np.bool_)
+        else:
+            layout = [*self._where(), *cause, ("thaddr", 1)]
+            begin, _ = cut(words, layout)
+            implicit = bit_of((self.options if options is None else options[rows]), setup.implicit_exception_bit) & (begin["thaddr"] == 1)
+            interrupt = begin["interrupt"] == 1
+            handled = begin["thaddr"] == 1
+            groups = []
+            for left_out in (False, True):
+                for exception in (False, True):
+                    mine = np.flatnonzero((implicit == left_out) & (interrupt != exception))
+                    groups.append((mine, [*layout, *([] if left_out else [address]), *([tval] if exception else [])]))
+        found.handlers = rows[handled]
+        for mine, layout in groups:
+            if not len(mine):
+                continue
+            fields, found.need[rows[mine]] = cut([word[mine] for word in words], layout)
+            found.add(rows[mine], **fields, exception_number=fields["ecause"])
+            if "address_field" not in fields:
+                found.lost.append(rows[mine])
+                continue
+            tells = handled[mine]
+            found.traps = merged(found.traps, (rows[mine[tells]], fields["address_field"][tells]))
+            if "tval" in fields:
+                found.returns = merged(found.returns, (rows[mine[~tells]], fields["address_field"][~tells]))

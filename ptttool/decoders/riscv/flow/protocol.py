@@ -1,0 +1,292 @@
+"""RISC-V E-Trace with the program: the instructions that were executed, as ranges, between the packets that tell of them.
+
+Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder". What packets hold is in :mod:`~.riscv_etrace`, the way through the program in
+:mod:`~.riscv_walk`; here ranges become elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from ptttool.decoders.contract import PROTOCOLS, PacketDecoder, Protocol
+from ptttool.decoders.element_batch import I64, U8, Array, Batch
+from ptttool.decoders.elements import CODES, NO_SYNC, REASON_CODES, Field, Flags, common
+from ptttool.decoders.framed import Packets
+from ptttool.decoders.parameters import Parameter, Settings, files_of, number_of
+from ptttool.decoders.riscv.elf import Image, Program
+from ptttool.decoders.riscv.etrace import protocol as riscv_etrace
+from ptttool.decoders.riscv.etrace.protocol import RiscvEtrace
+from ptttool.decoders.riscv.etrace.setup import PARAMETERS, Setup
+from ptttool.decoders.riscv.flow.code import Code
+from ptttool.decoders.riscv.flow.hart import (
+    BAD_PACKET,
+    BRANCH_PREDICTION,
+    IMPLICIT_EXCEPTION,
+    IMPLICIT_RETURN,
+    JUMP_TARGET_CACHE,
+    Hart,
+    Told,
+)  # fmt: skip
+from ptttool.decoders.riscv.flow.ranges import Table
+from ptttool.decoders.riscv.flow.walk import (
+    DISCONTINUED,
+    ENDLESS_LOOP,
+    ILLEGAL,
+    LAST_BRANCH,
+    NO_CODE,
+    NO_OUTCOME,
+    NOTIFIED,
+    OUTCOMES_LEFT,
+    REPORTED,
+    UNEXPECTED_JUMP,
+    Walker,
+)  # fmt: skip
+from ptttool.errors import UsageError
+
+NAME = "riscv-flow"
+INSTR_RANGE, ADDR_NACC = CODES["instr_range"], CODES["addr_nacc"]
+# Kinds of elements that tell of packets alone; a listing of what was executed can do without.
+OF_PACKETS = ("addr", "branch_map", "custom")
+_MISMATCHES = (NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP, ENDLESS_LOOP, ILLEGAL)
+PROBLEMS = (*_MISMATCHES, NO_CODE, BAD_PACKET, IMPLICIT_RETURN, IMPLICIT_EXCEPTION, BRANCH_PREDICTION, JUMP_TARGET_CACHE)
+# The program is not the one that was traced; a packet is not as it should be; the encoder does what is not followed.
+_REASON_NAMES = {BAD_PACKET: "bad_packet"} | dict.fromkeys(_MISMATCHES, "bad_image")
+_REASONS: U8 = np.array([REASON_CODES[_REASON_NAMES.get(name, "not_followed")] for name in PROBLEMS], dtype=np.uint8)
+_PROBLEM_CODES = {name: number for number, name in enumerate(PROBLEMS)}
+_NOTHING = -1
+# Formats and subformats.
+_OPTIONAL, _BRANCHES, _ADDRESS, _SYNC = range(4)
+_START, _TRAP, _, _SUPPORT = range(4)
+# Of a program's segments, how many are told.
+_MOST_PLACES = 4
+_FULL_MAP = 31  # branches of a map without an address
+
+
+class RiscvFlow(PacketDecoder):
+    """Decodes the packets of one encoder, and follows its hart through the program."""
+
+    def __init__(self, setup: Setup, code: Code, *, sequential_jumps: bool) -> None:
+        self._packets = RiscvEtrace(setup)
+        walker = Walker(code, sequential_jumps=sequential_jumps)
+        self._table = Table(code.program, walker)
+        self._hart = Hart(setup, walker)
+        self._has_options = setup.ioptions_bits > 0
+        self._code = code
+        self._narrow = setup.address_width if 1 << setup.address_width <= code.program.mask else 0
+        self._last = Batch.empty(NAME)  # the element of the last packet
+
+    def lost(self, reason: str) -> None:
+        self._packets.lost(reason)
+        self._hart.forget()
+
+    def end(self) -> Batch:
+        told = Told()
+        if len(self._last):
+            told.add(0, self._hart.rest(), early=False)
+        self._hart.forget()
+        return self._told(told, self._last)
+
+    def decode(self, packets: Packets) -> Batch:
+        if not len(packets):
+            return Batch.empty(NAME)
+        batch = self._packets.decode(packets)
+        batch.protocols = (NAME,)
+        first = np.flatnonzero(np.diff(batch.index, prepend=batch.index[0] + 1))
+        last = np.append(first[1:], len(batch)) - 1
+        told = Told()
+        self._follow(batch, last, told)
+        returns = last[np.array(list(told.returns), dtype=np.int64)]
+        batch.put("en_addr", np.array(list(told.returns.values()), dtype=np.uint64), returns)
+        self._last = batch.take(last[-1:])
+        if not told.ranges and not told.failed:
+            return batch
+        # Each packet's elements: what comes before, its own, what comes after.
+        order = np.concatenate([4 * np.repeat(np.arange(len(last)), np.diff(first, append=len(batch))) + 1, told.order()])
+        return Batch.join([batch, self._told(told, batch.take(last))]).take(np.argsort(order, kind="stable"))
+
+    def _told(self, told: Told, packets: Batch) -> Batch:
+        """The elements that were told of. ``packets``: an element of each packet."""
+        rows = told.order() >> 2
+        count = len(told.ranges)
+        problems = np.array([_PROBLEM_CODES[problem] for _, problem, _ in told.failed], dtype=np.uint8)
+        kinds = np.full(len(rows), INSTR_RANGE, dtype=np.uint8)
+        kinds[count:] = np.where(problems == _PROBLEM_CODES[NO_CODE], ADDR_NACC, NO_SYNC)
+        batch = Batch(
+            NAME, packets.index[rows], np.zeros(len(rows), dtype=np.uint64), kind=kinds, channel=packets.channel[rows],
+            timestamp=packets.timestamp[rows], timed=packets.timed[rows],
+        )  # fmt: skip
+        if count:
+            self._table.put(batch, np.arange(count), np.array(told.ranges, dtype=np.int64))
+        some = np.flatnonzero(kinds == ADDR_NACC)
+        batch.put("st_addr", np.array([missing for _, _, missing in told.failed], dtype=np.uint64)[some - count], some)
+        some = np.flatnonzero(kinds == NO_SYNC)
+        batch.put("reason", _REASONS[problems[some - count]], some)
+        batch.put("problem", problems[some - count], some)
+        return batch
+
+    def _follow(self, batch: Batch, last: I64, told: Told) -> None:
+        """Give the hart its packets. ``last``: the last element of each, which has its fields."""
+        hart = self._hart
+
+        def field_of(name: str, rows: I64 = last) -> Array:
+            return batch.column(name, _TYPES[name])[0][rows]
+
+        formats, subformats = field_of("format").astype(np.int64), field_of("subformat").tolist()
+        formats[batch.flags[last] & np.uint32(Flags.RESERVED) != 0] = _NOTHING
+        addresses, known = (each[last] for each in batch.column("address"))
+        if self._narrow:
+            addresses = self._widened(addresses)
+        counts = np.where(formats == _BRANCHES, field_of("branches"), 0)
+        full = (formats == _BRANCHES) & (counts == 0)
+        ways = np.where(field_of("is_updiscon"), DISCONTINUED, REPORTED)
+        ways = np.where(full, LAST_BRANCH, np.where(field_of("is_notify"), NOTIFIED, ways))
+        # Where an address cannot be known, neither can what was executed.
+        formats[((formats == _BRANCHES) | (formats == _ADDRESS)) & ~known & ~full] = _NOTHING
+        # Bits that no branch has mean nothing.
+        told_of = np.where(full, _FULL_MAP, counts).astype(np.uint64)
+        outcomes = (np.where(formats == _BRANCHES, field_of("branch_map"), 0) & ((np.uint64(1) << told_of) - np.uint64(1))).tolist()
+        counts, addresses = told_of.tolist(), np.where(known, addresses, 0).tolist()
+        traps = {}
+        if (formats == _SYNC).any():
+            names = ("branch", "privilege", "thaddr", "interrupt", "qual_status", "ioptions")
+            traps = {name: field_of(name).tolist() for name in names}
+            # The context of format 3.0 is an element before its address.
+            traps["privilege_before"] = field_of("privilege", last - 1).tolist()
+        for packet, (form, way) in enumerate(zip(formats.tolist(), ways.tolist(), strict=True)):
+            if form in (_BRANCHES, _ADDRESS):
+                hart.go(packet, addresses[packet], way, counts[packet], outcomes[packet], told)
+            elif form == _SYNC:
+                self._sync(packet, subformats[packet], addresses[packet] if known[packet] else None, traps, told)
+            elif form == _OPTIONAL:
+                hart.lose(packet, BRANCH_PREDICTION if subformats[packet] == 0 else JUMP_TARGET_CACHE, told)
+            else:
+                hart.lose(packet, BAD_PACKET, told)
+
+    def _widened(self, addresses: Array) -> Array:
+        """Addresses of packets that have fewer bits than the program's: where there is no code, they may be a kernel's, sign-extended."""
+        program = self._code.program
+        found, which = np.unique(addresses, return_inverse=True)
+        high = np.uint64(program.mask & ~((1 << self._narrow) - 1))
+        for place in np.flatnonzero(found >> np.uint64(self._narrow - 1) & np.uint64(1)).tolist():
+            other = found[place] | high
+            if not program.read(int(found[place]), 1) and program.read(int(other), 1):
+                found[place] = other
+        widened: Array = found[which]
+        return widened
+
+    def _sync(self, packet: int, subformat: int, address: int | None, fields: Mapping[str, list[int]], told: Told) -> None:
+        """A packet of format 3. ``fields``: of all packets."""
+        branch = fields["branch"][packet]
+        if subformat == _START:
+            assert address is not None
+            self._hart.start(packet, address, branch, fields["privilege_before"][packet], told)
+        elif subformat == _TRAP:
+            handler, interrupt = bool(fields["thaddr"][packet]), bool(fields["interrupt"][packet])
+            self._hart.trap(packet, address, branch, fields["privilege"][packet], handler=handler, interrupt=interrupt, told=told)
+        elif subformat == _SUPPORT:
+            options = fields["ioptions"][packet] if self._has_options else None
+            self._hart.support(packet, fields["qual_status"][packet], options, told)
+
+
+FIELDS = (
+    *riscv_etrace.FIELDS,
+    *common("isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz",
+            "last_instr_cond"),
+    Field("symbol", "text", "function or label that st_addr is in, and how far"),
+    Field("source", "text", "file and line of the source that st_addr is of"),
+    Field("problem", "enum", "why the program cannot be followed from here on", PROBLEMS),
+)  # fmt: skip
+_TYPES = {each.name: each.dtype for each in FIELDS}
+
+
+# Of a listing of what was executed; the packets' own are for those who look at packets.
+SHOWN = (
+    "reason", "isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz",
+    "last_instr_cond", "symbol", "source", "privilege", "context_id", "time", "exception_number", "interrupt", "tval", "problem",
+)  # fmt: skip
+_REMARKS = {
+    NO_OUTCOME: "packets and program do not agree: a branch whose outcome no packet tells",
+    OUTCOMES_LEFT: "packets and program do not agree: more outcomes than branches",
+    UNEXPECTED_JUMP: "packets and program do not agree: a jump whose target no packet tells",
+    ENDLESS_LOOP: "packets and program do not agree: the program never gets where a packet says",
+    ILLEGAL: "packets and program do not agree: nothing can be executed there",
+    BAD_PACKET: "a packet that cannot be: nothing is known up to the next synchronisation",
+    IMPLICIT_RETURN: "the encoder leaves returns out (implicit return): that is not followed",
+    IMPLICIT_EXCEPTION: "the encoder leaves trap handlers' addresses out (implicit exception): that is not followed",
+    BRANCH_PREDICTION: "the encoder predicts branches: that is not followed",
+    JUMP_TARGET_CACHE: "the encoder has a jump target cache: that is not followed",
+}
+
+
+def _remarks(batch: Batch, settings: Settings) -> Iterator[str]:
+    """Where the program could not be followed."""
+    if "problem" in batch.parts:
+        problems, known = batch.column("problem", "enum")
+        for problem in problems[known].tolist():
+            yield _REMARKS[PROBLEMS[problem]]
+    rows = np.flatnonzero(batch.kind == ADDR_NACC)
+    if len(rows):
+        missing = batch.column("st_addr")[0][rows].tolist()
+        images = _code(settings["elf"]).program.images
+        places = [f"{segment.address:#x} to {segment.end - 1:#x}" for image in images for segment in image.segments]
+        where = ", ".join(places[:_MOST_PLACES]) + (", …" if len(places) > _MOST_PLACES else "")
+        yield from (f"no program has code at {address:#x}; there is code from {where}" for address in missing)
+
+
+def _afterwards(settings: Settings) -> Iterator[str]:
+    """What was wrong with the programs."""
+    for image in _code(settings["elf"]).program.images:
+        if image.problem is not None:
+            yield f"{image.path}: its debugging information is damaged, lines of source are missing ({image.problem})"
+
+
+@lru_cache(maxsize=4)
+def _code(elf: str) -> Code:
+    """Harts of one trace share the program."""
+    images = []
+    for path, offset in files_of(elf):
+        base = 0 if offset is None else number_of(offset)
+        if not path or base is None:
+            raise UsageError(f"elf={path}@{offset}: no FILE or FILE@OFFSET", hint="such as program.elf@0x10000", code="bad-parameter")
+        images.append(Image(path, base))
+    if not images:
+        raise UsageError(f"elf={elf}: names no file", hint="such as firmware.elf,kernel.elf", code="bad-parameter")
+    return Code(Program(images))
+
+
+def _check(settings: Settings) -> None:
+    if settings["version"] != "2.0":
+        raise UsageError(
+            f"version={settings['version']}: only packets of version 2.0 can be followed through a program",
+            hint="the draft does not say how; ptttool packets --protocol riscv-etrace lists its packets", code="bad-parameter",
+        )  # fmt: skip
+    _code(settings["elf"])
+
+
+def _make(settings: Settings) -> RiscvFlow:
+    return RiscvFlow(Setup.of(settings), _code(settings["elf"]), sequential_jumps=settings["sijump"])
+
+
+PROTOCOLS.add(
+    NAME,
+    Protocol(
+        name=NAME,
+        meaning="RISC-V E-Trace with the program (ELF): the instructions that were executed",
+        make=_make,
+        check=_check,
+        reads="packets",
+        framings=("riscv-encap",),
+        parameters=(
+            Parameter("elf", "text", "the program: FILE, or FILE@OFFSET where it was loaded elsewhere; several with commas", reads="files"),
+            Parameter("sijump", "bool", "jumps by a register that the instruction before has set are not reported", False),
+            *PARAMETERS,
+        ),
+        fields=FIELDS,
+        remarks=_remarks,
+        afterwards=_afterwards,
+        resync="as riscv-etrace; the way through the program from the next packet of format 3.0 or 3.1 on",
+    ),
+)

@@ -1,0 +1,87 @@
+"""TLPs as Arrow files, through polars' streaming writer."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from queue import Full, Queue
+from typing import IO
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from ptttool.table.block import Block
+from ptttool.table.frames import frame_of, schema_of
+
+# Seconds after which to look whether the writer still takes frames.
+_LOOK = 0.05
+
+
+class ArrowFile:
+    """A file that is being written: one frame waits while another is written.
+
+    The writer has a thread of its own. Python hears Ctrl-C in the main thread only, which must not be inside polars then; and whatever
+    goes wrong where blocks are made is no concern of polars, whose threads would outlive an error and abort Python at its end.
+    """
+
+    def __init__(self, file: IO[bytes], columns: Sequence[str]) -> None:
+        self._into = file
+        self._schema = schema_of(columns)
+        self._waiting: Queue[pl.DataFrame | None] = Queue(maxsize=1)
+        self._ended = threading.Event()
+        self._failures: list[BaseException] = []
+        threading.Thread(target=self._run, name="writer", daemon=True).start()
+
+    def _run(self) -> None:
+        def source(_columns: object, _predicate: object, _rows: object, _batch: object) -> Iterator[pl.DataFrame]:
+            while (frame := self._waiting.get()) is not None:
+                yield frame
+
+        try:
+            with _system_errors():
+                register_io_source(source, schema=self._schema).sink_ipc(self._into)
+        except BaseException as error:
+            self._failures.append(error)
+        finally:
+            self._ended.set()
+
+    def _put(self, frame: pl.DataFrame | None) -> None:
+        while not self._ended.is_set():
+            with suppress(Full):
+                self._waiting.put(frame, timeout=_LOOK)
+                return
+
+    def add(self, block: Block) -> None:
+        """Write rows. Raises what the writer met with."""
+        self._put(frame_of(block))
+        self._raise()
+
+    def close(self) -> None:
+        """Finish the file."""
+        self.abandon()
+        self._raise()
+
+    def abandon(self) -> None:
+        """Let the writer go. Not Thread.join(): Python 3.11 takes a thread for ended when its join is interrupted."""
+        self._put(None)
+        self._ended.wait()
+
+    def _raise(self) -> None:
+        if self._ended.is_set() and self._failures:
+            raise self._failures[0]
+
+
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    """polars tells a failed write with the system's number in its text alone: make it a plain OSError again."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        number = re.search(r"\(os error (\d+)\)|\[Errno (\d+)\]", str(error))
+        if number is None:
+            raise
+        code = int(number[1] or number[2])
+        raise OSError(code, os.strerror(code)) from None

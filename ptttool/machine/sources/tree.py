@@ -1,0 +1,113 @@
+"""A recorded or mounted machine in a folder: an sosreport, a fixture, another system's root."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from ptttool.errors import AccessError, InputError
+from ptttool.machine.sources.recorded import DATABASES, RecordedSource
+
+# A sysfs has these folders.
+SYSFS_FOLDERS = ("bus", "class", "devices")
+
+
+class FolderFiles:
+    """Files below a folder. ``sysfs_only``: the folder is the sysfs itself, so that only ``/sys/…`` and the udev database exist."""
+
+    def __init__(self, folder: str, *, sysfs_only: bool) -> None:
+        self._folder = folder
+        self._sysfs_only = sysfs_only
+
+    def _real(self, path: str) -> str:
+        if not self._sysfs_only:
+            return self._folder + path
+        if path == "/sys" or path.startswith("/sys/"):
+            return self._folder + path[4:]
+        if path in DATABASES:
+            return str(Path(self._folder).parent) + path
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+    def link(self, path: str) -> str | None:
+        try:
+            return os.readlink(self._real(path))  # noqa: PTH115 - text in, text out
+        except OSError:
+            return None
+
+    def exists(self, path: str) -> bool:
+        try:
+            os.lstat(self._real(path))
+        except OSError:
+            return False
+        return True
+
+    def names(self, path: str) -> list[str]:
+        return sorted(os.listdir(self._real(path)))  # noqa: PTH208
+
+    def read(self, path: str, limit: int) -> bytes:
+        with os.fdopen(self._open(path, os.O_RDONLY), "rb") as file:
+            return file.read(limit)
+
+    def write(self, path: str, data: bytes) -> None:
+        descriptor = self._open(path, os.O_WRONLY | os.O_TRUNC)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+    def _open(self, path: str, flags: int) -> int:
+        """Open a regular file. A foreign tree may hold pipes and device nodes: those are not opened into."""
+        real = self._real(path)
+        # O_NONBLOCK: a named pipe must not make us wait; on regular files it does nothing.
+        descriptor = os.open(real, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(descriptor)
+            code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(code, os.strerror(code), real)
+        return descriptor
+
+
+class TreeSource(RecordedSource):
+    """A machine in ``root``: a folder that holds ``sys`` (a system's root, an sosreport, a fixture) or that is the sysfs itself.
+
+    The udev database is read from ``udev.txt``, ``udev.txt.gz`` or an sosreport's ``udevadm info --export-db``, where there is one.
+    Raises InputError for what is no such folder, AccessError for one that may not be read.
+    """
+
+    def __init__(self, root: Path | str) -> None:
+        folder = os.path.realpath(root)
+        names = _list(str(root), folder)
+        if "sys" in names and _is_folder(f"{folder}/sys"):
+            inside = _list(f"{root}/sys", f"{folder}/sys")
+            sysfs_only = False
+        else:
+            inside = names
+            sysfs_only = True
+        if not set(SYSFS_FOLDERS) & set(inside):
+            raise InputError(
+                root,
+                "holds no recorded machine: neither sys/ nor the folders bus, class, devices of a sysfs",
+                hint="give the folder that holds sys/, for example an unpacked sosreport",
+                code="no-sysfs",
+            )
+        super().__init__(FolderFiles(folder.rstrip("/"), sysfs_only=sysfs_only), str(root))
+
+
+def _is_folder(path: str) -> bool:
+    return stat.S_ISDIR(os.lstat(path).st_mode)
+
+
+def _list(shown: str, folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208
+    except FileNotFoundError:
+        raise InputError(shown, "no such folder", code="no-such-folder") from None
+    except NotADirectoryError:
+        packed = shown.endswith((".tar", ".gz", ".xz", ".bz2", ".zst", ".zip"))
+        hint = "unpack it first" if packed else "give the folder that holds sys/"
+        raise InputError(shown, "a file, not a folder", hint=hint, code="not-a-folder") from None
+    except PermissionError as error:
+        raise AccessError(f"{shown}: {error.strerror}", hint="run as root, or change the folder's mode") from None

@@ -1,4 +1,0 @@
-"""Packet trace protocols: bytes in, elements out. One file a protocol; :mod:`ptttool.packets.decoder` has the contract.
-
-Nothing here opens a file or prints.
-"""

@@ -1,0 +1,167 @@
+"""The workers of a Dask cluster, for recordings that are too much for one machine. They need ptttool and see the recordings' storage."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, TypeVar, cast
+
+from ptttool import __version__
+from ptttool.errors import MissingPackageError, UsageError, WorkersError
+from ptttool.pipeline.workers import Promise, Workers
+
+R = TypeVar("R")
+
+# Seconds to wait for the scheduler, and for workers where all are lost.
+PATIENCE, FORLORN = 10, 60
+# Seconds after which to look whether there are any.
+_LOOK = 5.0
+_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://[^/]+$")
+# Results of this many are merged at a time.
+_ARITY = 8
+
+
+class Cluster(Workers):
+    """A scheduler's workers. ``address``: ``tcp://host:8786``. Raises WorkersError where it cannot be reached or is of no use.
+
+    A task that a worker took down with it is done again by another one; what a task writes takes its place only when it is whole.
+    """
+
+    # Reading this much takes a second or so: few tasks for the scheduler, little lost with a worker.
+    batch_bytes = 64 << 20
+    reduces = True
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+        try:
+            import distributed
+        except ImportError:
+            raise MissingPackageError.of_extra("--scheduler", "distributed", "cluster") from None
+        if not _ADDRESS.match(address):
+            raise UsageError(f"--scheduler: {address!r} is no address of a scheduler", hint="such as tcp://head:8786", code="bad-scheduler")
+        try:
+            self._client: Any = _untyped(distributed.Client)(address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise WorkersError(
+                f"{address}: no scheduler answers ({str(error).splitlines()[0]})",
+                hint="start one with 'dask scheduler', and workers with 'dask worker'",
+                code="no-scheduler",
+            ) from None
+        try:
+            self._check()
+        except BaseException:
+            self.close()
+            raise
+        self.jobs = max(2, sum(self._client.nthreads().values()))
+
+    def _check(self) -> None:
+        """Refuse a cluster without workers, and one whose ptttool is another one."""
+        if not self._client.nthreads():
+            raise WorkersError(f"{self._address}: the scheduler has no workers", hint="start some with 'dask worker'", code="no-workers")
+        try:
+            versions = set(self._client.run(_version).values())
+        except Exception as error:
+            raise WorkersError(
+                f"{self._address}: a worker cannot import ptttool ({error})",
+                hint="install ptttool where the workers run",
+                code="no-ptttool",
+            ) from None
+        if versions != {__version__}:
+            found = ", ".join(sorted(versions))
+            raise WorkersError(
+                f"{self._address}: the workers have ptttool {found}, this is {__version__}",
+                hint="install the same version everywhere",
+                code="other-version",
+            )
+
+    def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
+        return cast("Promise[R]", _Asked(self._submitted(function, *arguments), self))
+
+    def _submitted(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return self._client.submit(function, *arguments, pure=False)
+        except OSError as error:
+            raise self._failed(f"the scheduler is gone ({error})") from None
+
+    def reduce(self, promises: Sequence[Promise[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
+        """A tree: neighbours are merged by the workers, and what comes of them again."""
+        level = [cast("_Asked", promise).future for promise in promises]
+        if not level:
+            return None
+        for number, future in enumerate(level):
+            self.wait_for(future)
+            done(number)
+        while len(level) > 1:
+            groups = [level[start : start + _ARITY] for start in range(0, len(level), _ARITY)]
+            level = [self._submitted(_merged, merge, *group) for group in groups]
+        return cast("R", self.result_of(level[0]))
+
+    def result_of(self, future: Any) -> Any:
+        """What a task gave. Its own errors are raised as they are, those of the cluster as WorkersError."""
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        self.wait_for(future)
+        try:
+            return future.result()
+        except (CancelledError, asyncio.CancelledError, CommClosedError, KilledWorker) as error:
+            raise self._failed(str(error)) from None
+
+    def wait_for(self, future: Any) -> None:
+        """Wait until a task has ended. Raises WorkersError where there is nobody left who could do it."""
+        missed = 0.0
+        while True:
+            try:
+                future.exception(timeout=_LOOK)
+            except TimeoutError:
+                missed = 0.0 if self._has_workers() else missed + _LOOK
+                if missed >= FORLORN:
+                    raise self._failed(f"no worker has been there for {FORLORN} s") from None
+            except (CancelledError, asyncio.CancelledError, OSError) as error:
+                raise self._failed(str(error) or "the scheduler is gone") from None
+            else:
+                return
+
+    def _has_workers(self) -> bool:
+        try:
+            return bool(self._client.nthreads())
+        except OSError as error:
+            raise self._failed(f"the scheduler is gone ({error})") from None
+
+    def _failed(self, reason: str) -> WorkersError:
+        return WorkersError(f"{self._address}: {reason}", hint="see the logs of the scheduler and the workers", code="cluster-failed")
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class _Asked:
+    """A future of the cluster, with its failures as ours."""
+
+    def __init__(self, future: Any, cluster: Cluster) -> None:
+        self.future = future
+        self._cluster = cluster
+
+    def result(self) -> Any:
+        return self._cluster.result_of(self.future)
+
+    def cancel(self) -> None:
+        self.future.cancel()
+
+
+def _merged(merge: Callable[[R, R], R], first: R, *others: R) -> R:
+    for other in others:
+        first = merge(first, other)
+    return first
+
+
+def _version() -> str:
+    return __version__
+
+
+def _untyped(function: Any) -> Any:
+    """distributed's functions say nothing of their types."""
+    return function

@@ -1,0 +1,260 @@
+"""Packet traces from recordings: files of raw trace, standard input, AUX data of perf.data. Each stream has a decoder of its own."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ptttool.decoders.contract import PROTOCOLS, Decoder, Stack, first_violation, stack_of, strict_error
+from ptttool.decoders.element_batch import Batch
+from ptttool.decoders.opencsd.recorded_sources import sources_of
+from ptttool.decoders.parameters import Given
+from ptttool.errors import InputError, UsageError
+from ptttool.perfdata.layout import MAGIC
+from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents, Problem
+from ptttool.perfdata.reader import open_perfdata
+from ptttool.pipeline.progress import Progress
+from ptttool.pipeline.trace import Source
+from ptttool.recording import auxtrace
+from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
+from ptttool.recording.raw_dump import RawDump
+
+# Bytes given to a decoder at a time: what they become shall fit the caches, and be enough for a row group.
+PIECE = 1 << 19
+
+
+@dataclass(frozen=True)
+class Part:
+    """Elements of one feed. ``cpu``: whose AUX stream they are of; None outside perf.data, or where it does not tell."""
+
+    batch: Batch
+    cpu: int | None
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What AUX events say of each CPU's AUX stream: :func:`breaks_of` and :func:`begins_of`."""
+
+    breaks: Mapping[int, Sequence[int]]
+    begins: Mapping[int, Sequence[int]]
+
+
+class PacketTrace:
+    """One recording that is decoded by a stack of protocols. It is read once.
+
+    ``protocol``: a name; None for the one that the recording's type of AUX trace stands for. ``given``: its parameters. ``form``: ``perf``
+    or ``raw``; None to see from a file's first bytes (standard input is raw then). Raises InputError and UsageError as they are met.
+    ``warning``: what is odd about the recording but its trace.
+    """
+
+    def __init__(
+        self, path: str | Path, protocol: str | None, given: Mapping[str, Given], *, form: str | None = None, strict: bool = False
+    ) -> None:
+        self.path = str(path)
+        self.strict = strict
+        self._open = ExitStack()
+        is_perf = form == "perf" or (form is None and _begins_as_perfdata(self.path))
+        if not is_perf and protocol is None:
+            hint = "name it with --protocol; ptttool protocols lists them"
+            if self.path == "-":
+                hint += "; --input perf reads a perf.data from standard input"
+            raise UsageError("a raw trace does not tell its protocol", hint=hint)
+        if Path(self.path, "snapshot.ini").is_file():
+            raise InputError(self.path, "a folder of a snapshot, not its trace", hint="name the trace: one of the files in it")
+        stack = None if protocol is None else stack_of(protocol, given)
+        self._source: Source = open_perfdata(path) if is_perf else RawDump(path)
+        self._open.callback(self._source.close)
+        self.warning: str | None = None
+        self.progress = Progress(total=self._source.size, noun="elements")
+        try:
+            self._chunks = self._source.chunks()
+            self._first = next(self._chunks, None)
+            self._marks: _Marks | None = None
+            if is_perf:
+                stack = self._check(stack, given)
+                if stack.protocol.described:
+                    sources, damage = sources_of(self._all_contents())
+                    stack = replace(stack, settings={**stack.settings, "sources": sources})
+                    if damage is not None:
+                        self.warning = f"what the recording tells of its trace units is not whole: {damage}"
+        except BaseException:
+            self._open.close()
+            raise
+        assert stack is not None
+        self.stack: Stack = stack
+
+    @property
+    def contents(self) -> Contents:
+        """Everything of a recording but its trace; complete after the walk."""
+        return self._source.contents
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """Damage that was met so far."""
+        return self.contents.problems
+
+    def _check(self, stack: Stack | None, given: Mapping[str, Given]) -> Stack:
+        """The stack to decode a perf.data with. Raises InputError where its AUX data are of something else."""
+        kind = self.contents.auxtrace_type
+        if self._first is None and not self.contents.problems:
+            raise InputError(self.path, "holds no AUX trace", code="no-trace")
+        what = "of a type it does not name" if kind is None else f"of {auxtrace.NAMES.get(kind, f'type {kind}')}"
+        if stack is None:
+            names = [protocol.name for protocol in PROTOCOLS if kind in protocol.default_for]
+            if not names:
+                raise UsageError(
+                    f"{self.path}: its AUX trace is {what}, for which there is no protocol by default", hint="name one with --protocol"
+                )
+            stack = stack_of(names[0], given)
+        wanted = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
+        if kind is not None and kind not in wanted and (wanted or kind in auxtrace.NAMES):
+            raise InputError(self.path, f"holds an AUX trace {what}, not of {stack.protocol.name}", code="other-pmu")
+        return stack
+
+    def parts(self) -> Iterator[Part]:
+        """Elements of the whole recording, feed by feed. With ``strict``, an InputError at the first that may not be passed over."""
+        decoders: dict[int, Decoder] = {}
+        cpus: dict[int, int | None] = {}
+        for chunk in chain(() if self._first is None else (self._first,), self._chunks):
+            decoder = decoders.get(chunk.idx)
+            fresh = decoder is None
+            if decoder is None:
+                cpus[chunk.idx] = None if chunk.cpu < 0 else chunk.cpu
+                decoder = decoders[chunk.idx] = self.stack.decoder(cpus[chunk.idx])
+            if fresh or not self._is_whole:
+                decoder.boundaries(_of_stream(self._aux_marks().begins, chunk))
+            for start, end, broken in self._pieces(chunk):
+                data = chunk.data[start:end]
+                batch = decoder.feed(data, index=chunk.offset + chunk.start + start, discontinuity=broken and not fresh)
+                fresh = False
+                yield from self._given(batch, cpus[chunk.idx])
+                self.progress.done = max(self.progress.done, chunk.file_offset + end)
+                chunk.forget(end)
+            self.progress.done = max(self.progress.done, self._source.position)
+        for idx, decoder in decoders.items():
+            yield from self._given(decoder.finish(), cpus[idx])
+
+    def _given(self, batch: Batch, cpu: int | None) -> Iterator[Part]:
+        if not len(batch):
+            return
+        row = first_violation(batch) if self.strict else None
+        if row is None:
+            self.progress.records += len(batch)
+            yield Part(batch, cpu)
+            return
+        if row:
+            self.progress.records += row
+            yield Part(batch.take(np.arange(row)), cpu)
+        error = strict_error(batch, row, self.stack.fields)
+        raise InputError(self.path, error.reason, offset=error.index, hint=error.hint, code=error.code)
+
+    def _pieces(self, chunk: AuxChunk) -> Iterator[tuple[int, int, bool]]:
+        """Start and end of what is fed at a time, and whether bytes are missing before it."""
+        first = chunk.offset + chunk.start
+        size = len(chunk.data)
+        breaks = _of_stream(self._aux_marks().breaks, chunk)
+        inside = breaks[bisect_right(breaks, first) : bisect_left(breaks, first + size)]
+        edges = [0, *(place - first for place in inside), size]
+        for number, (start, end) in enumerate(pairwise(edges)):
+            broken = number > 0 or (bisect_left(breaks, first) < len(breaks) and breaks[bisect_left(breaks, first)] == first)
+            for at in range(start, end, PIECE):
+                yield at, min(at + PIECE, end), broken and at == start
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the recording can be read before it is decoded."""
+        return self._source.size is not None and self.path != "-"
+
+    def _aux_marks(self) -> _Marks:
+        """What AUX events say; of a pipe, those that have come so far."""
+        if self._marks is None or not self._is_whole:
+            contents = self.contents if self.contents.mode == "raw" else self._all_contents()
+            self._check_frames(contents)
+            self._marks = _Marks(breaks_of(contents), begins_of(contents))
+        return self._marks
+
+    def _all_contents(self) -> Contents:
+        """The contents of the whole recording: AUX events may come after the trace that they are about. Of a pipe, what has come so far."""
+        if not self._is_whole:
+            return self.contents
+        with open_perfdata(self.path) as reader:
+            for chunk in reader.chunks():
+                chunk.forget(len(chunk.data))
+        return reader.contents
+
+    def _check_frames(self, contents: Contents) -> None:
+        """CoreSight trace that a CPU wrote itself (TRBE) has no frames."""
+        layers = (self.stack.protocol, self.stack.framing)
+        if contents.auxtrace_type != auxtrace.CS_ETM or not any(layer is not None and layer.carries == "bytes" for layer in layers):
+            return
+        for event in contents.aux_events:
+            if event.size and event.flags & FORMAT_MASK == FORMAT_RAW:
+                raise InputError(
+                    self.path,
+                    f"CPU {event.cpu}: trace of one source without frames (TRBE)",
+                    offset=event.file_offset,
+                    hint="decode it with the protocol of the trace unit and -p framing=none",
+                    code="no-frames",
+                )
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._open.close()
+
+    def __enter__(self) -> PacketTrace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def breaks_of(contents: Contents) -> dict[int, list[int]]:
+    """Of each CPU's AUX stream, the offsets before which bytes are missing, ascending (-1 for events that name no CPU).
+
+    PERF_AUX_FLAG_TRUNCATED: what follows the event's bytes was lost. PERF_AUX_FLAG_PARTIAL: there are gaps in them, it is not told where.
+    PERF_AUX_FLAG_OVERWRITE: older trace was overwritten before them.
+    """
+    found: dict[int, set[int]] = {}
+    for event in contents.aux_events:
+        places = found.setdefault(-1 if event.cpu is None else event.cpu, set())
+        if event.flags & (AUX_TRUNCATED | AUX_PARTIAL):
+            places.add(event.offset + event.size)
+        if event.flags & (AUX_PARTIAL | AUX_OVERWRITE):
+            places.add(event.offset)
+    return {cpu: sorted(places) for cpu, places in found.items()}
+
+
+def begins_of(contents: Contents) -> dict[int, list[int]]:
+    """Of each CPU's AUX stream, the offsets at which AUX events' bytes begin, ascending (-1 for events that name no CPU).
+
+    The trace unit was started there: what it had before has been emptied into the event before.
+    """
+    found: dict[int, set[int]] = {}
+    for event in contents.aux_events:
+        if event.size:
+            found.setdefault(-1 if event.cpu is None else event.cpu, set()).add(event.offset)
+    return {cpu: sorted(places) for cpu, places in found.items()}
+
+
+def _of_stream(places: Mapping[int, Sequence[int]], chunk: AuxChunk) -> Sequence[int]:
+    """Those of a chunk's AUX stream; where it names no CPU, of every stream: better too many."""
+    return places.get(chunk.cpu, ()) if chunk.cpu >= 0 else sorted({place for each in places.values() for place in each})
+
+
+def _begins_as_perfdata(path: str) -> bool:
+    if path == "-":
+        return False
+    try:
+        if Path(path).is_dir():
+            return True
+        with Path(path).open("rb") as file:
+            # A FIFO can be read once: it is raw unless the user says otherwise.
+            return file.seekable() and file.read(len(MAGIC)) == MAGIC
+    except OSError:  # told when it is opened for reading
+        return False

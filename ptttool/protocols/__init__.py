@@ -1,1 +1,0 @@
-"""One file a specification: bytes in, blocks of columns out; never a file, never a screen."""

@@ -1,0 +1,65 @@
+"""Columns as text, vectorised: IDs as ``01:00.0``, addresses and codes as ``0x…``. Nothing here looks at single rows."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+
+from ptttool.machine.pci import format_id
+from ptttool.tlp.columns import BY_NAME
+
+
+@cache
+def _ids() -> pl.Series:
+    """Text of every 16-bit ID, by its value."""
+    return pl.Series([format_id(routing_id) for routing_id in range(1 << 16)])
+
+
+@cache
+def _short_hex() -> pl.Series:
+    """``0x…`` of every 16-bit number, by its value."""
+    return pl.Series([f"{number:#x}" for number in range(1 << 16)])
+
+
+@cache
+def _four_digits() -> pl.Series:
+    """Four hexadecimal digits of every 16-bit number, by its value."""
+    return pl.Series([f"{number:04x}" for number in range(1 << 16)])
+
+
+def id_text(column: pl.Series) -> pl.Series:
+    """16-bit IDs as ``bus:device.function``; null stays null."""
+    return _ids().gather(column.cast(pl.UInt32)).alias(column.name)
+
+
+def hex_text(column: pl.Series) -> pl.Series:
+    """Unsigned numbers as ``0x…`` without leading zeros; null stays null."""
+    if column.dtype in (pl.UInt8, pl.UInt16):
+        return _short_hex().gather(column.cast(pl.UInt32)).alias(column.name)
+    if column.null_count() == len(column):
+        return pl.Series(column.name, [None], dtype=pl.String).new_from_index(0, len(column))
+    places = (48, 32, 16, 0) if column.dtype == pl.UInt64 else (16, 0)
+    quarters = pl.DataFrame(
+        [_four_digits().gather(((column // (1 << place)) % (1 << 16)).cast(pl.UInt32)).alias(f"{place}") for place in places]
+    )
+    digits = quarters.select(pl.concat_str(pl.all()).str.strip_chars_start("0").alias("digits"))
+    digit = pl.col("digits")
+    text = digits.select(pl.concat_str(pl.lit("0x"), pl.when(digit == "").then(pl.lit("0")).otherwise(digit)))
+    return text.to_series().alias(column.name)
+
+
+def as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame as csv and jsonl hold it: IDs and addresses as text, the rest as it is."""
+    return pl.DataFrame([_textual(column, BY_NAME[column.name].text) for column in frame.iter_columns()])
+
+
+def as_shown(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame as people see it: codes, enables and words in hexadecimal, too."""
+    return pl.DataFrame([_textual(column, BY_NAME[column.name].style) for column in frame.iter_columns()])
+
+
+def _textual(column: pl.Series, style: str) -> pl.Series:
+    if style == "id":
+        return id_text(column)
+    return hex_text(column) if style == "hex" else column

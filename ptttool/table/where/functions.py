@@ -1,0 +1,142 @@
+"""What a condition may calculate with: operators on numbers, and functions that look at one row alone."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ptttool.table.where.nodes import WORDS, Node, Type, expect, made
+from ptttool.table.where.tokens import Token, wrong
+
+# Shifts are written for polars as products: it has none of its own.
+_LARGEST_SHIFT = 63
+
+
+@dataclass(frozen=True)
+class Function:
+    """``arguments``: types of those that there must be, then of those that there may be. ``result``: None for that of the arguments."""
+
+    arguments: tuple[Type | None, ...]
+    result: Type | None
+    optional: int = 0
+    most: int | None = None
+
+
+_SAME = Function((None, None), None, optional=1, most=32)
+FUNCTIONS = {
+    "ABS": Function(("number",), "number"),
+    "BIT_AND": Function(("number", "number"), "number"),
+    "BIT_COUNT": Function(("number",), "number"),
+    "BIT_OR": Function(("number", "number"), "number"),
+    "BIT_XOR": Function(("number", "number"), "number"),
+    "COALESCE": _SAME,
+    "ENDS_WITH": Function(("text", "text"), "truth"),
+    "GREATEST": _SAME,
+    "IF": Function(("truth", None, None), None),
+    "IFNULL": Function((None, None), None),
+    "LEAST": _SAME,
+    "LENGTH": Function(("text",), "number"),
+    "LOWER": Function(("text",), "text"),
+    "MOD": Function(("number", "number"), "number"),
+    "NULLIF": Function((None, None), None),
+    "REGEXP_LIKE": Function(("text", "text"), "truth"),
+    "SIGN": Function(("number",), "number"),
+    "STARTS_WITH": Function(("text", "text"), "truth"),
+    "SUBSTR": Function(("text", "number", "number"), "text", optional=1),
+    "UPPER": Function(("text",), "text"),
+}
+MANY_ROWS = frozenset(
+    "SUM AVG MEAN MIN MAX COUNT MEDIAN FIRST LAST STDDEV STDDEV_POP STDDEV_SAMP STDEV VARIANCE VAR VAR_POP VAR_SAMP CORR COVAR QUANTILE "
+    "QUANTILE_CONT QUANTILE_DISC ARRAY_AGG STRING_AGG LISTAGG MODE ANY_VALUE BOOL_AND BOOL_OR EVERY APPROX_COUNT_DISTINCT ROW_NUMBER RANK "
+    "DENSE_RANK PERCENT_RANK CUME_DIST NTILE LAG LEAD FIRST_VALUE LAST_VALUE NTH_VALUE".split()
+)
+
+
+def check_name(name: Token) -> None:
+    """Raise UsageError for a function that is not known, or that looks at many rows."""
+    if name.word in MANY_ROWS:
+        hint = "greatest() and least() compare values of one TLP" if name.word in ("MIN", "MAX") else None
+        raise wrong(name.position, f"{name.text}() is an aggregate or a window: a condition looks at one TLP alone", hint=hint)
+    if name.word not in FUNCTIONS:
+        near = difflib.get_close_matches(name.word, FUNCTIONS, n=3)
+        known = "did you mean " + " or ".join(near) if near else "functions: " + ", ".join(FUNCTIONS)
+        raise wrong(name.position, f"no function is called {name.text!r}", hint=known)
+
+
+def call(name: Token, arguments: Sequence[Node]) -> Node:
+    """A function's value. Raises UsageError for arguments that do not fit."""
+    function = FUNCTIONS[name.word]
+    whose = f"{name.text}()"
+    most = function.most or len(function.arguments)
+    if not len(function.arguments) - function.optional <= len(arguments) <= most:
+        raise wrong(name.position, f"{whose} takes {_how_many(function)}, and here are {len(arguments)}")
+    wanted = (*function.arguments, *[None] * most)
+    for node, type in zip(arguments, wanted, strict=False):
+        if type is not None:
+            expect(node, type, whose)
+    result = function.result or common_type([node for node, type in zip(arguments, wanted, strict=False) if type is None], whose)
+    return made(result, f"{name.word}({', '.join(node.exact for node in arguments)})", name.position, *arguments)
+
+
+def _how_many(function: Function) -> str:
+    needed = len(function.arguments) - function.optional
+    if function.most is not None:
+        return f"at least {needed} argument{'s' if needed > 1 else ''}"
+    return f"{needed} or {needed + 1} arguments" if function.optional else f"{needed} argument{'s' if needed > 1 else ''}"
+
+
+def common_type(nodes: Sequence[Node], whose: str) -> Type:
+    """The one type of nodes that stand for each other."""
+    types = {node.type: node for node in nodes if node.type != "null"}
+    if len(types) > 1:
+        first, second, *_ = types.values()
+        raise wrong(second.position, f"{whose} mixes {WORDS[first.type]} and {WORDS[second.type]}")
+    return next(iter(types), "null")
+
+
+def choice(branches: Sequence[tuple[Node, Node]], otherwise: Node, position: int) -> Node:
+    """``CASE WHEN … THEN … ELSE … END``."""
+    results = [then for _, then in branches] + [otherwise]
+    type = common_type(results, "CASE")
+    sql = " ".join(f"WHEN {when.sql} THEN {then.exact}" for when, then in branches)
+    return made(type, f"(CASE {sql} ELSE {otherwise.exact} END)", position, *results)
+
+
+def operation(left: Node, operator: str, right: Node, position: int) -> Node:
+    """``left operator right``, on numbers; ``||`` and XOR also on what they are made for."""
+    if operator == "||":
+        return made("text", f"({expect(left, 'text', '||').exact} || {expect(right, 'text', '||').exact})", position)
+    if operator == "XOR" and left.type == "truth":
+        return made("truth", f"({left.sql} XOR {expect(right, 'truth', 'XOR').sql})", position)
+    for side in (left, right):
+        expect(side, "number", f"'{operator}'")
+    if operator in ("<<", ">>"):
+        if not isinstance(right.literal, int) or not 0 <= right.literal <= _LARGEST_SHIFT:
+            raise wrong(right.position, f"'{operator}' takes a number of bits from 0 to {_LARGEST_SHIFT}")
+        return _shifted(left, operator, right.literal, position)
+    if operator in ("&", "|", "XOR") and any(isinstance(side.literal, float) for side in (left, right)):
+        raise wrong(position, f"'{operator}' works on integers")
+    return made("number", f"({left.exact} {operator} {right.exact})", position, left, right)
+
+
+def _shifted(left: Node, operator: str, bits: int, position: int) -> Node:
+    if bits == 0:
+        return left
+    if operator == "<<":
+        return made("number", f"({left.exact} * CAST({1 << bits} AS INT128))", position, left)
+    return made("number", f"({left.exact} // CAST({1 << bits} AS INT128))", position, left)
+
+
+def regex(tested: Node, operator: str, pattern: Node, position: int) -> Node:
+    """``tested ~ 'pattern'``: a regular expression found anywhere in a text; ``*``: whatever the case; ``!``: not found."""
+    if not isinstance(pattern.literal, str):
+        raise wrong(pattern.position, f"'{operator}' takes a regular expression in quotes")
+    if tested.type != "text":
+        raise wrong(position, f"'{operator}' works on texts such as kind, not on numbers")
+    try:
+        re.compile(pattern.literal)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise wrong(pattern.position, f"{pattern.literal!r} is no regular expression: {error}") from None
+    return made("truth", f"({tested.exact} {operator} {pattern.sql})", position)

@@ -1,0 +1,195 @@
+"""The parts of a condition: what each one is, and how it is written for polars."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from ptttool.errors import UsageError
+from ptttool.machine.pci import PciAddress
+from ptttool.table.where.tokens import wrong
+from ptttool.tlp.columns import BY_NAME, ENUMS, Column
+
+Type = Literal["truth", "number", "text", "null"]
+WORDS: dict[Type, str] = {"truth": "a condition", "number": "a number", "text": "a text", "null": "NULL"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a condition.
+
+    ``sql``: for polars, in parentheses if it needs any. ``exact``: the same with integers of 128 bits and texts instead of enums: what
+    arithmetic and functions work on, so that nothing wraps around. ``column``, ``literal``: set if it is just that. ``of_id``:
+    worked out from an ID, so that it may be compared with ``'01:00.0'``.
+    """
+
+    type: Type
+    sql: str
+    exact: str
+    position: int
+    column: Column | None = None
+    literal: int | float | str | None = None
+    of_id: bool = False
+
+
+def made(type: Type, sql: str, position: int, *parts: Node) -> Node:
+    """A node made of others."""
+    return Node(type, sql, sql, position, of_id=type == "number" and any(part.of_id for part in parts))
+
+
+def column_node(name: str, position: int) -> Node:
+    """A column by its name. Raises UsageError for an unknown one."""
+    column = BY_NAME.get(name) or BY_NAME.get(name.lower())
+    if column is None:
+        raise wrong(position, f"no column is called {name!r}", hint=_near(name.lower(), BY_NAME, "columns"), code="unknown-column")
+    quoted = f'"{column.name}"'
+    if column.dtype == "enum":
+        return Node("text", quoted, f"CAST({quoted} AS VARCHAR)", position, column)
+    return Node("number", quoted, f"CAST({quoted} AS INT128)", position, column, of_id=column.text == "id")
+
+
+def number_node(text: str, position: int) -> Node:
+    """A number as written: decimal, with a fraction, or hexadecimal after ``0x``."""
+    if len(text) > 40:
+        raise wrong(position, "the number is larger than any column can be")
+    if re.fullmatch(r"\d+|0[xX].*", text):
+        value = int(text, 16 if text[:2] in ("0x", "0X") else 10)
+        if value >= 1 << 100:
+            raise wrong(position, f"{text} is larger than any column can be")
+        return integer_node(value, position)
+    return Node("number", text, text, position, literal=float(text))
+
+
+def integer_node(value: int, position: int) -> Node:
+    """An integer. Its exact form has a type of its own, since polars calculates with bare ones in 32 bits."""
+    return Node("number", str(value), f"CAST({value} AS INT128)", position, literal=value)
+
+
+def text_node(value: str, position: int) -> Node:
+    """A text."""
+    quoted = "'" + value.replace("'", "''") + "'"
+    return Node("text", quoted, quoted, position, literal=value)
+
+
+def compared(left: Node, operator: str, right: Node, position: int) -> Node:
+    """``left operator right``, whatever is needed to make the two comparable done."""
+    left, right = _settled(left, right), _settled(right, left)
+    if "null" not in (left.type, right.type) and left.type != right.type:
+        raise wrong(position, f"{WORDS[left.type]} and {WORDS[right.type]} cannot be compared")
+    equality = operator in ("=", "<>", "<=>")
+    plain = (_is_constant(left) or _is_constant(right)) and (equality or left.type == "number")
+    sides = (left.sql, right.sql) if plain else (left.exact, right.exact)
+    return made("truth", f"({sides[0]} {operator} {sides[1]})", position)
+
+
+def among(tested: Node, choices: list[Node], position: int) -> Node:
+    """``tested IN (choices)``."""
+    settled = [_settled(choice, tested) for choice in choices]
+    if all(_is_constant(choice) and choice.type == tested.type for choice in settled):
+        # A number left of the list as wide as those in it.
+        wide = tested.type == "number" and tested.column is None
+        return made("truth", f"({tested.exact if wide else tested.sql} IN ({', '.join(choice.sql for choice in settled)}))", position)
+    return any_of([compared(tested, "=", choice, position) for choice in choices], "OR", position)
+
+
+def any_of(parts: list[Node], operator: str, position: int) -> Node:
+    """Conditions joined by AND or OR."""
+    return made("truth", _halved([part.sql for part in parts], operator), position)
+
+
+def _halved(parts: list[str], operator: str) -> str:
+    """A long chain as a flat tree: polars takes cubic time for a deep one, and refuses the deepest."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return f"({_halved(parts[:middle], operator)} {operator} {_halved(parts[middle:], operator)})"
+
+
+def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, position: int) -> Node:
+    """``tested LIKE pattern``; an enum's column is compared with the values that match."""
+    if not isinstance(pattern.literal, str):
+        raise wrong(pattern.position, "LIKE takes a pattern in quotes")
+    if tested.type != "text":
+        hint = "a bus is: BETWEEN '01:00.0' AND '01:1f.7'" if tested.of_id else None
+        raise wrong(position, "LIKE works on texts such as kind, not on numbers", hint=hint)
+    regex = re.compile(_like_pattern(pattern, escape), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+    if tested.column is not None:
+        values = [value for value in ENUMS[tested.column.name] if regex.fullmatch(value)]
+        if not values:
+            hint = f"{tested.column.name}: " + ", ".join(ENUMS[tested.column.name])
+            raise wrong(pattern.position, f"no {tested.column.name} is like {pattern.literal!r}", hint=hint, code="unknown-value")
+        return among(tested, [text_node(value, position) for value in values], position)
+    if escape is not None:
+        raise wrong(position, "ESCAPE works on columns only")
+    return made("truth", f"({tested.exact} {'ILIKE' if ignore_case else 'LIKE'} {pattern.sql})", position)
+
+
+def _like_pattern(pattern: Node, escape: str | None) -> str:
+    assert isinstance(pattern.literal, str)
+    parts = []
+    characters = iter(pattern.literal)
+    for character in characters:
+        if character == escape:
+            following = next(characters, None)
+            if following is None:
+                raise wrong(pattern.position, "the pattern ends with the escape character")
+            parts.append(re.escape(following))
+        else:
+            parts.append({"%": ".*", "_": "."}.get(character, re.escape(character)))
+    return "".join(parts)
+
+
+def _settled(node: Node, other: Node) -> Node:
+    """A text in quotes as what it must be, compared with ``other``: an ID, or one of an enum's values."""
+    if not isinstance(node.literal, str):
+        return node
+    if other.type == "number":
+        return _id_node(node, other)
+    if other.column is not None:
+        values = ENUMS[other.column.name]
+        if node.literal not in values:
+            name = other.column.name
+            raise wrong(
+                node.position, f"no {name} is called {node.literal!r}", hint=_near(node.literal, values, name), code="unknown-value"
+            )
+    return node
+
+
+def _id_node(node: Node, other: Node) -> Node:
+    assert isinstance(node.literal, str)
+    if other.of_id:
+        address = PciAddress.try_parse(node.literal)
+        if address is None:
+            raise wrong(node.position, f"{node.literal!r} is no ID", hint="write it as bus:device.function, for example '01:00.0'")
+        if address.domain:
+            raise wrong(node.position, f"{node.literal!r} has a domain: IDs in TLP headers have none", hint=f"write '{address.short}'")
+        return integer_node(address.routing_id, node.position)
+    what = f"the column {other.column.name} holds numbers" if other.column is not None else "this is a number"
+    hint = "write numbers without quotes: 4096 or 0x1000" if re.fullmatch(r"\s*(0[xX][0-9a-fA-F]+|\d+)\s*", node.literal) else None
+    raise wrong(node.position, f"{what} and cannot be compared with {node.literal!r}", hint=hint)
+
+
+def _is_constant(node: Node) -> bool:
+    return node.literal is not None
+
+
+def _near(name: str, known: Iterable[str], what: str) -> str:
+    """The near misses of a name, or all that there are."""
+    names = list(known)
+    by_folded = {each.lower(): each for each in names}
+    near = [by_folded[each] for each in difflib.get_close_matches(name.lower(), by_folded, n=4, cutoff=0.5)]
+    return "did you mean " + " or ".join(near) if near else f"{what}: " + ", ".join(names)
+
+
+def expect(node: Node, wanted: Type, whose: str) -> Node:
+    """The node, which must be of that type (or NULL) to take part in ``whose``."""
+    if node.type not in (wanted, "null"):
+        raise _unexpected(node, wanted, whose)
+    return node
+
+
+def _unexpected(node: Node, wanted: Type, whose: str) -> UsageError:
+    return wrong(node.position, f"{whose} needs {WORDS[wanted]}, and this is {WORDS[node.type]}")

@@ -1,0 +1,331 @@
+"""The grammar of a condition, from OR down to a single word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ptttool.errors import UsageError
+from ptttool.table.where import functions
+from ptttool.table.where.nodes import (
+    WORDS,
+    Node,
+    among,
+    any_of,
+    column_node,
+    compared,
+    expect,
+    integer_node,
+    like,
+    made,
+    number_node,
+    text_node,
+)
+from ptttool.table.where.tokens import Token, tokens_of, wrong
+
+DEEPEST = 40
+# Words that cannot be columns, so that a column forgotten before one of them is called that.
+RESERVED = frozenset(
+    "AND OR NOT XOR DIV IN IS LIKE ILIKE RLIKE REGEXP BETWEEN NULL TRUE FALSE UNKNOWN CASE WHEN THEN ELSE END CAST ESCAPE DISTINCT FROM "
+    "AS".split()
+)
+STATEMENTS = frozenset("SELECT EXISTS UNION WHERE GROUP ORDER LIMIT HAVING WITH INSERT UPDATE DELETE DROP".split())
+COMPARISONS = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
+REGEX_OPERATORS = ("~", "~*", "!~", "!~*")
+TYPES = {
+    **dict.fromkeys("VARCHAR TEXT STRING CHAR".split(), ("text", "VARCHAR")),
+    **dict.fromkeys("BOOL BOOLEAN".split(), ("truth", "BOOLEAN")),
+    **dict.fromkeys("INT INTEGER BIGINT HUGEINT INT128".split(), ("number", "INT128")),
+    **dict.fromkeys("FLOAT DOUBLE REAL".split(), ("number", "DOUBLE")),
+}
+
+
+@dataclass
+class Parser:
+    """Reads a condition from its first word to its last. ``columns``: those that it names, once it is read."""
+
+    tokens: list[Token]
+    place: int = 0
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.columns: dict[str, None] = {}
+
+    # Words
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.place]
+
+    def take(self) -> Token:
+        token = self.next
+        self.place += token.kind != "end"
+        return token
+
+    def at(self, *words: str) -> bool:
+        return all(token.word == word for token, word in zip(self.tokens[self.place :], words, strict=False))
+
+    def took(self, *words: str) -> bool:
+        """Step over these words if they are next."""
+        found = self.at(*words)
+        if found:
+            self.place += len(words)
+        return found
+
+    def need(self, word: str, whose: str) -> Token:
+        if self.next.word != word:
+            raise wrong(self.next.position, f"{whose} needs {word!r}, and there is {_said(self.next)}")
+        return self.take()
+
+    # Grammar
+
+    def condition(self) -> Node:
+        """All of it. Raises UsageError for anything that is no condition on a single row."""
+        if self.next.kind == "end":
+            raise wrong(0, "the condition is empty")
+        node = self.either()
+        if self.next.kind != "end":
+            raise self._misplaced()
+        if node.type != "truth":
+            raise wrong(node.position, f"a condition is needed, and this is {WORDS[node.type]}")
+        return node
+
+    def either(self) -> Node:
+        return self._joined(self.both, "OR")
+
+    def both(self) -> Node:
+        return self._joined(self.negation, "AND")
+
+    def _joined(self, part: Callable[[], Node], operator: str) -> Node:
+        first = part()
+        parts = [first]
+        while self.took(operator):
+            parts.append(part())
+        if len(parts) == 1:
+            return first
+        return any_of([expect(each, "truth", operator) for each in parts], operator, first.position)
+
+    def negation(self) -> Node:
+        if not self.at("NOT"):
+            return self.predicate()
+        position = self.take().position
+        node = self._deeper(self.negation)
+        return made("truth", f"(NOT {expect(node, 'truth', 'NOT').sql})", position)
+
+    def predicate(self) -> Node:
+        node = self.bits()
+        while True:
+            token = self.next
+            if token.word in COMPARISONS:
+                self.take()
+                node = compared(node, COMPARISONS[token.word], self.bits(), token.position)
+            elif token.word in REGEX_OPERATORS:
+                self.take()
+                node = functions.regex(node, token.word, self.bits(), token.position)
+            elif token.word == "IS":
+                self.take()
+                node = self._is(node, token.position)
+            elif token.word in ("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP"):
+                node = self._tested(node, token.position)
+            elif token.word == "NOT" and self.tokens[self.place + 1].word in ("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP"):
+                self.take()
+                node = made("truth", f"(NOT {self._tested(node, token.position).sql})", token.position)
+            else:
+                return node
+
+    def _is(self, node: Node, position: int) -> Node:
+        negated = self.took("NOT")
+        if self.took("DISTINCT", "FROM"):
+            told = compared(node, "<=>", self.bits(), position).sql
+            negated = not negated
+        elif self.took("NULL"):
+            return made("truth", f"({node.sql} IS {'NOT ' if negated else ''}NULL)", position)
+        elif self.took("UNKNOWN"):
+            told = f"({expect(node, 'truth', 'IS UNKNOWN').sql} IS NULL)"
+        elif self.next.word in ("TRUE", "FALSE"):
+            told = f"({expect(node, 'truth', 'IS').sql} <=> {self.take().word})"
+        else:
+            raise wrong(self.next.position, f"IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, and there is {_said(self.next)}")
+        return made("truth", f"(NOT {told})" if negated else told, position)
+
+    def _tested(self, node: Node, position: int) -> Node:
+        word = self.take().word
+        if word == "IN":
+            self.need("(", "IN")
+            return among(node, self._list(), position)
+        if word == "BETWEEN":
+            low = self.bits()
+            self.need("AND", "BETWEEN")
+            high = self.bits()
+            return any_of([compared(node, ">=", low, position), compared(node, "<=", high, position)], "AND", position)
+        if word in ("RLIKE", "REGEXP"):
+            return functions.regex(node, "~", self.bits(), position)
+        pattern = self.bits()
+        escape = None
+        if self.took("ESCAPE"):
+            token = self.take()
+            if token.kind != "string" or len(token.value) != 1:
+                raise wrong(token.position, "ESCAPE takes one character in quotes")
+            escape = token.value
+        return like(node, pattern, ignore_case=word == "ILIKE", escape=escape, position=position)
+
+    def _list(self) -> list[Node]:
+        """What stands in parentheses, the first of them already taken."""
+        if self.next.word in STATEMENTS:
+            raise self._misplaced()
+        nodes = [self._deeper(self.either)]
+        while self.took(","):
+            nodes.append(self._deeper(self.either))
+        self.need(")", "the list")
+        return nodes
+
+    def bits(self) -> Node:
+        return self._numbers(self._bits_and, ("|",))
+
+    def _bits_and(self) -> Node:
+        return self._numbers(self._bits_xor, ("&",))
+
+    def _bits_xor(self) -> Node:
+        return self._numbers(self._shift, ("XOR",))
+
+    def _shift(self) -> Node:
+        return self._numbers(self._sum, ("<<", ">>"))
+
+    def _sum(self) -> Node:
+        return self._numbers(self._product, ("+", "-", "||"))
+
+    def _product(self) -> Node:
+        return self._numbers(self.sign, ("*", "/", "//", "DIV", "%"))
+
+    def _numbers(self, part: Callable[[], Node], operators: tuple[str, ...]) -> Node:
+        node = part()
+        start = self.place
+        while self.next.word in operators:
+            token = self.take()
+            if self.place - start > 2 * DEEPEST:
+                raise wrong(token.position, "the calculation is too long")
+            node = functions.operation(node, "//" if token.word == "DIV" else token.word, part(), token.position)
+        return node
+
+    def sign(self) -> Node:
+        token = self.next
+        if token.word not in ("-", "+", "~"):
+            return self.cast()
+        self.take()
+        node = expect(self._deeper(self.sign), "number", f"'{token.text}'")
+        if token.word == "+":
+            return node
+        if token.word == "-" and isinstance(node.literal, int):
+            return integer_node(-node.literal, token.position)
+        if token.word == "-" and isinstance(node.literal, float):
+            return replace(node, sql=f"-{node.sql}", exact=f"-{node.exact}", literal=-node.literal, position=token.position)
+        return made("number", f"(0 - {node.exact})" if token.word == "-" else f"(-1 - {node.exact})", token.position, node)
+
+    def cast(self) -> Node:
+        node = self.single()
+        while self.at("::"):
+            position = self.take().position
+            node = self._cast(node, position)
+        return node
+
+    def _cast(self, node: Node, position: int) -> Node:
+        token = self.take()
+        if token.word not in TYPES:
+            raise wrong(token.position, f"{_said(token)} is no type to cast to", hint="types: " + ", ".join(TYPES))
+        type, name = TYPES[token.word]
+        return made(type, f"CAST({node.exact} AS {name})", position)  # type: ignore[arg-type]
+
+    def single(self) -> Node:
+        token = self.take()
+        following = self.next.word
+        if token.kind == "number":
+            return number_node(token.text, token.position)
+        if token.kind == "string":
+            return text_node(token.value, token.position)
+        if token.kind == "quoted":
+            return self._column(token.value, token)
+        if token.word == "(":
+            if self.next.word in STATEMENTS:
+                raise self._misplaced()
+            node = self._deeper(self.either)
+            self.need(")", "the parenthesis")
+            return node
+        if token.kind == "word" and following == "(" and token.word not in RESERVED | STATEMENTS:
+            return self._call(token)
+        if token.word in ("TRUE", "FALSE"):
+            return made("truth", token.word, token.position)
+        if token.word == "NULL":
+            return made("null", "NULL", token.position)
+        if token.word == "CASE":
+            return self._case(token.position)
+        if token.word == "CAST":
+            self.need("(", "CAST")
+            node = self._deeper(self.either)
+            self.need("AS", "CAST")
+            node = self._cast(node, token.position)
+            self.need(")", "CAST")
+            return node
+        if token.kind == "word" and token.word not in RESERVED and token.word not in STATEMENTS:
+            return self._column(token.text, token)
+        self.place -= token.kind != "end"
+        raise self._misplaced()
+
+    def _column(self, name: str, token: Token) -> Node:
+        try:
+            node = column_node(name, token.position)
+        except UsageError as error:
+            if token.kind == "quoted":
+                error.hint = f"texts are written in single quotes: '{name}'"
+            raise
+        assert node.column is not None
+        self.columns[node.column.name] = None
+        return node
+
+    def _call(self, name: Token) -> Node:
+        functions.check_name(name)
+        self.take()
+        arguments = [] if self.took(")") else self._list()
+        node = functions.call(name, arguments)
+        if self.next.word in ("OVER", "FILTER"):
+            raise wrong(self.next.position, "window functions and aggregates are not taken: a condition looks at one TLP alone")
+        return node
+
+    def _case(self, position: int) -> Node:
+        subject = None if self.at("WHEN") else self._deeper(self.either)
+        branches: list[tuple[Node, Node]] = []
+        while self.took("WHEN"):
+            when = self._deeper(self.either)
+            when = expect(when, "truth", "WHEN") if subject is None else compared(subject, "=", when, when.position)
+            self.need("THEN", "CASE")
+            branches.append((when, self._deeper(self.either)))
+        if not branches:
+            raise wrong(self.next.position, f"CASE needs 'WHEN', and there is {_said(self.next)}")
+        otherwise = self._deeper(self.either) if self.took("ELSE") else made("null", "NULL", position)
+        self.need("END", "CASE")
+        return functions.choice(branches, otherwise, position)
+
+    def _deeper(self, part: Callable[[], Node]) -> Node:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise wrong(self.next.position, f"more than {DEEPEST} levels of parentheses")
+        node = part()
+        self.depth -= 1
+        return node
+
+    def _misplaced(self) -> Exception:
+        token = self.next
+        if token.word in STATEMENTS:
+            return wrong(token.position, f"{token.text}: only one condition is taken, no statements")
+        if token.kind == "end":
+            return wrong(token.position, "the condition ends too early")
+        return wrong(token.position, f"{_said(token)} does not belong here")
+
+
+def _said(token: Token) -> str:
+    return "the end" if token.kind == "end" else repr(token.text) if token.kind != "string" else token.text
+
+
+def parse(text: str) -> tuple[Node, tuple[str, ...]]:
+    """A condition, and the columns that it names. Raises UsageError."""
+    parser = Parser(tokens_of(text))
+    return parser.condition(), tuple(parser.columns)

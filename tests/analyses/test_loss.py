@@ -1,0 +1,233 @@
+"""Signs of loss: the right words for what is lost, none for what is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ptttool.analyses.loss import Finding, signs_of_loss
+from ptttool.perfdata.model import AuxEvent, AuxPayload, Contents, Problem
+from ptttool.perfdata.reader import open_perfdata
+from tests.support import captures
+from tests.support import recordings as rec
+
+MIB = 1 << 20
+SECOND = 1_000_000_000
+SEEN = {
+    "6.12/s-4dw-ports-dir0": ["end-stream"],
+    "6.12/s-8dw-ports-dir3": ["end-stream"],
+    "6.12/x-cpu2-wrong-node": ["empty-trace"],
+    "6.12/x-idle": ["empty-trace"],
+    "6.12/x-sigkill": ["empty-trace", "interrupted"],
+    "6.1/x-control": ["spoilt-restarts"],
+}
+
+
+def of_file(path: Path) -> list[Finding]:
+    with open_perfdata(path) as reader:
+        for _ in reader.chunks():
+            pass
+        return signs_of_loss(reader.contents)
+
+
+def contents(
+    *events: tuple[int, int, int, float],
+    end: float | None = 10.0,
+    release: str | None = "6.12.95",
+    held: int | None = None,
+    flags: int = 0,
+    config: int = rec.DEFAULT_CONFIG,
+    **more: object,
+) -> Contents:
+    """Contents with AUX events of (cpu, offset, size, seconds)."""
+    made = Contents("file", auxtrace_type=6, auxtrace_priv=(11,), **more)  # type: ignore[arg-type]
+    made.aux_events = [AuxEvent(offset, size, flags, cpu, int(time * SECOND), 0) for cpu, offset, size, time in events]
+    total = sum(size for _, _, size, _ in events) if held is None else held
+    if total:
+        made.aux_payloads = [AuxPayload(0, 0, total, total, 0, 0, 0)]
+    if release is not None:
+        made.features["osrelease"] = release
+    made.last_time = None if end is None else int(end * SECOND)
+    return made
+
+
+def codes(found: list[Finding]) -> list[str]:
+    return [finding.code for finding in found]
+
+
+@pytest.mark.parametrize("name", captures.shapes())
+def test_recordings(name: str, tmp_path: Path) -> None:
+    """What is whole gives no warning; what is not is told."""
+    found = of_file(captures.path_of(name, tmp_path))
+    assert codes(found) == SEEN.get(name, [])
+    assert all(finding.severity == "info" for finding in found if finding.code == "end-stream")
+    assert all(finding.severity == "failure" for finding in found if finding.code == "empty-trace")
+    assert all(finding.text and "  " not in finding.text for finding in found)
+
+
+def test_a_cpu_of_the_wrong_node_is_named(tmp_path: Path) -> None:
+    (found,) = of_file(captures.path_of("6.12/x-cpu2-wrong-node", tmp_path))
+    assert any("CPU 2" in cause and "cpumask" in cause for cause in found.causes)
+    assert any("another perf" in cause for cause in found.causes)
+
+
+def test_all_cpus_are_no_wrong_cpu(tmp_path: Path) -> None:
+    (found,) = of_file(captures.path_of("6.12/x-idle", tmp_path))
+    assert not any("cpumask" in cause for cause in found.causes)
+    assert any("nothing to log" in cause for cause in found.causes)
+
+
+def test_overflow_with_another_cpu() -> None:
+    """The AUX events of a real recording: perf stopped for five seconds, AUX area of 16 MiB, perf record -a."""
+    ago = [5.901, 5.850, 5.801, 5.728]
+    first = [(0, number * 4 * MIB, 4 * MIB, 10 - time) for number, time in enumerate(ago)]
+    ago = [5.631, 5.511, 5.417, 1.136]
+    second = [(1, number * 4 * MIB, 4 * MIB, 10 - time) for number, time in enumerate(ago)]
+    (found,) = signs_of_loss(contents(*first, *second, (1, 16 * MIB, 1909632, 10.0)))
+    assert found.code == "hole"
+    assert found.severity == "warning"
+    assert "CPU 0" in found.text
+    assert "CPU 1" in found.text
+    assert "0.097 s" in found.text
+    assert "--aux-size" in found.text
+
+
+@pytest.mark.parametrize("sizes", [[4 * MIB], [4 * MIB] * 4, [16 * MIB]], ids=["one buffer", "6.12", "6.1"])
+def test_overflow(sizes: list[int]) -> None:
+    """The last event has whole buffers only. 6.1 commits the whole area at once."""
+    offsets = [sum(sizes[:number]) for number in range(len(sizes))]
+    events = [(0, offset, size, 6.0 + number / 10) for number, (offset, size) in enumerate(zip(offsets, sizes, strict=True))]
+    (found,) = signs_of_loss(contents(*events))
+    assert found.code == "silent-end"
+    assert f"{10 - events[-1][3]:.3f} s before the session's end" in found.text
+    (told,) = signs_of_loss(contents(*events), session_end=20 * SECOND)
+    assert f"{20 - events[-1][3]:.3f} s" in told.text
+    (unknown,) = signs_of_loss(contents(*events, end=None))
+    assert "not known" in unknown.text
+
+
+def test_overflow_and_the_one_after_it_too() -> None:
+    found = signs_of_loss(contents((0, 0, 4 * MIB, 1.0), (1, 0, 4 * MIB, 2.0)))
+    assert codes(found) == ["hole", "silent-end"]
+
+
+def test_more_than_the_aux_area_is_no_loss() -> None:
+    """Full buffers, then the rest at the end."""
+    events = [(0, number * 4 * MIB, 4 * MIB, 1.0 + number) for number in range(5)]
+    assert signs_of_loss(contents(*events, (0, 20 * MIB, 372640, 9.9))) == []
+
+
+def test_end_stream() -> None:
+    found = signs_of_loss(contents((0, 0, 4031296, 9.993), (1, 0, 544, 10.0)))
+    assert codes(found) == ["end-stream"]
+    assert found[0].severity == "info"
+
+
+def test_a_cpu_that_went_offline() -> None:
+    found = signs_of_loss(contents((0, 0, 4000, 3.0), (1, 0, 4 * MIB, 6.0), (1, 4 * MIB, 160, 10.0)))
+    assert codes(found) == ["takeover"]
+    assert "7.000 s" in found[0].text
+
+
+def test_restarts() -> None:
+    events = ((0, 0, 34816, 1.0), (0, 34816, 34816, 2.0), (0, 69632, 104448, 3.0))
+    assert codes(signs_of_loss(contents(*events))) == ["restarts"]
+    (old,) = signs_of_loss(contents(*events, release="6.1.0-56-arm64"))
+    assert old.code == "spoilt-restarts"
+    assert "2 times" in old.text
+    assert "6.1.0-56-arm64" in old.text
+    (unknown,) = signs_of_loss(contents(*events, release=None))
+    assert unknown.code == "spoilt-restarts"
+    assert "an older driver" in unknown.text
+
+
+@pytest.mark.parametrize(("flags", "words"), [(1, "truncated"), (2, "overwrite"), (4, "partial"), (8, "collision")])
+def test_flags(flags: int, words: str) -> None:
+    (found,) = signs_of_loss(contents((0, 0, 320, 10.0), flags=flags))
+    assert found.code == "aux-flags"
+    assert words in found.text
+
+
+def test_flags_of_others() -> None:
+    (found,) = signs_of_loss(contents((0, 0, 320, 10.0), flags=0x100))
+    assert (found.severity, "0x100" in found.text) == ("info", True)
+
+
+def test_gaps_and_overlaps() -> None:
+    (gap,) = signs_of_loss(contents((0, 0, 4 * MIB, 1.0), (0, 8 * MIB, 320, 10.0)))
+    assert gap.code == "aux-gap"
+    assert str(4 * MIB) in gap.text
+    (overlap,) = signs_of_loss(contents((0, 0, 4 * MIB, 1.0), (0, 4 * MIB - 64, 320, 10.0)))
+    assert overlap.code == "aux-overlap"
+
+
+def test_announced_and_held() -> None:
+    (missing,) = signs_of_loss(contents((0, 0, 320, 10.0), held=160))
+    assert (missing.code, missing.severity) == ("aux-missing", "warning")
+    (unannounced,) = signs_of_loss(contents((0, 0, 320, 10.0), held=640))
+    assert unannounced.code == "aux-unannounced"
+    (nothing,) = signs_of_loss(contents((0, 0, 320, 10.0), held=0))
+    assert (nothing.code, nothing.severity) == ("empty-trace", "failure")
+
+
+def test_lost_records() -> None:
+    assert codes(signs_of_loss(contents((0, 0, 320, 10.0), records={"LOST": 2}))) == ["lost-records"]
+
+
+def test_interrupted_after_the_first_write() -> None:
+    """A full last buffer is how every killed recording ends: no sign of an overflow."""
+    found = signs_of_loss(contents((0, 0, 4 * MIB, 3.0), (0, 4 * MIB, 4 * MIB, 4.0), interrupted=True))
+    assert codes(found) == ["interrupted"]
+
+
+def test_a_cut_file_says_nothing_of_its_end() -> None:
+    cut = contents((0, 0, 4 * MIB, 3.0), problems=[Problem(5, "cut", "truncated")])
+    assert signs_of_loss(cut) == []
+    nothing = contents(problems=[Problem(5, "cut", "truncated")])
+    assert signs_of_loss(nothing) == []
+    harmless = contents(problems=[Problem(5, "a feature", "damaged-feature")])
+    assert codes(signs_of_loss(harmless)) == ["empty-trace"]
+
+
+def test_other_recordings_have_no_signs() -> None:
+    other = contents()
+    other.auxtrace_type = 4
+    assert signs_of_loss(other) == []
+    assert signs_of_loss(Contents("raw")) == []
+    assert signs_of_loss(Contents("file")) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (0x1_0708_0001, "direction 0 in 8DW: that direction is reserved"),
+        (0x1_0138_0001, "direction 3 in 8DW: that direction holds none of them"),
+        (0x1_0428_0001, "direction 3 has the others"),
+        (0x0_0708_0000, "the event's filter names no root port"),
+    ],
+)
+def test_events_that_trace_nothing(config: int, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(rec.build_perfdata(config=config))
+    (found,) = of_file(path)
+    assert found.code == "empty-trace"
+    assert any(words in cause for cause in found.causes)
+    assert any("CPU 0:" in cause for cause in found.causes)
+
+
+def test_as_json() -> None:
+    (found,) = signs_of_loss(contents())
+    shown = found.as_json()
+    assert shown["code"] == "empty-trace"
+    assert shown["severity"] == "failure"
+    assert isinstance(shown["causes"], list)
+
+
+def test_end_to_end(tmp_path: Path) -> None:
+    """Built, read, judged: a stream that ends with a full buffer two seconds early."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(rec.build_perfdata([(0, 0, bytes(4 * MIB))], end_time=rec.START_TIME + 1_000_000 + 2 * SECOND))
+    (found,) = of_file(path)
+    assert found.code == "silent-end"
+    assert "2.000 s before the session's end" in found.text

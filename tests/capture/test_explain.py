@@ -1,0 +1,138 @@
+"""Events in words: every contradiction is named, and nothing else is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ptttool.capture.directions import Flow
+from ptttool.capture.event import DEFAULT_TERMS, encode
+from ptttool.capture.explain import Named, as_json, explain, terms_for
+from ptttool.machine.discovery import read_machine
+from ptttool.machine.model import Machine
+from ptttool.machine.pci import PciAddress
+from ptttool.machine.sources.tree import TreeSource
+from tests.support.machines import MACHINES, NEW, OLD
+
+
+@pytest.fixture(scope="module")
+def machine() -> Machine:
+    return read_machine(TreeSource(MACHINES / NEW), tune=False)
+
+
+@pytest.fixture(scope="module")
+def old() -> Machine:
+    return read_machine(TreeSource(MACHINES / OLD), tune=False)
+
+
+def config(filter: int = 0x80100, type: int = 1, direction: int = 0, format: int = 0) -> int:
+    return encode({"filter": filter, "type": type, "direction": direction, "format": format})
+
+
+# Seen with the real driver of 6.12 on hisi_ptt0_2, or said by the kernel's document: config, whether it is refused, codes.
+ODD: list[tuple[int, bool, list[str]]] = [
+    (config(), False, []),
+    (config(type=7), False, []),
+    (config(0x80500), False, []),
+    (config(0x600), False, []),
+    (config(0x400), False, []),  # a switch port
+    (config(0x80002), True, ["odd-port-bits"]),
+    (config(0x80001), True, ["no-such-port"]),
+    (config(0x80101), True, ["no-such-port"]),
+    (config(0x80600), True, ["odd-port-bits"]),
+    (config(0x80000), False, ["empty-mask"]),
+    (config(0x999), True, ["no-such-requester"]),
+    (config(0x100), True, ["no-such-requester"]),
+    (config(0xA0), True, ["no-such-requester"]),
+    (config(0), True, ["requester-zero"]),
+    (config(0xF0100), False, ["reserved-filter-bits"]),
+    (config(0x70600), False, ["reserved-filter-bits"]),
+    (config(0xFFFFF), True, ["odd-port-bits", "no-such-port", "reserved-filter-bits"]),
+    (config(type=0), True, ["no-type"]),
+    (config(type=8), True, ["reserved-type-bits"]),
+    (config(type=15), True, ["reserved-type-bits"]),
+    (config(type=255), True, ["reserved-type-bits"]),
+    (config(direction=4), True, ["direction"]),
+    (config(direction=15, format=1), True, ["direction"]),
+    (config(format=2), True, ["format"]),
+    (config(format=15), True, ["format"]),
+    (config(direction=0, format=1), False, ["reserved-direction"]),
+    (config(direction=1, format=1), False, []),
+    (config(type=7, direction=1, format=1), False, ["outbound-types"]),
+    (config(type=3, direction=1), False, ["outbound-types"]),
+    (config(type=7, direction=2), False, ["outbound-types", "no-cpl-a"]),
+    (config(type=4, direction=2), False, ["no-cpl-a"]),
+    (config(type=7, direction=2, format=1), False, ["no-cpl-a"]),
+    (config(type=3, direction=2, format=1), False, []),
+    (config(type=4, direction=3, format=1), False, []),
+    (config(type=7, direction=3, format=1), False, ["types-not-inbound"]),
+    (config(type=3, direction=3, format=1), False, ["nothing-traced"]),
+    (config(type=1, direction=3), False, ["no-inbound"]),
+    (config(type=6, direction=3), False, ["types-not-inbound", "outbound-types"]),
+    (config() | 1 << 36 | 1 << 63, False, ["unknown-bits"]),
+]
+
+
+@pytest.mark.parametrize(("value", "refused", "codes"), ODD, ids=lambda one: f"{one:#x}" if type(one) is int else None)
+def test_contradictions(machine: Machine, value: int, refused: bool, codes: list[str]) -> None:
+    told = explain(value, pmu="hisi_ptt0_2", machine=machine)
+    assert [oddity.code for oddity in told.oddities] == codes
+    assert told.refused is refused
+    assert as_json(told)["problems"] == [{"severity": o.severity, "code": o.code, "text": o.text} for o in told.oddities]
+
+
+@pytest.mark.parametrize("value", [config(0x80000), config(format=1), config(type=3, direction=3, format=1), config(type=0)])
+def test_what_traces_nothing(machine: Machine, value: int) -> None:
+    assert explain(value, pmu="hisi_ptt0_2", machine=machine).flow == Flow()
+
+
+def test_names(machine: Machine) -> None:
+    told = explain(config(0x80500), pmu="hisi_ptt0_2", machine=machine)
+    assert [named.address for named in told.named] == [PciAddress.parse("00:14.0"), PciAddress.parse("00:15.0")]
+    assert "06:00.0 Red Hat, Inc. QEMU NVM Express Controller (nvme1, nvme1n1)" in told.named[0].name
+    assert "07:00.0 Intel Corporation 82574L Gigabit Network Connection" in told.named[0].name
+    (named,) = explain(config(0x600), pmu="hisi_ptt0_2", machine=machine).named
+    assert named == Named(PciAddress.parse("06:00.0"), "Red Hat, Inc. QEMU NVM Express Controller (nvme1, nvme1n1)")
+    (empty,) = explain(config(0x80010), pmu="hisi_ptt0_0", machine=machine).named
+    assert empty.address == PciAddress.parse("00:12.0")
+    assert empty.name == "nothing"
+
+
+def test_without_a_machine() -> None:
+    told = explain(0x106280005, pmu="hisi_ptt0_2")
+    assert [named.name for named in told.named] == [
+        "bit 0: a root port with PCI device number 00, 08, 10 or 18",
+        "bit 2: a root port with PCI device number 01, 09, 11 or 19",
+    ]
+    assert (told.types, told.format, told.pattern) == (("np", "cpl"), "8dw", "legacy")
+    assert told.flow == Flow(inbound=("NP", "CPL B"))
+    assert explain(config(0x101)).named == (Named(None, "01:00.1"),)
+    assert explain(1 << 36 | config()).pattern == "v1"
+    assert [oddity.code for oddity in explain(2 << 36 | config()).oddities] == ["pattern"]
+
+
+def test_who_has_the_filter(machine: Machine, old: Machine) -> None:
+    told = explain(config(0x80005), pmu="hisi_ptt0_2", machine=machine)
+    assert told.oddities[0].text.endswith("it would fit hisi_ptt0_0")
+    assert "its filter is 0x80100" in explain(config(0xA0), pmu="hisi_ptt0_2", machine=machine).oddities[0].text
+    assert "it would fit hisi_ptt0_0" in explain(config(0x100), pmu="hisi_ptt0_2", machine=machine).oddities[0].text
+    assert explain(config(0x80005), machine=machine).fits == ("hisi_ptt0_0",)
+    assert explain(config(0x600), machine=machine).fits == ("hisi_ptt0_2",)
+    assert [oddity.code for oddity in explain(config(0x80101), machine=machine).oddities] == ["no-device-has-it"]
+    unsure = explain(config(), pmu="hisi_ptt0_2", machine=old)
+    assert [oddity.code for oddity in unsure.oddities] == ["ports-unknown"]
+    assert not unsure.refused
+    assert explain(config(), pmu="hisi_ptt9_9", machine=machine).oddities[0].text == (
+        "there is no PMU hisi_ptt9_9 on " + machine.origin + "; there is hisi_ptt0_0, hisi_ptt0_2 and hisi_ptt2_0"
+    )
+
+
+def test_whose_terms(machine: Machine) -> None:
+    moved = {name: replace(term, low=term.low + 8, high=term.high + 8) for name, term in DEFAULT_TERMS.items()}
+    changed = replace(machine, devices=(*machine.devices[:2], replace(machine.devices[2], format=moved)))
+    assert terms_for("hisi_ptt2_0", changed) == moved
+    assert terms_for("hisi_ptt0_2", changed) == machine.devices[1].format
+    assert terms_for(None, changed) == machine.devices[0].format
+    assert set(terms_for(None, None)) == {*DEFAULT_TERMS, "pattern"}
+    assert explain(config(type=4) << 8, pmu="hisi_ptt2_0", machine=changed).fields["type"] == 4

@@ -1,0 +1,117 @@
+"""perf found and examined: real files on PATH, among them the real perf."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+from ptttool.capture.perf import PerfTool, elf_architecture, find_perf, perf_record_of
+from ptttool.errors import PerfError
+
+STANDIN = Path(__file__).parents[1] / "standin"
+
+
+def script(folder: Path, text: str) -> None:
+    folder.mkdir(exist_ok=True)
+    path = folder / "perf"
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def elf(path: Path, machine: int, *, big_endian: bool = False) -> Path:
+    order = ">" if big_endian else "<"
+    path.write_bytes(b"\x7fELF" + bytes([2, 2 if big_endian else 1, 1]) + bytes(9) + struct.pack(f"{order}HH", 3, machine) + bytes(44))
+    return path
+
+
+def test_missing(tmp_path: Path) -> None:
+    with pytest.raises(PerfError) as caught:
+        find_perf(str(tmp_path))
+    assert caught.value.code == "perf-missing"
+    assert "linux-perf" in str(caught.value.hint)
+
+
+def test_ubuntu_wrapper_without_its_package(tmp_path: Path) -> None:
+    script(tmp_path, "echo 'WARNING: perf not found for kernel 6.8.0-60' >&2; exit 2")
+    with pytest.raises(PerfError) as caught:
+        find_perf(str(tmp_path))
+    assert caught.value.code == "perf-missing"
+    assert "6.8.0-60" in caught.value.message
+
+
+def test_broken(tmp_path: Path) -> None:
+    script(tmp_path, "echo 'perf: error while loading shared libraries: libopencsd_c_api.so.1' >&2; exit 127")
+    with pytest.raises(PerfError) as caught:
+        find_perf(str(tmp_path))
+    assert caught.value.code == "perf-broken"
+    assert "libopencsd" in caught.value.message
+
+
+def test_real_perf() -> None:
+    """Decided from the ELF header: it can record on arm64 alone."""
+    perf = find_perf()
+    assert perf.version is not None
+    assert perf.version[0].isdigit()
+    assert perf.auxtrace is True
+    if platform.machine() == "aarch64":
+        perf.check_can_record()
+        return
+    with pytest.raises(PerfError) as caught:
+        perf.check_can_record()
+    assert caught.value.code == "perf-cannot-record"
+    assert platform.machine().replace("_", "-") in caught.value.message
+
+
+def test_standin_is_not_judged_by_its_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script tells nothing of what it runs; perf's own error decides then."""
+    perf = find_perf(f"{STANDIN}:{Path(shutil.which('python3') or '').parent}")
+    assert (perf.version, perf.architecture, perf.auxtrace) == ("6.12.95", None, True)
+    perf.check_can_record()
+    monkeypatch.setenv("STANDIN_AUXTRACE", "OFF")
+    with pytest.raises(PerfError) as caught:
+        find_perf(str(STANDIN)).check_can_record()
+    assert caught.value.code == "perf-without-auxtrace"
+
+
+def test_debian_wrapper_is_looked_behind(tmp_path: Path) -> None:
+    version = ".".join(platform.release().split(".")[:2])
+    script(tmp_path, f'exec "$0_{version}" "$@" # runs perf_{version}')
+    shutil.copy(shutil.which("true") or "/bin/true", tmp_path / f"perf_{version}")
+    assert find_perf(str(tmp_path)).architecture == elf_architecture(Path(shutil.which("true") or "/bin/true"))
+
+
+def test_elf_architecture(tmp_path: Path) -> None:
+    assert elf_architecture(elf(tmp_path / "arm", 183)) == "arm64"
+    assert elf_architecture(elf(tmp_path / "x86", 62)) == "x86-64"
+    assert elf_architecture(elf(tmp_path / "s390", 22, big_endian=True)) == "S/390"
+    assert elf_architecture(elf(tmp_path / "odd", 999)) == "ELF machine 999"
+    (tmp_path / "text").write_text("#!/bin/sh", encoding="utf-8")
+    assert elf_architecture(tmp_path / "text") is None
+    assert elf_architecture(tmp_path / "none") is None
+
+
+def test_what_cannot_be_told_is_tried() -> None:
+    PerfTool("perf").check_can_record()
+    PerfTool("perf", architecture="arm64").check_can_record()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["perf", "record", "-e", "hisi_ptt0_2/filter=0x80100/"], True),
+        (["/usr/bin/perf_6.1", "record", "-ehisi_ptt0_2/config=1/"], True),
+        (["python3", "/x/standin/perf", "record", "-e", "hisi_ptt0_2/filter=0x80100/"], True),
+        (["perf", "stat", "-a", "-e", "hisi_ptt0_2/filter=0x80100/"], True),
+        (["perf", "record", "-e", "hisi_ptt0_0/filter=0x80100/"], False),
+        (["ptttool", "explain", "hisi_ptt0_2/filter=0x80100/"], False),
+        (["grep", "perf", "hisi_ptt0_2/"], False),
+        (["perf", "record", "-e", "cycles"], False),
+        ([], False),
+    ],
+)
+def test_perf_record_of(arguments: list[str], expected: bool) -> None:
+    assert perf_record_of(arguments, "hisi_ptt0_2") is expected

@@ -1,0 +1,190 @@
+"""The sidecar comes back as it was saved, and no file in its place ever stops a reader."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ptttool.capture.sidecar import Sidecar, find, load, part_of, save, sidecar_path
+from ptttool.errors import OutputError
+from ptttool.machine.discovery import read_machine
+from ptttool.machine.model import Machine
+from ptttool.machine.pci import PciAddress
+from ptttool.machine.sources.demo import DemoSource
+
+RECORDING = b"PERFILE2" + bytes(range(256)) * 40
+
+
+@pytest.fixture(scope="module")
+def machine() -> Machine:
+    return read_machine(DemoSource())
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    path = tmp_path / "perf.data"
+    path.write_bytes(RECORDING)
+    return path
+
+
+@pytest.fixture
+def full(machine: Machine) -> Sidecar:
+    return Sidecar(
+        machine=part_of(machine, machine.devices[1]),
+        options={"device": "hisi_ptt0_2", "cpu": 1, "config": 0x107280100, "duration": None},
+        command=("perf", "record", "-o", "ü \udcff.data"),
+        traced={"command": ["fio"], "exit": 0, "signal": None, "stopped": False},
+        tune={"qos_tx_p": 1},
+        versions={"ptttool": "0.1", "perf": "6.12.95", "kernel": "6.12.95"},
+        started="2026-11-21T07:00:00.000+00:00",
+        ended="2026-11-21T07:00:10.000+00:00",
+    )
+
+
+def test_round_trip(recording: Path, full: Sidecar) -> None:
+    assert save(recording, full) == Path(f"{recording}.ptttool.json") == sidecar_path(recording)
+    back = load(recording)
+    assert back is not None
+    assert (back.machine, back.options, back.traced, back.tune, back.versions) == (
+        full.machine, full.options, full.traced, full.tune, full.versions
+    )  # fmt: skip
+    assert (back.started, back.ended, back.replay_of, back.cpu) == (full.started, full.ended, None, 1)
+    assert back.device == full.machine.devices[0]
+    # What is no UTF-8 (a file name) does not stop it.
+    assert back.command[:3] == ("perf", "record", "-o")
+
+
+def test_part_of_the_machine(machine: Machine, full: Sidecar) -> None:
+    behind = {str(address) for address in full.machine.functions}
+    assert {"0000:00:09.0", "0000:00:14.0", "0000:04:00.0", "0000:05:01.0", "0000:06:00.0", "0000:08:00.1"} <= behind
+    assert not {"0000:00:10.0", "0000:01:00.0"} & behind
+    assert full.machine.root_port_of(PciAddress(0, 6, 0, 0)) == PciAddress(0, 0, 0x14, 0)
+    assert [device.name for device in full.machine.devices] == ["hisi_ptt0_2"]
+    assert len(behind) < len(machine.functions)
+
+
+def test_none(recording: Path) -> None:
+    assert find(recording) == (None, None)
+    assert find(recording.parent / "none") == (None, None)
+    assert find("-") == (None, None)
+    assert find(recording / "below a file") == (None, None)
+
+
+def test_saving_replaces_and_fails_whole(recording: Path, full: Sidecar) -> None:
+    sidecar_path(recording).write_text("something else", encoding="utf-8")
+    save(recording, full)
+    assert load(recording) is not None
+    assert len(list(recording.parent.iterdir())) == 2
+    with pytest.raises((OSError, OutputError)):
+        save(recording.parent / "no" / "folder", full)
+
+
+def test_other_recording(recording: Path, full: Sidecar) -> None:
+    save(recording, full)
+    recording.write_bytes(RECORDING[:100] + b"\xff" + RECORDING[101:])
+    found, reason = find(recording)
+    assert found is None
+    assert "another recording" in str(reason)
+
+
+def test_cut_recording_keeps_its_sidecar(recording: Path, full: Sidecar) -> None:
+    save(recording, full)
+    recording.write_bytes(RECORDING[:5000])
+    assert load(recording) is not None
+
+
+def test_directory_as_recording(tmp_path: Path, full: Sidecar) -> None:
+    folder = tmp_path / "perf.data"
+    folder.mkdir()
+    save(folder, full)
+    assert load(folder) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no JSON"),
+        ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ("[]", "no sidecar"),
+        ('{"a": 1}', "no sidecar"),
+        ('{"ptttool_sidecar": 2}', "newer version"),
+        ('{"ptttool_sidecar": "x"}', "unknown version"),
+        ('{"ptttool_sidecar": 1}', "damaged"),
+        ('{"ptttool_sidecar": 1, "recording": null}', "damaged"),
+    ],
+)
+def test_unusable(recording: Path, text: str, words: str) -> None:
+    sidecar_path(recording).write_text(text, encoding="utf-8")
+    found, reason = find(recording)
+    assert found is None
+    assert words in str(reason)
+    assert load(recording) is None
+
+
+def test_unusable_files(recording: Path) -> None:
+    path = sidecar_path(recording)
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "no JSON" in str(find(recording)[1])
+    path.unlink()
+    path.mkdir()
+    assert "no regular file" in str(find(recording)[1])
+    path.rmdir()
+    os.mkfifo(path)
+    assert "no regular file" in str(find(recording)[1])
+    path.unlink()
+    path.symlink_to(path)
+    assert "cannot be read" in str(find(recording)[1])
+
+
+def every_place(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    places = [path]
+    if isinstance(value, dict):
+        for key in value:
+            places += every_place(value[key], (*path, key))
+    elif isinstance(value, list):
+        for index in range(min(len(value), 2)):
+            places += every_place(value[index], (*path, index))
+    return places
+
+
+WRONG = st.one_of(st.none(), st.integers(), st.text(max_size=4), st.just([]), st.just({}), st.just([None]), st.just({"x": []}), st.floats())
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_wrong_value_is_a_reason_not_an_error(recording: Path, full: Sidecar, data: st.DataObject) -> None:
+    save(recording, full)
+    body = json.loads(sidecar_path(recording).read_text(encoding="utf-8"))
+    place = data.draw(st.sampled_from(every_place(body)[1:]))
+    target = body
+    for key in place[:-1]:
+        target = target[key]
+    target[place[-1]] = data.draw(WRONG)
+    sidecar_path(recording).write_text(json.dumps(body), encoding="utf-8")
+    found, reason = find(recording)
+    assert (found is None) != (reason is None)
+    if found is None:
+        return
+    # What is accepted can be used: names are text, numbers are numbers.
+    for function in found.machine.functions.values():
+        assert isinstance(function.name + (function.driver or "") + "".join(function.kernel_names), str)
+        assert isinstance((function.secondary or 0) + (function.vendor or 0), int)
+        list(found.machine.ancestors(function.address))
+    for device in found.machine.devices:
+        assert all(isinstance(cpu, int) for cpu in device.cpus)
+        assert isinstance(device.name + "".join(device.notes) + "".join(event.problem or "" for event in device.tune), str)
+
+
+def test_wrong_type_deep_inside(recording: Path, full: Sidecar) -> None:
+    save(recording, full)
+    body = json.loads(sidecar_path(recording).read_text(encoding="utf-8"))
+    body["machine"]["functions"][0]["driver"] = 7
+    sidecar_path(recording).write_text(json.dumps(body), encoding="utf-8")
+    assert "damaged" in str(find(recording)[1])

@@ -1,0 +1,102 @@
+"""Parameters: what may be written, in options and in files, and what an error says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ptttool.decoders.parameters import Given, Parameter, parse_options, read_file, settle
+from ptttool.errors import InputError, UsageError
+
+WIDTH = Parameter("width", "int", "bits", 32, 1, 64)
+SOME = (
+    WIDTH,
+    Parameter("full", "bool", "all of it", False),
+    Parameter("version", "choice", "of the specification", "2.0", choices=("2019", "2.0")),
+    Parameter("must", "int", "no default"),
+    Parameter("may", "text", "or not", optional=True),
+    Parameter("comparators_p", "int", "of the encoder alone", used=False),
+)
+
+
+def settled(**given: str) -> dict[str, object]:
+    return settle(SOME, {name: Given(text, "-p") for name, text in given.items()}, "toy")
+
+
+def test_defaults() -> None:
+    assert settled(must="3") == {"width": 32, "full": False, "version": "2.0", "must": 3, "may": None}
+
+
+@pytest.mark.parametrize(("text", "value"), [("10", 10), ("0x10", 16), ("0b11", 3), (" 8 ", 8), ("1_0", 10), ("010", 10), ("+7", 7)])
+def test_numbers(text: str, value: int) -> None:
+    assert settled(must="0", width=text)["width"] == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "0", "65", "-1", "1.5", "0x", "0x_", "1__0", "1_", "_1", "10 20", "９", "1" * 5000])
+def test_numbers_that_cannot_be(text: str) -> None:
+    with pytest.raises(UsageError, match="width=") as caught:
+        settled(must="0", width=text)
+    assert "1 to 64" in str(caught.value.hint)
+
+
+def test_words() -> None:
+    assert settled(must="0", full="YES", version="2019")["full"] is True
+    assert settled(must="0", full="0")["full"] is False
+    for name, text in (("full", "2"), ("version", "3")):
+        with pytest.raises(UsageError, match=name):
+            settled(must="0", **{name: text})
+
+
+def test_missing_and_unknown_ones_are_named() -> None:
+    with pytest.raises(UsageError, match="toy needs to be told must"):
+        settled()
+    with pytest.raises(UsageError, match="toy has no parameter widht") as caught:
+        settled(must="0", widht="3")
+    assert caught.value.hint == "did you mean width"
+
+
+def test_what_decoding_does_not_need_is_no_error() -> None:
+    assert "comparators_p" not in settled(must="0", comparators_p="whatever")
+
+
+def test_options() -> None:
+    assert parse_options(["a=1", "b=x=y", "a=2"]) == {"a": Given("2", "-p"), "b": Given("x=y", "-p")}
+    for word in ("a", "=1"):
+        with pytest.raises(UsageError, match="key=value"):
+            parse_options([word])
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(
+        "\ufeff# remark\n[unit]  # heading\na=1\n b = \"x # y\" # remark\nc = 'z'\n\n; remark\n// remark\nd=0x10 ; remark\ne =\n"
+    )
+    found = {name: given.text for name, given in read_file(path).items()}
+    assert found == {"a": "1", "b": "x # y", "c": "z", "d": "0x10", "e": ""}
+    assert read_file(path)["d"].where == f"{path}: line 9"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"a 1\n", "line 1 is no key=value"), (b"\xff\xfe", "no text"), (b"\n" * (1 << 20) + b"a=1", "too long")],
+)
+def test_files_that_cannot_be(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "x.scf"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_file(path)
+
+
+def test_a_name_twice(tmp_path: Path) -> None:
+    path = tmp_path / "x.scf"
+    path.write_text("a=1\na=1\n")
+    assert read_file(path)["a"].text == "1"
+    path.write_text("a=1\na=2\n")
+    with pytest.raises(UsageError, match="line 2: a is 2 here and 1 before"):
+        read_file(path)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        read_file(tmp_path / "none")

@@ -1,0 +1,235 @@
+"""Frames as CSV, JSON lines, Parquet and Arrow: what is read back is what was written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ptttool.errors import InputError, UsageError
+from ptttool.exporters.export import FORMATS, format_of, write
+from ptttool.machine.pci import format_id
+from ptttool.pipeline.trace import open_trace
+from ptttool.table.block import DTYPES, Block, Values
+from ptttool.table.frames import schema_of
+from ptttool.table.text import as_shown, as_text
+from ptttool.tlp.columns import ALL_COLUMNS, BY_NAME, DEFAULT_COLUMNS, ENUMS
+from tests.support import captures
+
+LIMITS = {"u8": (0, 255), "u16": (0, 0xFFFF), "u32": (0, 0xFFFFFFFF), "u64": (0, (1 << 64) - 1), "i32": (0, (1 << 31) - 1)}
+OTHERS = {"table": (".txt",), "perf": (".perf",)}
+
+
+def values_of(name: str) -> st.SearchStrategy[Any]:
+    column = BY_NAME[name]
+    if column.dtype == "enum":
+        return st.none() | st.sampled_from(ENUMS[name])
+    low, high = LIMITS[column.dtype]
+    return st.none() | st.integers(low, high) | st.sampled_from([low, 1, high])
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> pl.DataFrame:
+    """Any rows of any columns."""
+    names = draw(st.lists(st.sampled_from([*BY_NAME]), min_size=1, max_size=6, unique=True))
+    count = draw(st.integers(1, 5))
+    columns = {name: draw(st.lists(values_of(name), min_size=count, max_size=count)) for name in names}
+    return pl.DataFrame(columns, schema=schema_of(names))
+
+
+def slow_text(name: str, value: int | str | None) -> int | str | None:
+    """A value as csv and jsonl hold it, made one by one."""
+    if value is None or isinstance(value, str):
+        return value
+    style = BY_NAME[name].text
+    return format_id(value) if style == "id" else f"{value:#x}" if style == "hex" else value
+
+
+def block_of(frame: pl.DataFrame) -> Block:
+    """A frame as the decoder would have given it: with anything where there is no value, evenly spaced numbers as a range."""
+    columns = {}
+    for name in frame.columns:
+        series = frame[name]
+        codes = [None if value is None else ENUMS[name].index(value) if name in ENUMS else value for value in series.to_list()]
+        having = series.is_not_null().to_numpy()
+        array = np.array([1 if code is None else code for code in codes], dtype=DTYPES[BY_NAME[name].dtype])
+        if name in ("index", "offset") and len(codes) > 1 and having.all():
+            first, step = int(array[0]), int(array[1]) - int(array[0])
+            if step > 0 and codes == [*range(first, first + step * len(codes), step)]:
+                columns[name] = Values(range(first, first + step * len(codes), step))
+                continue
+        columns[name] = Values(array if having.any() else None, None if having.all() else having)
+    return Block(frame.height, columns)
+
+
+def written(name: str, parts: list[pl.DataFrame]) -> bytes:
+    file = io.BytesIO()
+    write(name, map(block_of, parts), file, parts[0].columns, {"ptttool.event": "hisi_ptt0_0/x/"})
+    return file.getvalue()
+
+
+def real_frames(columns: tuple[str, ...] = ALL_COLUMNS) -> list[pl.DataFrame]:
+    with open_trace(captures.FOLDER / "6.12" / "s-8dw-ports-dir3.data") as trace:
+        frame = pl.concat(trace.frames(columns))
+    return [frame[:1000], frame[1000:1000], frame[1000:]]
+
+
+@settings(max_examples=80, deadline=None)
+@given(frames())
+def test_csv_and_jsonl_of_any_rows(frame: pl.DataFrame) -> None:
+    expected = [{name: slow_text(name, value) for name, value in row.items()} for row in frame.to_dicts()]
+    assert [json.loads(line) for line in written("jsonl", [frame]).splitlines()] == expected
+    rows = list(csv.DictReader(io.StringIO(written("csv", [frame]).decode())))
+    assert rows == [{name: "" if value is None else str(value) for name, value in row.items()} for row in expected]
+
+
+@settings(max_examples=40, deadline=None)
+@given(frames())
+def test_people_see_codes_in_hexadecimal(frame: pl.DataFrame) -> None:
+    shown = as_shown(frame)
+    for name in frame.columns:
+        for value, text in zip(frame[name].to_list(), shown[name].to_list(), strict=True):
+            if value is not None and BY_NAME[name].style == "hex":
+                assert text == f"{value:#x}"
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl"])
+def test_several_frames_are_one_text(name: str) -> None:
+    parts = real_frames()
+    assert written(name, parts) == written(name, [pl.concat(parts)])
+    assert written(name, parts[1:2]) == (",".join(ALL_COLUMNS).encode() + b"\n" if name == "csv" else b"")
+
+
+def test_jsonl_has_all_columns_in_order_and_null_for_what_is_absent() -> None:
+    (frame, *_) = real_frames()
+    line = written("jsonl", [frame[:1]]).splitlines()[0]
+    row = json.loads(line)
+    assert tuple(row) == ALL_COLUMNS
+    assert row["kind"] == "CplD"
+    assert row["address"] is None
+    assert line.startswith(b'{"index":0,"offset":0,"cpu":0,')
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_binary_formats_keep_numbers_and_enums(name: str, tmp_path: Path) -> None:
+    parts = real_frames()
+    path = tmp_path / "out"
+    path.write_bytes(written(name, parts))
+    back = pl.read_parquet(path) if name == "parquet" else pl.read_ipc(path)
+    assert back.schema == schema_of(ALL_COLUMNS)
+    assert back.equals(pl.concat(parts))
+    path.write_bytes(written(name, parts[1:2]))
+    back = pl.read_parquet(path) if name == "parquet" else pl.read_ipc(path)
+    assert (back.schema, back.height) == (schema_of(ALL_COLUMNS), 0)
+
+
+def test_parquet_holds_facts_about_the_recording(tmp_path: Path) -> None:
+    path = tmp_path / "out.parquet"
+    path.write_bytes(written("parquet", real_frames()))
+    assert pl.read_parquet_metadata(path)["ptttool.event"] == "hisi_ptt0_0/x/"
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "arrow"])
+def test_what_goes_wrong_on_the_way_comes_out_as_it_is(name: str) -> None:
+    part = real_frames()[0]
+
+    def broken() -> Iterator[Block]:
+        yield block_of(part)
+        raise InputError("perf.data", "it is broken")
+
+    with pytest.raises(InputError, match="it is broken"):
+        write(name, broken(), io.BytesIO(), part.columns, {})
+
+
+class FullDisk(io.RawIOBase):
+    """Takes some bytes and no more."""
+
+    def __init__(self) -> None:
+        self.room = 1000
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(28, "No space left on device")
+        return len(data)
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "arrow"])
+def test_a_full_disk_is_a_plain_os_error(name: str) -> None:
+    part = real_frames()[0]
+    many = (block_of(part) for _ in range(100))
+    file: IO[bytes] = FullDisk()  # type: ignore[assignment]
+    with pytest.raises(OSError, match="No space left") as caught:
+        write(name, many, file, part.columns, {})
+    assert caught.value.errno == 28
+
+
+def test_the_default_columns_of_the_formats() -> None:
+    assert FORMATS.get("csv").columns == DEFAULT_COLUMNS
+    assert all(FORMATS.get(name).columns == ALL_COLUMNS for name in ("jsonl", "parquet", "arrow"))
+    assert [form.name for form in FORMATS if form.binary] == ["arrow", "parquet"]
+
+
+@pytest.mark.parametrize(
+    ("to", "output", "expected"),
+    [
+        (None, None, None),
+        (None, "out", None),
+        ("csv", None, "csv"),
+        ("csv", "out.parquet", "csv"),
+        (None, "out.csv", "csv"),
+        (None, "OUT.CSV", "csv"),
+        (None, "out.jsonl", "jsonl"),
+        (None, "out.ndjson", "jsonl"),
+        (None, "out.parquet", "parquet"),
+        (None, "out.arrow", "arrow"),
+        (None, "out.feather", "arrow"),
+        (None, "out.ipc", "arrow"),
+        (None, "out.txt", "table"),
+        ("perf", "out.txt", "perf"),
+        ("table", "out.csv", "table"),
+        (None, "/dev/null", None),
+    ],
+)
+def test_the_format_is_named_or_follows_from_the_suffix(to: str | None, output: str | None, expected: str | None) -> None:
+    assert format_of(to, None if output is None else Path(output), OTHERS) == expected
+
+
+@pytest.mark.parametrize(("to", "output"), [("xml", None), (None, "out.xlsx"), ("CSV", None)])
+def test_unknown_formats(to: str | None, output: str | None) -> None:
+    with pytest.raises(UsageError) as caught:
+        format_of(to, None if output is None else Path(output), OTHERS)
+    assert "csv" in str(caught.value.hint)
+
+
+def test_text_of_every_id_and_of_every_short_number() -> None:
+    values = list(range(1 << 16))
+    frame = pl.DataFrame({"requester": values, "st": values}, schema=schema_of(("requester", "st")))
+    assert as_text(frame)["requester"].to_list() == [format_id(value) for value in values]
+    assert as_shown(frame)["st"].to_list() == [hex(value) for value in values]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(frames(), min_size=1, max_size=3))
+def test_parquet_of_any_rows(parts: list[pl.DataFrame]) -> None:
+    """Row groups of any values, found again by them."""
+    parts = [part for part in parts if part.columns == parts[0].columns]
+    data = io.BytesIO(written("parquet", parts))
+    whole = pl.concat(parts)
+    assert pl.read_parquet(data).equals(whole)
+    for name in whole.columns:
+        for value in {*whole[name].drop_nulls().to_list()}:
+            data.seek(0)
+            assert pl.scan_parquet(data).filter(pl.col(name) == value).collect().height == (whole[name] == value).sum(), name

@@ -1,0 +1,135 @@
+"""Lines of TLPs for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.exporters.tlp_table import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, column_lines, tlp_lines
+from ptttool.machine.model import Machine, PciFunction
+from ptttool.machine.pci import PciAddress
+from ptttool.pipeline.trace import open_trace
+from ptttool.tlp.columns import ALL_COLUMNS, BY_NAME
+from tests.support import captures
+from tests.support.records import Words, decode_block, eight, four, packed
+
+MACHINE = Machine(
+    "a test",
+    functions={
+        address: PciFunction(address, 0x1B36, 0x10, 0x010802, "a drive", kernel_names=names)
+        for address, names in ((PciAddress(0, 1, 0, 0), ("nvme0", "nvme0n1")), (PciAddress(0, 2, 0, 0), ()))
+    },
+)
+
+
+def frame_of(records: Sequence[Words], columns: Sequence[str] = LINE_COLUMNS) -> pl.DataFrame:
+    words = np.frombuffer(packed(records), dtype="<u4").reshape(len(records), -1)
+    return decode_block(words, Layout(eight_dw=words.shape[1] == 8), columns)
+
+
+def cells_of(record: Words, machine: Machine | None = None, width: int | None = None) -> list[str]:
+    """The cells of a line; empty ones are lost."""
+    _, lines = tlp_lines(frame_of([record]), machine, width)
+    return re.split(r" {2,}", lines[0].strip())
+
+
+ID, MEMORY = 0x0100_0000, 0x2000_1000
+LINES: list[tuple[str, Words, list[str]]] = [
+    ("MWr", eight(0x40000004, ID | 0x1EFF, MEMORY, 0), ["MWr", "01:00.0", "30", "16", "0x20001000"]),
+    ("MWr 64", eight(0x60000001, ID | 0x1E0F, 0x12, 0x3450), ["MWr", "01:00.0", "30", "4", "0x1200003450"]),
+    ("MRd", eight(0x00000000, ID | 0x1EFF, MEMORY, 0), ["MRd", "01:00.0", "30", "4096", "0x20001000"]),
+    ("partial", eight(0x40000002, ID | 0x1E3C, MEMORY, 0), ["MWr", "01:00.0", "30", "8", "0x20001000", "BE 0011 1100"]),
+    ("flush", eight(0x00000001, ID, MEMORY, 0), ["MRd", "01:00.0", "0", "4", "0x20001000", "BE 0000 0000"]),
+    ("CfgRd0", eight(0x04000001, 0x0000_010F, 0x0100_0010, 0), ["CfgRd0", "00:00.0", "1", "4", "01:00.0 reg 0x10"]),
+    ("CplD", eight(0x4A000010, 0x0080_0040, 0x0100_0500, 0), ["CplD", "01:00.0", "5", "64", "by 00:10.0", "SC 64 left"]),
+    ("Cpl UR", eight(0x0A000000, 0x0080_2004, 0x0100_0500, 0), ["Cpl", "01:00.0", "5", "0", "by 00:10.0", "UR 4 left"]),
+    ("Msg", eight(0x34000000, ID | 0x0020, 0, 0), ["Msg", "01:00.0", "0", "0", "Assert_INTA"]),
+    ("Msg unnamed", eight(0x34000000, ID | 0x00EE, 0, 0), ["Msg", "01:00.0", "0", "0", "message 0xee"]),
+    ("Msg by ID", eight(0x32000000, ID | 0x0002, 0x0200_0000, 0), ["Msg", "01:00.0", "0", "0", "Invalidate Completion to 02:00.0"]),
+    ("TPH", eight(0x40010001, ID | 0x120F, MEMORY | 2, 0), ["MWr", "01:00.0", "4", "0x20001000", "TH ST 0x12 PH 2"]),
+    ("poisoned", eight(0x40004001, ID | 0x0F, MEMORY, 0), ["MWr", "01:00.0", "0", "4", "0x20001000", "poisoned"]),
+    ("PASID", eight(0x40000001, ID | 0x0F, MEMORY, 0, prefix=0x91000007), ["MWr", "01:00.0", "0", "4", "0x20001000", "prefix 0x91000007"]),
+    ("flit code", eight(0x03000001, 1, 2, 3), ["Unknown", "words 03000001 00000001 00000002 00000003"]),
+    ("no record", eight(0x40000001, 1, 2, 3, check=5), ["Unknown", "words 40000001 00000001 00000002 00000003"]),
+    ("4DW", four(0x60, ID | 0x1E0F, 0, MEMORY, t8=1), ["MWr", "01:00.0", "286", "4", "0x20001000"]),
+    ("4DW unknown", four(0x1F, 1, 2, 3), ["Unknown", "words 3e000801 00000001 00000002 00000003"]),
+]
+
+
+@pytest.mark.parametrize(("record", "cells"), [line[1:] for line in LINES], ids=[line[0] for line in LINES])
+def test_a_line_says_what_a_tlp_is(record: Words, cells: list[str]) -> None:
+    index, *rest = cells_of(record)
+    assert index == "0"
+    if record[:1] != (5,):
+        time, *rest = rest
+        assert time == "1"
+    assert rest == cells
+
+
+def test_names_where_the_machine_is_known() -> None:
+    known, unknown = LINES[0][1], eight(0x40000004, 0x0200_1EFF, MEMORY, 0)
+    assert "01:00.0 nvme0" in cells_of(known, MACHINE)
+    assert "01:00.0 nvme0" in cells_of(known, MACHINE, WITH_NAMES)
+    assert "02:00.0" in cells_of(unknown, MACHINE)
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 140, 1000])
+@pytest.mark.parametrize("name", ["6.12/s-8dw-ports-dir2", "6.12/s-4dw-ports-dir0"])
+def test_lines_fit_the_terminal(name: str, width: int) -> None:
+    with open_trace(captures.FOLDER / f"{name}.data") as trace:
+        frame = next(trace.frames(LINE_COLUMNS)).head(200)
+    head, lines = tlp_lines(frame, MACHINE, width)
+    texts = [head, *lines.to_list()]
+    assert len(texts) == 201
+    assert max(map(len, texts)) <= width
+    assert all(text == text.rstrip() for text in texts)
+    titles = head.split()
+    assert ("index" in titles) == (width >= WITH_INDEX)
+    assert ("tag" in titles) == (width >= WITH_TAG)
+    if "8dw" in name:
+        assert any(text.endswith("…") for text in texts) == (width <= 80)
+
+
+def test_columns_stand_below_their_titles() -> None:
+    head, lines = tlp_lines(frame_of([line[1] for line in LINES[:15]]), None, 200)
+    for title in ("kind", "requester", "target", "details"):
+        at = head.index(title)
+        assert {line[at - 1] for line in lines if len(line) > at} <= {" "}
+    for title in ("time", "tag", "bytes"):
+        end = head.index(title) + len(title)
+        assert {line[end] for line in lines if len(line) > end} <= {" "}
+
+
+def test_frames_of_a_pipe_have_the_same_columns() -> None:
+    heads = {tlp_lines(frame_of([line[1]]), MACHINE, None)[0] for line in LINES[:15]}
+    assert len(heads) == 1
+
+
+def test_no_rows_are_no_lines() -> None:
+    head, lines = tlp_lines(frame_of([LINES[0][1]])[:0], None, 80)
+    assert "kind" in head
+    assert len(lines) == 0
+
+
+def test_columns_as_they_are() -> None:
+    frame = frame_of([line[1] for line in LINES[:8]], ALL_COLUMNS)
+    head, lines = column_lines(frame, None)
+    assert tuple(head.split()) == ALL_COLUMNS
+    head, lines = column_lines(frame.select("kind", "requester", "address", "first_be", "tag", "status"), None)
+    assert head.split() == ["kind", "requester", "address", "first_be", "tag", "status"]
+    assert lines[0].split() == ["MWr", "01:00.0", "0x20001000", "0xf", "30"]
+    assert lines[6].split() == ["CplD", "01:00.0", "5", "SC"]
+    assert BY_NAME["first_be"].text == "int"
+    assert max(map(len, column_lines(frame, 80)[1].to_list())) == 80
+
+
+def test_words_stand_beside_the_line() -> None:
+    """As an AER log has them, so that they can be handed on."""
+    head, lines = tlp_lines(frame_of([eight(0x60000001, 0x01001E0F, 4, 0x02810040)]), None, None, words=True)
+    assert "header words" in head
+    assert "60000001 01001e0f 00000004 02810040" in lines.item()

@@ -1,0 +1,111 @@
+"""Output files are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ptttool.errors import OutputError
+from ptttool.files.atomic import output_file
+
+
+def write(path: Path, text: bytes = b"new", *, force: bool = False) -> None:
+    with output_file(path, force=force) as file:
+        file.write(text)
+
+
+def test_a_new_file(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write(tmp_path / "out")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "out").read_bytes() == b"new"
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o640
+    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
+
+
+def test_an_existing_file_needs_force(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    path.chmod(0o604)
+    with pytest.raises(OutputError, match="exists already") as caught:
+        write(path)
+    assert caught.value.code == "exists"
+    assert path.read_bytes() == b"old"
+    write(path, force=True)
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), output_file(path, force=True) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("target")
+    write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
+def test_what_is_no_regular_file_is_written_in_place(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
+    reader.start()
+    write(fifo)
+    reader.join(10)
+    assert got == [b"new"]
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    write(Path(os.devnull))
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)  # noqa: PTH116
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"])
+@pytest.mark.parametrize("kind", ["pipe", "file"])
+def test_standard_output_by_any_name_goes_on_where_it_is(tmp_path: Path, name: str, kind: str) -> None:
+    code = (
+        "import sys, os; from ptttool.files.atomic import output_file\n"
+        "os.write(1, b'before ')\n"
+        f"with output_file({name!r}) as file: file.write(b'new')\n"
+        "os.write(1, b' after')"
+    )
+    path = tmp_path / "out"
+    if kind == "pipe":
+        got = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout
+    else:
+        with path.open("wb") as file:
+            subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
+        got = path.read_bytes()
+    assert got == b"before new after"
+
+
+def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="folder"):
+        write(tmp_path)
+    with pytest.raises(OutputError, match="No such file"):
+        write(tmp_path / "missing" / "out")
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="Not a directory"):
+        write(tmp_path / "file" / "out")
+
+
+def test_a_full_disk() -> None:
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)) as caught:
+        write(Path("/dev/full"))
+    assert caught.value.filename == "/dev/full"

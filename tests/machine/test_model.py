@@ -1,0 +1,85 @@
+"""The machine as JSON: nothing is lost, and what is no machine is said."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from ptttool.machine.discovery import read_machine
+from ptttool.machine.model import Machine, as_json, from_json
+from ptttool.machine.sources.tree import TreeSource
+from tests.support.machines import MACHINES, NEW, OLD
+
+
+@pytest.mark.parametrize("name", [NEW, OLD])
+def test_round_trip(name: str) -> None:
+    machine = read_machine(TreeSource(MACHINES / name))
+    assert from_json(json.loads(json.dumps(as_json(machine)))) == machine
+
+
+def test_schema() -> None:
+    """Keys and spelling are a contract."""
+    document = as_json(read_machine(TreeSource(MACHINES / NEW)))
+    assert list(document) == ["version", "origin", "kernel", "hostname", "notes", "devices", "functions"]
+    assert (document["version"], document["kernel"], document["hostname"]) == (1, "6.12.95+deb12-arm64", "ptt-rig")
+    device = document["devices"][1]
+    assert device["pci"] == "0000:00:09.0"
+    assert device["cpus"] == [0, 1]
+    assert device["format"]["filter"] == {"word": "config", "low": 0, "high": 19}
+    assert device["root_ports"][0] == {"address": "0000:00:14.0", "value": 0x80100, "hex": "0x80100", "computed": False}
+    assert device["multiselect"] == {"root_ports": True, "requesters": False}
+    assert device["tune"][0] == {"name": "qos_tx_cpl", "value": 1, "problem": None}
+    assert document["functions"][-4] == {
+        "address": "0000:06:00.0",
+        "vendor": "0x1b36",
+        "device": "0x0010",
+        "class": "0x010802",
+        "name": "Red Hat, Inc. QEMU NVM Express Controller",
+        "kernel_names": ["nvme1", "nvme1n1"],
+        "driver": "nvme",
+        "numa_node": None,
+        "link": {"speed": "2.5 GT/s PCIe", "width": 1, "max_speed": "2.5 GT/s PCIe", "max_width": 1},
+        "secondary": None,
+        "subordinate": None,
+        "parent": "0000:05:00.0",
+    }
+
+
+def test_empty() -> None:
+    assert from_json(as_json(Machine("nowhere"))) == Machine("nowhere")
+
+
+@pytest.mark.parametrize("damage", [None, [], "text", {}, {"version": 2}, {"version": 1}, {"version": None}])
+def test_no_machine(damage: Any) -> None:
+    with pytest.raises(ValueError, match="description"):
+        from_json(damage)
+
+
+def test_damaged_anywhere() -> None:
+    """Each value in turn replaced by one of another kind is refused, and always with ValueError."""
+    whole = as_json(read_machine(TreeSource(MACHINES / NEW)))
+    whole["functions"] = whole["functions"][:2]
+    whole["devices"] = whole["devices"][:1]
+
+    def paths(value: Any, path: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        return [path, *(below for key, inner in items for below in paths(inner, (*path, key)))]
+
+    for path in paths(whole, ())[1:]:
+        place: Any = whole
+        for key in path:
+            place = place[key]
+        for wrong in (7, "text", ["x"], {"x": "y"}, True):
+            # What has the same kind may pass, numbers for numbers and texts for texts; ``hex`` only repeats ``value``.
+            if path[-1] == "hex" or type(wrong) is type(place) or (place is None and path[-1] not in ("pci", "link")):
+                continue
+            document = copy.deepcopy(whole)
+            place_there: Any = document
+            for key in path[:-1]:
+                place_there = place_there[key]
+            place_there[path[-1]] = wrong
+            with pytest.raises(ValueError, match=r"description|PCI address|invalid literal"):
+                from_json(document)

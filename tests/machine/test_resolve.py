@@ -1,0 +1,123 @@
+"""From what people write to a root port or a requester."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ptttool.errors import DeviceError, PtttoolError, UsageError
+from ptttool.machine.discovery import read_machine
+from ptttool.machine.model import Machine
+from ptttool.machine.pci import PciAddress
+from ptttool.machine.resolve import resolve_requester, resolve_root_port
+from ptttool.machine.sources.tree import TreeSource
+from tests.support.machines import MACHINES, NEW, OLD
+
+
+@pytest.fixture(scope="module")
+def machine() -> Machine:
+    return read_machine(TreeSource(MACHINES / NEW))
+
+
+@pytest.fixture(scope="module")
+def old() -> Machine:
+    return read_machine(TreeSource(MACHINES / OLD))
+
+
+@pytest.mark.parametrize(
+    ("text", "port", "device", "sentence"),
+    [
+        ("0000:00:10.0", "00:10.0", "hisi_ptt0_0", None),
+        ("00:15.0", "00:15.0", "hisi_ptt0_2", None),
+        ("0:15.0", "00:15.0", "hisi_ptt0_2", None),
+        (" 00:12.0 ", "00:12.0", "hisi_ptt0_0", None),
+        ("06:00.0", "00:14.0", "hisi_ptt0_2", "0000:06:00.0 is behind root port 0000:00:14.0"),
+        ("04:00.0", "00:14.0", "hisi_ptt0_2", "0000:04:00.0 is behind root port 0000:00:14.0"),
+        ("nvme1", "00:14.0", "hisi_ptt0_2", "nvme1 is 0000:06:00.0, behind root port 0000:00:14.0"),
+        ("nvme0n1", "00:10.0", "hisi_ptt0_0", "nvme0n1 is 0000:01:00.0, behind root port 0000:00:10.0"),
+        ("/dev/nvme0n1", "00:10.0", "hisi_ptt0_0", "/dev/nvme0n1 is 0000:01:00.0, behind root port 0000:00:10.0"),
+        ("ens6f1", "00:15.0", "hisi_ptt0_2", "ens6f1 is 0000:08:00.1, behind root port 0000:00:15.0"),
+    ],
+)
+def test_root_ports(machine: Machine, text: str, port: str, device: str, sentence: str | None) -> None:
+    found = resolve_root_port(machine, text)
+    assert (found[0].short, found[1].name, found[2]) == (port, device, sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "sentence"),
+    [("01:00.0", "01:00.0", None), ("0000:08:00.1", "08:00.1", None), ("enp7s0", "07:00.0", "enp7s0 is 0000:07:00.0")],
+)
+def test_requesters(machine: Machine, text: str, address: str, sentence: str | None) -> None:
+    found = resolve_requester(machine, text)
+    assert (found[0].short, found[2]) == (address, sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "code", "message", "hint"),
+    [
+        ("nvme9", DeviceError, "unknown-function", "'nvme9' is neither", "did you mean nvme1, nvme0"),
+        ("nvme0n1p2", DeviceError, "unknown-function", "'nvme0n1p2' is neither", "did you mean nvme0 or nvme0n1?"),
+        ("zzz", DeviceError, "unknown-function", "'zzz' is neither", "ptttool list --tree"),
+        ("00:10.1", DeviceError, "unknown-function", "no PCI function 0000:00:10.1", "there is 0000:00:10.0"),
+        ("0001:00:10.0", DeviceError, "unknown-function", "no PCI function 0001:00:10.0", "there is 0000:00:10.0"),
+        ("7f:00.0", DeviceError, "unknown-function", "no PCI function 0000:7f:00.0", "ptttool list --tree"),
+        ("00:08.0", DeviceError, "no-root-port", "no root port and has none above it", "root ports: 0000:00:10.0, "),
+        ("", UsageError, "bad-pci-address", "an empty name", "nvme0"),
+    ],
+)
+def test_refused_root_ports(machine: Machine, text: str, kind: type[PtttoolError], code: str, message: str, hint: str) -> None:
+    with pytest.raises(kind) as caught:
+        resolve_root_port(machine, text)
+    assert type(caught.value) is kind
+    assert caught.value.code == code
+    assert message in caught.value.message
+    assert hint in str(caught.value.hint)
+
+
+def test_a_root_port_is_no_requester(machine: Machine) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve_requester(machine, "00:14.0")
+    assert caught.value.hint == "use --rootport 0000:00:14.0"
+
+
+def test_of_another_device(machine: Machine) -> None:
+    first = machine.devices[0]
+    for resolve, text in ((resolve_root_port, "nvme1"), (resolve_requester, "nvme1")):
+        with pytest.raises(UsageError) as caught:
+            resolve(machine, text, device=first)
+        assert caught.value.code == "wrong-device"
+        assert caught.value.hint == "it belongs to hisi_ptt0_2"
+
+
+def test_of_no_device(machine: Machine) -> None:
+    lonely = replace(machine, devices=machine.devices[:1])
+    with pytest.raises(DeviceError) as caught:
+        resolve_root_port(lonely, "nvme1")
+    assert caught.value.message == "no PTT device traces root port 0000:00:14.0"
+    assert caught.value.hint == "root ports: 0000:00:10.0, 0000:00:11.0, 0000:00:12.0"
+    with pytest.raises(DeviceError) as caught:
+        resolve_requester(replace(machine, devices=machine.devices[2:]), "nvme1")
+    assert caught.value.hint == "there is no requester"
+
+
+def test_where_the_kernel_does_not_tell(old: Machine) -> None:
+    for resolve, text in ((resolve_root_port, "0000:00:10.0"), (resolve_requester, "nvme0")):
+        with pytest.raises(UsageError) as caught:
+            resolve(old, text)
+        assert caught.value.code == "ambiguous-device"
+        assert caught.value.details["candidates"] == ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0"]
+        assert "--device NAME" in str(caught.value.hint)
+        for device in old.devices:
+            assert resolve(old, text, device=device)[1] is device
+
+
+def test_a_disk_with_two_controllers(machine: Machine) -> None:
+    addresses = PciAddress.parse("01:00.0"), PciAddress.parse("06:00.0")
+    functions = dict(machine.functions)
+    for address in addresses:
+        functions[address] = replace(functions[address], kernel_names=(*functions[address].kernel_names, "nvme7n1"))
+    with pytest.raises(UsageError) as caught:
+        resolve_root_port(replace(machine, functions=functions), "nvme7n1")
+    assert caught.value.message == "nvme7n1 is reached through 0000:01:00.0 and 0000:06:00.0"

@@ -1,0 +1,239 @@
+"""A real cluster of two worker processes gives what one process gives, and survives the loss of one of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import distributed
+import duckdb
+import polars as pl
+import pytest
+
+from ptttool.cli.dataset_job import DatasetJob
+from ptttool.cli.main import main
+from ptttool.errors import InputError, WorkersError
+from ptttool.pipeline import cluster as cluster_module
+from ptttool.pipeline.cluster import Cluster
+from ptttool.pipeline.selection import Select
+from ptttool.pipeline.trace import open_trace
+from ptttool.tlp.columns import ALL_COLUMNS
+from tests.support import captures
+from tests.support.recordings import build_perfdata, words_4dw, words_8dw
+
+LOCAL_CLUSTER: Any = distributed.LocalCluster
+CONFIG_8DW = 0x1_0728_0001
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[Any]:
+    with LOCAL_CLUSTER(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1"
+    ) as dask:
+        yield dask
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cluster, "batch_bytes", 1 << 20)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cluster") / "perf.data"
+    chunks = [(n % 3, n << 24, (words_4dw(300_000) if n == 2 else words_8dw(280_000) + bytes(32 * 100)) + bytes(n)) for n in range(4)]
+    path.write_bytes(build_perfdata(chunks, config=CONFIG_8DW))
+    return path
+
+
+def summary(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["info", "--json", *arguments]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_summary_is_the_same(dask: Any, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = summary(capsys, str(recording))
+    assert summary(capsys, str(recording), "--scheduler", dask.scheduler_address) == alone
+    elsewhere = summary(capsys, f"file://{recording}", "--scheduler", dask.scheduler_address)
+    assert elsewhere.pop("path") == f"file://{recording}" and elsewhere["findings"]["zero_records"] == 300
+    del alone["path"]
+    assert elsewhere == alone
+    assert {**summary(capsys, f"file://{recording}"), "path": None} == {**alone, "path": None}
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+def test_files_are_the_same(dask: Any, recording: Path, tmp_path: Path, name: str) -> None:
+    condition = ["--where", "index % 100 = 3"] if name == "csv" else []
+    for number, options in enumerate(([str(recording)], [f"file://{recording}", "--scheduler", dask.scheduler_address])):
+        assert main(["decode", *options, "--to", name, *condition, "-o", str(tmp_path / f"{number}")]) == 0
+    frames = [pl.read_csv(tmp_path / n) if name == "csv" else pl.read_parquet(tmp_path / n) for n in "01"]
+    assert frames[0].equals(frames[1])
+
+
+def test_other_formats_of_a_recording_elsewhere(recording: Path, tmp_path: Path) -> None:
+    for number, path in enumerate((str(recording), f"file://{recording}")):
+        assert main(["decode", path, "--to", "perf", "-o", str(tmp_path / f"{number}")]) == 0
+    assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (captures.FOLDER / "6.12").glob("*.data")))
+def test_every_recording_elsewhere(name: str) -> None:
+    path = captures.FOLDER / "6.12" / name
+    with open_trace(path) as here, open_trace(f"file://{path}") as there:
+        assert here.tally().as_dict() == there.tally().as_dict()
+        assert here.findings == there.findings
+        assert (here.contents.features, here.contents.records) == (there.contents.features, there.contents.records)
+        assert here.contents.problems == there.contents.problems == []
+
+
+def test_a_folder_written_by_the_workers(dask: Any, recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptttool.pipeline.dataset.PART_BYTES", 4 << 20)
+    folder = tmp_path / "traces"
+    assert main(["decode", str(recording), "-o", f"{folder}/", "--partition", "host", "--scheduler", dask.scheduler_address]) == 0
+    assert len([*folder.glob("host=kunpeng/*.parquet")]) > 3
+    with open_trace(recording) as trace:
+        whole = pl.concat(trace.frames(("index", "offset", "cpu", "kind", "address")))
+    tables = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
+    assert duckdb.execute(f'select count(*), count(distinct "index"), max("index"), any_value(host) from {tables}').fetchall() == [
+        (whole.height, whole.height, whole.height - 1, "kunpeng")
+    ]
+    frame = pl.scan_parquet(folder).sort("index").select(whole.columns).collect()
+    assert frame.equals(whole)
+
+
+@pytest.fixture
+def many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a hundred files of one recording: work that takes its time."""
+    monkeypatch.setattr("ptttool.pipeline.dataset.PART_BYTES", 1 << 18)
+    monkeypatch.setattr(DatasetJob, "_select", lambda _job: Select(ALL_COLUMNS, None, 1 << 13))
+
+
+def test_a_killed_worker_is_survived(many_parts: None, recording: Path, tmp_path: Path) -> None:
+    with LOCAL_CLUSTER(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1"
+    ) as dask:
+        pids = [worker.process.process.pid for worker in dask.workers.values()]
+        killed = threading.Event()
+
+        def kill_one() -> None:
+            deadline = time.monotonic() + 60
+            while not (begun := [*tmp_path.glob(".*.unfinished/r0000-*.parquet")]) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            os.kill(pids[0], signal.SIGKILL)
+            if begun and not (tmp_path / "out").exists():
+                killed.set()
+
+        thread = threading.Thread(target=kill_one, daemon=True)
+        thread.start()
+        assert main(["decode", str(recording), "-o", f"{tmp_path}/out/", "--scheduler", dask.scheduler_address]) == 0
+        thread.join()
+        assert killed.is_set()
+    with open_trace(recording) as trace:
+        expected = trace.tally()
+    found = (
+        pl.scan_parquet(tmp_path / "out").select(pl.len(), pl.col("index").n_unique().alias("n"), pl.col("payload_bytes").sum()).collect()
+    )
+    assert found.row(0) == (expected.records, expected.records, expected.payload_bytes)
+    assert not [*tmp_path.rglob(".*")]
+
+
+def test_a_file_that_the_workers_do_not_have_names_itself(dask: Any, recording: Path, tmp_path: Path) -> None:
+    path = tmp_path / "gone"
+    path.write_bytes(recording.read_bytes())
+    with Cluster(dask.scheduler_address) as workers, open_trace(path) as trace:
+        path.unlink()
+        with pytest.raises(InputError, match=f"{path}: offset 0x[0-9a-f]+: no such file"):
+            trace.tally(workers=workers)
+
+
+@pytest.mark.parametrize(("path", "code"), [("file:///none/perf.data", "no-such-file"), ("nothing://x/perf.data", "unknown-storage")])
+def test_addresses_that_lead_nowhere(path: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--json", path]) in (2, 6)
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == code
+
+
+def test_all_workers_lost(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "FORLORN", 1)
+    monkeypatch.setattr(cluster_module, "_LOOK", 0.2)
+    with (
+        LOCAL_CLUSTER(n_workers=1, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1") as dask,
+        Cluster(dask.scheduler_address) as workers,
+        open_trace(recording) as trace,
+    ):
+        dask.scale(0)
+        with pytest.raises(WorkersError, match="no worker has been there"):
+            trace.tally(workers=workers)
+
+
+def test_the_scheduler_is_lost(many_parts: None, recording: Path, tmp_path: Path) -> None:
+    """Told in one line, with its own exit code; nothing is left."""
+    command = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(tmp_path / "s"),
+    ]
+    scheduler = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # The file is there before what is in it.
+    while not (tmp_path / "s").exists() or not (tmp_path / "s").read_text().endswith("}"):
+        time.sleep(0.05)
+    address = json.loads((tmp_path / "s").read_text())["address"]
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--nworkers", "1", "--nthreads", "1"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                Cluster(address).close()
+                break
+            except WorkersError:
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+
+        def kill() -> None:
+            while not [*tmp_path.glob(".*.unfinished/*.parquet")] and time.monotonic() < deadline:
+                time.sleep(0.01)
+            scheduler.kill()
+
+        threading.Thread(target=kill, daemon=True).start()
+        assert main(["decode", str(recording), "-o", f"{tmp_path}/out/", "--scheduler", address]) == 9
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+    assert not [*tmp_path.glob("*out*"), *tmp_path.glob(".*.unfinished")]
+
+
+def test_no_scheduler(recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "PATIENCE", 1)
+    assert main(["info", str(recording), "--scheduler", "tcp://127.0.0.1:1"]) == 9
+    assert "no scheduler answers" in capsys.readouterr().err
+    assert main(["info", str(recording), "--scheduler", "http://x:8786"]) == 2
+    assert "such as tcp://head:8786" in capsys.readouterr().err
+
+
+def test_another_version_and_no_workers(dask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "__version__", "0.0.0")
+    with pytest.raises(WorkersError, match=r"the workers have ptttool .*, this is 0\.0\.0"):
+        Cluster(dask.scheduler_address)
+    with (
+        LOCAL_CLUSTER(n_workers=0, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1") as empty,
+        pytest.raises(WorkersError, match="has no workers"),
+    ):
+        Cluster(empty.scheduler_address)

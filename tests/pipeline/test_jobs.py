@@ -1,0 +1,323 @@
+"""Several processes give what one gives, in its order; a folder of Parquet files holds what one file holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+from ptttool.cli.main import main
+from ptttool.errors import InputError, WorkersError
+from ptttool.pipeline.selection import Select, Selection
+from ptttool.pipeline.trace import open_trace
+from ptttool.pipeline.workers import Workers, jobs_worth_it, workers_for
+from ptttool.table.where import compile_where
+from tests.support import captures
+from tests.support.recordings import build_perfdata, words_4dw, words_8dw
+
+REAL = captures.FOLDER / "6.12" / "s-8dw-ports-dir3.data"
+CONFIG_8DW = 0x1_0728_0001
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with Workers(2) as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Several units of both formats on two CPUs, with all-zero records in the midst of them, and tails."""
+    path = tmp_path_factory.mktemp("jobs") / "perf.data"
+    chunks = []
+    zeros = bytes(32 * 1000)
+    for number in range(6):
+        cpu, eight = number % 2, number != 3
+        data = words_8dw(70_000) + zeros + words_8dw(7) if eight else words_4dw(90_000)
+        chunks.append((cpu, number << 24, data + bytes(number)))
+    path.write_bytes(build_perfdata(chunks, config=CONFIG_8DW))
+    return path
+
+
+def test_the_sums_are_the_same(recording: Path, workers: Workers) -> None:
+    with open_trace(recording) as alone, open_trace(recording) as together:
+        assert alone.tally().as_dict() == together.tally(workers=workers).as_dict()
+        assert alone.findings == together.findings
+        assert (alone.progress.done, alone.progress.records) == (together.progress.done, together.progress.records)
+        assert alone.findings.zero_records == 5 * 1000
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("condition", [None, "index % 1000 = 7 AND cpu = 1"])
+def test_files_are_the_same(recording: Path, tmp_path: Path, name: str, condition: str | None) -> None:
+    where = [] if condition is None else ["--where", condition]
+    for jobs in ("1", "2"):
+        assert main(["decode", str(recording), "--to", name, "-o", str(tmp_path / jobs), "--jobs", jobs, *where]) == 0
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_arrow_is_the_same(recording: Path, tmp_path: Path) -> None:
+    for jobs in ("1", "2"):
+        assert main(["decode", str(recording), "-o", str(tmp_path / f"{jobs}.arrow"), "--jobs", jobs]) == 0
+    assert pl.read_ipc(tmp_path / "1.arrow").equals(pl.read_ipc(tmp_path / "2.arrow"))
+
+
+def test_a_range_of_rows(recording: Path, workers: Workers) -> None:
+    selection = Selection(("index", "offset", "cpu"), compile_where("cpu = 0"), 100_000, 70_000)
+    with open_trace(recording) as alone, open_trace(recording) as together:
+        assert pl.concat(selection.frames(alone)).equals(pl.concat(selection.frames(together, workers=workers)))
+
+
+def test_standard_input_is_read_by_one(recording: Path) -> None:
+    with recording.open("rb") as file:
+        command = [sys.executable, "-m", "ptttool", "info", "-", "--json", "--jobs", "2"]
+        done = subprocess.run(command, input=file.read(), capture_output=True, check=True)
+    with open_trace(recording) as trace:
+        assert json.loads(done.stdout)["records"] == trace.tally().records
+
+
+def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, workers: Workers) -> None:
+    path = tmp_path / "shortened"
+    path.write_bytes(recording.read_bytes())
+    with open_trace(path) as trace:
+        units = trace._units(1 << 15)
+        first = next(units).unit.bare()
+    path.write_bytes(recording.read_bytes()[: 1 << 20])
+    from ptttool.pipeline.jobs import work_on_each
+
+    of_a_worker(workers)
+    future = workers.submit(work_on_each, Select(("time",)), [first], 0)
+    with pytest.raises(InputError, match=f"{path}: offset 0x[0-9a-f]+: the file was shortened") as caught:
+        future.result()
+    assert caught.value.code == "truncated" and caught.value.offset == 1 << 20
+    path.unlink()
+    with pytest.raises(InputError, match="no such file"):
+        workers.submit(work_on_each, Select(("time",)), [first], 0).result()
+
+
+def test_a_killed_process_is_told(recording: Path) -> None:
+    with Workers(2) as workers, open_trace(recording) as trace:
+        of_a_worker(workers)
+        for worker in workers._crew:
+            worker.process.kill()
+            worker.process.join()
+        with pytest.raises(WorkersError, match="was killed") as caught:
+            trace.tally(workers=workers)
+        assert caught.value.exit_code == 9
+
+
+def of_a_worker(workers: Workers) -> int:
+    """The process of one, once they have begun."""
+    while (process := workers.submit(os.getpid).result()) == os.getpid():
+        time.sleep(0.01)
+    return process
+
+
+def half_an_answer(size: int) -> bytes:
+    """Killed while its result is on the way."""
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(size)
+
+
+def test_a_process_killed_in_the_midst_of_its_answer_is_told() -> None:
+    with Workers(2) as workers:
+        of_a_worker(workers)
+        promise = workers.submit(half_an_answer, 1 << 28)
+        workers._collect(0)
+        time.sleep(1)
+        with pytest.raises(WorkersError, match="was killed"):
+            promise.result()
+
+
+def test_no_more_processes_than_there_is_work(recording: Path) -> None:
+    with Workers(1000) as workers, open_trace(recording) as trace:
+        assert trace.tally(workers=workers).records == trace.findings.records
+        assert len(workers._crew) < 20
+
+
+@pytest.mark.parametrize("path", ["/dev/fd/{}", "/proc/self/fd/{}"])
+def test_a_descriptor_as_a_path(recording: Path, path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with recording.open("rb") as file:
+        assert main(["info", "--json", "--jobs", "2", path.format(file.fileno())]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == decoded(recording).height
+
+
+def test_standard_input_that_is_a_file(recording: Path) -> None:
+    with recording.open("rb") as file:
+        command = [sys.executable, "-m", "ptttool", "info", "-", "--json", "--jobs", "2"]
+        done = subprocess.run(command, stdin=file, capture_output=True, check=True)
+    assert json.loads(done.stdout)["records"] == decoded(recording).height
+
+
+def test_an_empty_folder_stays_and_keeps_its_mode(tmp_path: Path) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir(mode=0o700)
+    before = folder.stat().st_ino
+    assert main(["decode", str(REAL), "-o", str(folder)]) == 0
+    assert (folder.stat().st_ino, folder.stat().st_mode & 0o777) == (before, 0o700)
+    assert main(["decode", str(REAL), "-o", str(folder), "--force"]) == 0
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [entry.suffix for entry in folder.iterdir()] == [".parquet"]
+
+
+def test_force_takes_nothing_that_is_not_its_own(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "here" / "perf.data"
+    path.parent.mkdir()
+    path.write_bytes(recording.read_bytes())
+    assert main(["decode", str(path), "-o", str(path.parent), "--force"]) == 6
+    assert "holds perf.data, which is no file of such a folder" in capsys.readouterr().err
+    assert path.read_bytes() == recording.read_bytes()
+    assert main(["decode", str(path), "-o", f"file://{path.parent}/", "--force"]) == 6
+    assert path.exists()
+
+
+def test_odd_names(tmp_path: Path) -> None:
+    """Names that are no UTF-8, that have every character, that are as long as can be."""
+    names = [os.fsdecode(b"\xff\xfe.data"), "a b%=\n'.data", "n" * 255]
+    for name in names:
+        (tmp_path / name).write_bytes(REAL.read_bytes())
+    folder = tmp_path / "out"
+    assert main(["decode", *(str(tmp_path / name) for name in names), "-o", str(folder), "--partition", "recording"]) == 0
+    assert pl.scan_parquet(folder).collect().height == 3 * decoded(REAL).height
+    assert main(["decode", str(tmp_path / names[0]), "-o", str(tmp_path / "out.parquet")]) == 0
+
+
+def test_processes_end_with_their_parent(recording: Path) -> None:
+    code = (
+        "import os, sys, time; from ptttool.pipeline.workers import Workers\n"
+        "if __name__ == '__main__':\n"
+        "    workers = Workers(2); time.sleep(2)\n"
+        "    print(*(workers.submit(os.getpid).result() for _ in range(8)), flush=True); time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    children = {int(word) for word in parent.stdout.readline().split()} - {parent.pid}
+    assert children
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{child}/stat").exists() and ") Z " not in Path(f"/proc/{child}/stat").read_text() for child in children):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptttool.pipeline.workers.available_cores", lambda: 8)
+    assert [jobs_worth_it(size << 20, 64 << 20) for size in (0, 1, 127, 128, 512, 4096)] == [1, 1, 1, 2, 8, 8]
+    assert jobs_worth_it(1 << 40, 0) == 1
+    for path in (str(tmp_path / "none"), "-"):
+        with workers_for(path, None, 1) as workers:
+            assert workers.jobs == 1
+
+
+def test_interrupted_by_ctrl_c(tmp_path: Path) -> None:
+    """Nothing half-written, no process left, no traceback."""
+    path = tmp_path / "big"
+    with path.open("wb") as file:
+        file.write(build_perfdata([(0, i << 25, words_8dw(1 << 18)) for i in range(12)], config=CONFIG_8DW))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ptttool", "decode", str(path), "-o", str(tmp_path / "out.jsonl"), "--jobs", "2"],
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    while not [*tmp_path.glob(".out.jsonl*")]:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    assert [entry.name for entry in tmp_path.iterdir()] == ["big"]
+    deadline = time.monotonic() + 10
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(process.pid, 0)
+            time.sleep(0.05)
+
+
+def decoded(path: Path) -> pl.DataFrame:
+    with open_trace(path) as trace:
+        return pl.concat(Selection(("index", "kind", "requester", "address", "payload_bytes")).frames(trace))
+
+
+def test_several_recordings_by_host(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that DuckDB and polars read as it is: hosts from the recordings."""
+    folder = tmp_path / "traces"
+    assert main(["decode", str(recording), str(REAL), "-o", str(folder), "--partition", "host,recording", "--jobs", "2"]) == 0
+    assert "TLPs of 2 recordings written to" in capsys.readouterr().err
+    tables = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
+    sums = 'count(*), sum(payload_bytes)::bigint, count(distinct requester), max("index")'
+    found = duckdb.execute(f"select recording, {sums} from {tables} group by all order by 1").fetchall()
+    expected = []
+    for path in sorted((recording, REAL), key=lambda path: path.name):
+        frame = decoded(path)
+        expected.append((path.name, frame.height, frame["payload_bytes"].sum(), frame["requester"].n_unique(), frame["index"].max()))
+    assert found == expected
+    assert duckdb.execute(f"select distinct host from {tables} order by 1").fetchall() == [("kunpeng",), ("ptt-rig",)]
+    frame = pl.scan_parquet(folder, hive_partitioning=True).filter(pl.col("recording") == REAL.name).sort("index").collect()
+    assert frame.select(decoded(REAL).columns).equals(decoded(REAL))
+
+
+def test_a_folder_is_whole_or_not_there(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "traces"
+    assert main(["decode", str(tmp_path / "none"), str(tmp_path / "neither"), "-o", str(folder)]) == 6
+    assert not folder.exists() and not [*tmp_path.iterdir()]
+    told = capsys.readouterr().err
+    assert f"{tmp_path}/none: no such file" in told and f"{tmp_path}/neither: no such file" in told
+    # What can be read is written, what cannot is named.
+    assert main(["decode", str(recording), str(tmp_path / "none"), "-o", str(folder)]) == 6
+    assert "none: no such file" in capsys.readouterr().err
+    assert pl.read_parquet(folder / "*.parquet").height == decoded(recording).height
+    assert main(["decode", str(REAL), "-o", f"{folder}/"]) == 6
+    assert "something in it" in capsys.readouterr().err
+    assert main(["decode", str(REAL), "-o", f"{folder}/", "--force"]) == 0
+    assert pl.read_parquet(folder / "*.parquet").height == decoded(REAL).height
+    assert [entry.name for entry in tmp_path.iterdir()] == ["traces"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a", "b"], "go to a folder"),
+        (["a", "--partition", "host"], "go to a folder"),
+        (["a", "b", "-o", "out", "--to", "csv"], "holds Parquet files, not csv"),
+        (["a", "b", "-o", "out", "--partition", "rack"], "nothing is called 'rack'"),
+        (["a", "a", "-o", "out"], "a is named twice"),
+        (["a", "b", "-o", "out", "--limit", "3"], "have no place with a folder"),
+        (["a", "b", "-o", "out", "--jobs", "2", "--scheduler", "tcp://127.0.0.1:1"], "exclude each other"),
+    ],
+)
+def test_refused(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["decode", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_threads_of_the_caller_do_no_harm(recording: Path, workers: Workers) -> None:
+    """Two walks at once share the same workers."""
+    sums: list[Any] = []
+
+    def walk() -> None:
+        with open_trace(recording) as trace:
+            sums.append(trace.tally(workers=workers).as_dict())
+
+    threads = [threading.Thread(target=walk) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums[0] == sums[1] and np.isfinite(sums[0]["records"])

@@ -1,0 +1,292 @@
+"""Conditions: what they select, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ptttool.errors import UsageError
+from ptttool.table.where import compile_where
+from ptttool.tlp.columns import BY_NAME, ENUMS, KINDS
+
+DTYPES: dict[str, Any] = {"u8": pl.UInt8, "u16": pl.UInt16, "u32": pl.UInt32, "u64": pl.UInt64, "i32": pl.Int32}
+
+
+def frame(**columns: list[Any]) -> pl.DataFrame:
+    """A frame of those columns, typed as the contract says."""
+    return pl.DataFrame(
+        {
+            name: pl.Series(name, values, dtype=pl.Enum(ENUMS[name]) if name in ENUMS else DTYPES[BY_NAME[name].dtype])
+            for name, values in columns.items()
+        }
+    )
+
+
+ROWS = frame(
+    index=[0, 1, 2, 3, 4, 5],
+    offset=[0, 32, 64, 96, 128, 1 << 63],
+    cpu=[0, 0, -1, 1, None, 2],
+    time=[10, 20, 30, 40, 50, 60],
+    kind=["MRd", "MWr", "CplD", "CfgRd0", "Msg", "Unknown"],
+    **{"class": ["NP", "P", "CPL", "NP", "P", None]},
+    requester=[0x100, 0x100, 0x101, 0, 0x200, None],
+    completer=[None, None, 0x80, None, None, None],
+    tag=[1, None, 3, 0, 255, None],
+    address=[0x4000, (1 << 64) - 4, None, None, None, None],
+    register=[None, None, None, 0x10, None, None],
+    destination=[None, None, None, 0x100, None, None],
+    status=[None, None, "UR", None, None, None],
+    at=[0, 1, None, None, None, None],
+    attr=[0, 7, 1, 0, 4, None],
+    tc=[7, 0, 0, 0, 0, None],
+    dw0=[0x20000001, 0x60000001, 0x4A000001, 0x04000001, 0x34000000, 0xFF000000],
+)
+
+
+def selected(condition: str) -> list[int]:
+    return compile_where(condition).filter(ROWS)["index"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("kind = 'MRd' AND requester = '01:00.0' AND address >= 0x4000", [0]),
+        ("kind = 'MRd'", [0]),
+        ("'MRd' = kind", [0]),
+        ("kind <> 'MRd'", [1, 2, 3, 4, 5]),
+        ("kind != 'MRd'", [1, 2, 3, 4, 5]),
+        ("KIND == 'MRd'", [0]),
+        ("kind in ('MRd', 'Msg')", [0, 4]),
+        ("kind NOT IN ('MRd', 'Msg')", [1, 2, 3, 5]),
+        ("kind LIKE 'M%'", [0, 1, 4]),
+        ("kind LIKE '%d'", [0]),
+        ("kind LIKE 'M_d'", [0]),
+        ("kind NOT LIKE 'M%'", [2, 3, 5]),
+        ("kind ILIKE 'm%'", [0, 1, 4]),
+        ("kind LIKE 'Cpl!D' ESCAPE '!'", [2]),
+        ("kind ~ '^M.*d$'", [0]),
+        ("kind !~ 'd' and kind rlike 'M'", [1, 4]),
+        ("kind ~* '^mW'", [1]),
+        ("not kind = 'MRd'", [1, 2, 3, 4, 5]),
+        ("class = 'P'", [1, 4]),
+        ("class IS NULL", [5]),
+        ("class is not null and kind = 'Unknown'", []),
+        ("status = 'UR'", [2]),
+        ("requester = '01:00.0'", [0, 1]),
+        ("requester = '0000:01:00.0'", [0, 1]),
+        ("requester = '1:0.0'", [0, 1]),
+        ("'01:00.1' = requester", [2]),
+        ("requester = 0x0100", [0, 1]),
+        ("requester IN ('01:00.1', '02:00.0')", [2, 4]),
+        ("requester not in ('01:00.1', 512)", [0, 1, 3]),
+        ("requester BETWEEN '01:00.0' AND '01:1f.7'", [0, 1, 2]),
+        ("requester NOT BETWEEN '01:00.0' AND '01:1f.7'", [3, 4]),
+        ("completer = '00:10.0' or destination = '01:00.0'", [2, 3]),
+        ("coalesce(completer, requester) = '00:10.0'", [2]),
+        ("(requester & 0xff00) = '01:00.0'", [0, 1, 2]),
+        ("requester = destination", []),
+        ("offset = 0x20", [1]),
+        ('"offset" = 0X20', [1]),
+        ("offset >= 0x8000000000000000", [5]),
+        ("index < 2", [0, 1]),
+        ("time > 40", [4, 5]),
+        ("at = 1", [1]),
+        ("attr & 4 <> 0", [1, 4]),
+        ("register = 0x10", [3]),
+        ("address > 0x7fffffffffffffff", [1]),
+        ("address = 0xfffffffffffffffc", [1]),
+        ("address = 18446744073709551612", [1]),
+        ("address in (0x4000, 0xfffffffffffffffc)", [0, 1]),
+        ("address & 0x8000000000000000 <> 0", [1]),
+        ("address % 4096 = 0", [0]),
+        ("address >> 12 = 4", [0]),
+        ("address >> 63 = 1", [1]),
+        ("tag << 4 = 48", [2]),
+        ("address + 4 = 0x10000000000000000", [1]),
+        ("address < 0x10000000000000000", [0, 1]),
+        ("address > 1.5", [0, 1]),
+        ("-1 < address", [0, 1]),
+        ("tag - 5 < 0", [0, 2, 3]),
+        ("-tag = -255", [4]),
+        ("tc * 100 = 700", [0]),
+        ("tc + 250 > 255", [0]),
+        ("~tag = -2", [0]),
+        ("tag / 2 = 1.5", [2]),
+        ("tag // 2 = 1", [2]),
+        ("tag div 2 = 127", [4]),
+        ("tag % 0 = 1", []),
+        ("tag | 1 = 1", [0, 3]),
+        ("tag XOR 1 = 2", [2]),
+        ("cpu = -1", [2]),
+        ("cpu < tag", [0, 2]),
+        ("cpu + tag = 2", [2]),
+        ("tag is distinct from 1", [1, 2, 3, 4, 5]),
+        ("tag is not distinct from 1", [0]),
+        ("tag <=> null", [1, 5]),
+        ("(tag = 1) is true", [0]),
+        ("(tag = 1) is not true", [1, 2, 3, 4, 5]),
+        ("(tag = 1) is unknown", [1, 5]),
+        ("(tag = 1) is not unknown", [0, 2, 3, 4]),
+        ("tag = null", []),
+        ("tag in (1, null)", [0]),
+        ("tag = 1 or tag is null", [0, 1, 5]),
+        ("kind = 'MRd' or kind = 'MWr' and tag = 1", [0]),
+        ("(kind = 'MRd' or kind = 'MWr') and tag is null", [1]),
+        ("not (kind = 'MRd') and not tag = 3", [3, 4]),
+        ("true", [0, 1, 2, 3, 4, 5]),
+        ("1 = 0", []),
+        ("abs(cpu) = 1", [2, 3]),
+        ("greatest(tag, time) = 255", [4]),
+        ("lower(kind) = 'mrd'", [0]),
+        ("length(kind) = 3 and starts_with(kind, 'M')", [0, 1, 4]),
+        ("kind || '!' = 'MRd!'", [0]),
+        ("case kind when 'MRd' then 1 when 'MWr' then 2 else 0 end > 0", [0, 1]),
+        ("case when tag > 2 then true else false end", [2, 4]),
+        ("cast(tag as varchar) = '255' or tag::text = '3'", [2, 4]),
+        ("(tag = 1) = (time = 10)", [0, 2, 3, 4]),
+        ("(tag = 1) xor (time = 10)", []),
+        ("dw0 = 0x60000001", [1]),
+        ("dw0 >> 24 = 0x4a -- a CplD\n and /* nothing */ true", [2]),
+        ("'MRd' in (kind, 'x')", [0]),
+        ("kind = class", []),
+    ],
+)
+def test_selects(condition: str, rows: list[int]) -> None:
+    assert selected(condition) == rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "message", "hint"),
+    [
+        ("", "empty", None),
+        ("  ", "empty", None),
+        ("kind = 'mrd'", "no kind is called 'mrd' (character 8)", "did you mean MRd"),
+        ("kind = 'Quux'", "no kind is called 'Quux'", "kind: MRd, MRdLk"),
+        ("kind IN ('MRd', 'MRw')", "no kind is called 'MRw' (character 17)", "MWr"),
+        ("'X' <> kind", "no kind is called 'X'", None),
+        ("kind BETWEEN 'A' AND 'MWr'", "no kind is called 'A'", None),
+        ("kind > 'Z'", "no kind is called 'Z'", None),
+        ("(kind) = ('Z')", "no kind is called 'Z'", None),
+        ("case kind when 'Z' then true end", "no kind is called 'Z'", None),
+        ("kind is distinct from 'Z'", "no kind is called 'Z'", None),
+        ("kind LIKE 'X%'", "no kind is like 'X%'", "kind: MRd"),
+        ("class = 'CPLD'", "no class is called 'CPLD'", "CPL"),
+        ("status = 'CRS'", "no status is called 'CRS'", "RRS"),
+        ("requestr = 1", "no column is called 'requestr' (character 1)", "requester"),
+        ('kind = "MRd"', "no column is called 'MRd'", "single quotes: 'MRd'"),
+        ("requester = '01:00'", "'01:00' is no ID (character 13)", "01:00.0"),
+        ("requester = '01:20.0'", "is no ID", None),
+        ("requester = '01:00.8'", "is no ID", None),
+        ("requester IN ('nvme0')", "is no ID", None),
+        ("address = '01:00.0'", "the column address holds numbers", None),
+        ("address = '0x4000'", "the column address holds numbers", "without quotes"),
+        ("tag = 'abc'", "the column tag holds numbers", None),
+        ("tag BETWEEN 1 AND '2'", "the column tag holds numbers", None),
+        ("tag in ('abc')", "the column tag holds numbers", None),
+        ("tag + 1 = 'abc'", "this is a number", None),
+        ("kind = 1", "cannot be compared", None),
+        ("kind = tag", "cannot be compared", None),
+        ("tag = true", "cannot be compared", None),
+        ("requester LIKE '01:%'", "LIKE works on texts", "BETWEEN"),
+        ("tag ~ '1'", "works on texts", None),
+        ("kind ~ '('", "no regular expression", None),
+        ("kind LIKE kind", "LIKE takes a pattern", None),
+        ("tag", "a condition is needed, and this is a number", None),
+        ("kind", "a condition is needed, and this is a text", None),
+        ("null", "a condition is needed", None),
+        ("tag + 1", "a condition is needed", None),
+        ("tag and time = 1", "AND needs a condition, and this is a number (character 1)", None),
+        ("not tag", "NOT needs a condition", None),
+        ("tag = 1 or 2", "OR needs a condition, and this is a number (character 12)", None),
+        ("kind + 1 = 2", "'+' needs a number", None),
+        ("sum(tag) > 1", "sum() is an aggregate", None),
+        ("COUNT(*) > 1", "COUNT() is an aggregate", None),
+        ("tag > max(tag)", "max() is an aggregate", "greatest()"),
+        ("row_number() over () = 1", "row_number() is an aggregate", None),
+        ("abs(tag) over () = 1", "window", None),
+        ("lag(tag) = 1", "window", None),
+        ("tag = (select 1)", "no statements", None),
+        ("exists (select 1)", "no statements", None),
+        ("tag in (select tag)", "no statements", None),
+        ("select 1", "no statements", None),
+        ("tag = 1; drop table x", "';'", None),
+        ("tag = 1 limit 3", "no statements", None),
+        ("foo(tag) = 1", "no function is called 'foo'", "functions: ABS"),
+        ("lenght(kind) = 1", "no function is called 'lenght'", "LENGTH"),
+        ("abs(tag, 1) = 1", "takes 1 argument, and here are 2", None),
+        ("length(tag) = 1", "length() needs a text", None),
+        ("coalesce(tag, 'x') = 1", "mixes a number and a text", None),
+        ("case when tag = 1 then 1 else 'x' end = 1", "mixes a number and a text", None),
+        ("tag =", "ends too early (character 6)", None),
+        ("= 1", "'=' does not belong here (character 1)", None),
+        ("tag = = 1", "'=' does not belong here (character 7)", None),
+        ("(tag = 1", "needs ')', and there is the end (character 9)", None),
+        ("tag = 1)", "')' does not belong here (character 8)", None),
+        ("tag 1", "'1' does not belong here (character 5)", None),
+        ("tag in 1", "IN needs '('", None),
+        ("tag between 1", "BETWEEN needs 'AND'", None),
+        ("tag is 1", "IS takes", None),
+        ("tag not 1", "'not' does not belong here", None),
+        ("tag = 'abc", "the quote ' is not closed (character 7)", None),
+        ('"tag = 1', 'the quote " is not closed', None),
+        ("tag = 1 /* x", "the comment is not closed", None),
+        ("requester = 01:00.0", "01:00.0 is no number (character 13)", "'01:00.0'"),
+        ("tag = 0x", "0x is no number", None),
+        ("tag = 0xfg", "0xfg is no number", None),
+        ("tag = 12ab", "12ab is no number", None),
+        ("tag = @", "'@' means nothing here (character 7)", None),
+        ("tag = 0x10000000000000000000000000", "larger than any column", None),
+        ("tag >> tag = 1", "number of bits", None),
+        ("tag << 64 = 1", "number of bits", None),
+        ("tag::blob = 1", "no type to cast to", "VARCHAR"),
+        ("(" * 100 + "tag = 1" + ")" * 100, "levels of parentheses", None),
+        ("not " * 100 + "tag = 1", "levels of parentheses", None),
+        ("tag = " + "-" * 1 + "(-" * 90 + "1" + ")" * 90, "levels of parentheses", None),
+        ("tag = 1" + " + 1" * 100, "too long", None),
+        ("tag = 1 or " * 5000 + "tag = 2", "more than 32768 characters", None),
+    ],
+)
+def test_refuses(condition: str, message: str, hint: str | None) -> None:
+    with pytest.raises(UsageError) as caught:
+        compile_where(condition)
+    assert caught.value.message.startswith("--where: ")
+    assert message in caught.value.message
+    assert "\n" not in caught.value.message
+    if hint is not None:
+        assert caught.value.hint is not None
+        assert hint in caught.value.hint
+    assert caught.value.exit_code == 2
+
+
+def test_names_the_columns_it_needs() -> None:
+    where = compile_where("kind LIKE 'C%' AND (offset > 1 OR \"time\" < 5) AND kind = 'CplD' AND dw3 = 0")
+    assert where.columns == ("kind", "offset", "time", "dw3")
+    assert set(where.expr.meta.root_names()) == set(where.columns)
+    assert compile_where("true").columns == ()
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_every_column_goes_bare(name: str) -> None:
+    assert compile_where(f"{name} IS NOT NULL").columns == (name,)
+    assert compile_where(f"{name.upper()} IS NULL").columns == (name,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_found(kind: str) -> None:
+    rows = frame(kind=list(KINDS))
+    assert compile_where(f"kind = '{kind}'").filter(rows)["kind"].to_list() == [kind]
+
+
+def test_long_conditions_are_quick() -> None:
+    where = compile_where(" OR ".join(f"tag = {number}" for number in range(1500)))
+    assert where.filter(ROWS).height == 4
+    where = compile_where(f"tag IN ({', '.join(map(str, range(3000)))})")
+    assert where.filter(ROWS).height == 4
+
+
+def test_what_fails_on_the_data_is_a_usage_error() -> None:
+    where = compile_where("address // 1 > 0")
+    with pytest.raises(UsageError, match="conversion"):
+        where.filter(ROWS)
