@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import UNIT_RECORDS, Records
-from ptttool.machine.pci import format_id
+from ptttool.pci import format_id
 from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, COMPLETION, DATA, KIND_MASK, KNOWN, RECORD, TRAITS, U32, Headers, lengths_of
 from ptttool.tlp.columns import CLASSES, KINDS
 

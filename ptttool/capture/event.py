@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ptttool.capture.directions import BOTH, DIRECTIONS, FORMATS, INBOUND, NUMBERS, OUTBOUND, TYPE_WORDS, TYPES, Flow
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, PttDevice
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 from ptttool.wording import in_words
 
 DEFAULT_TERMS: Mapping[str, FormatTerm] = {

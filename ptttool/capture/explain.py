@@ -10,8 +10,8 @@ from ptttool.capture.directions import DIRECTIONS, FORMATS, TYPE_WORDS, TYPES, F
 from ptttool.capture.event import DEFAULT_TERMS, PATTERN_TERM, PATTERNS, PORT_FLAG, RESERVED_FILTER_BITS, fields_of
 from ptttool.capture.event_string import NOTE, REFUSED, WARNING, Oddity, is_device_name
 from ptttool.machine.model import REQUESTER, ROOT_PORT, FormatTerm, Machine, PttDevice
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.topology import endpoints_behind
+from ptttool.pci import PciAddress
 from ptttool.wording import in_words
 
 

@@ -18,7 +18,7 @@ from ptttool.capture.directions import FORMATS, NUMBERS, OUTBOUND, TYPES
 from ptttool.capture.event import fields_of, root_port_value
 from ptttool.errors import DeviceError, InputError
 from ptttool.machine.model import Machine
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 
 FOLDER = Path(__file__).parents[1] / "demo" / "recordings"
 

@@ -30,7 +30,7 @@ from ptttool.errors import PtttoolError
 from ptttool.files.atomic import output_file
 from ptttool.machine import model as machines
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 
 KEY, VERSION = "ptttool_sidecar", 1
 SUFFIX = ".ptttool.json"

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.machine.pci import format_id
+from ptttool.pci import format_id
 from ptttool.table.block import Array, Block, Mask, Values, spread
 from ptttool.tlp.columns import BY_NAME, ENUMS
 

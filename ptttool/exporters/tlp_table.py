@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from ptttool.machine.model import Machine
-from ptttool.machine.pci import format_id
 from ptttool.machine.topology import functions_by_id
+from ptttool.pci import format_id
 from ptttool.table.text import as_shown, hex_text, id_text
 from ptttool.tlp import codes
 from ptttool.tlp.columns import BY_NAME, ENUMS, WORD_COLUMNS

@@ -14,10 +14,10 @@ from dataclasses import replace
 from ptttool.capture.event import requester_value, root_port_value
 from ptttool.errors import DeviceError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, Machine, PciFunction, PttDevice, TuneEvent
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import is_bridge
+from ptttool.pci import PciAddress
 
 PREFIX = "hisi_ptt"
 PTT_ID = (0x19E5, 0xA12E)

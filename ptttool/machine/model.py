@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 
 T = TypeVar("T")
 

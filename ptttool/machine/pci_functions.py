@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from ptttool.machine import pci_names
 from ptttool.machine.model import Link, PciFunction
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import is_bridge
+from ptttool.pci import PciAddress
 
 # Subsystems whose devices people call by name, in the order in which the names are shown.
 NAMED = ("net", "nvme", "block", "infiniband", "scsi_host")

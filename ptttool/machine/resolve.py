@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PttDevice
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.topology import is_bridge
+from ptttool.pci import PciAddress
 from ptttool.wording import in_words
 
 Resolved = tuple[PciAddress, PttDevice, str | None]

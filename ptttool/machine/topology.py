@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ptttool.machine.model import Filter, Machine, PciFunction, PttDevice
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 
 BRIDGE_CLASS = 0x0604
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import polars as pl
 
-from ptttool.machine.pci import format_id
+from ptttool.pci import format_id
 from ptttool.tlp.columns import BY_NAME
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ptttool.errors import UsageError
-from ptttool.machine.pci import format_id
+from ptttool.pci import format_id
 from ptttool.tlp import codes
 from ptttool.tlp.columns import BY_NAME
 from ptttool.tlp.oddities import oddities

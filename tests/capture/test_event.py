@@ -15,7 +15,7 @@ from ptttool.capture.event_string import parse_event
 from ptttool.capture.explain import explain
 from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, PttDevice
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 
 PORT = PciAddress.parse("0000:00:10.0")
 P, NP, CPL = ("p",), ("np",), ("cpl",)

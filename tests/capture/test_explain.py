@@ -11,8 +11,8 @@ from ptttool.capture.event import DEFAULT_TERMS, encode
 from ptttool.capture.explain import Named, as_json, explain, terms_for
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.sources.tree import TreeSource
+from ptttool.pci import PciAddress
 from tests.support.machines import MACHINES, NEW, OLD
 
 

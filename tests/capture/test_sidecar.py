@@ -15,8 +15,8 @@ from ptttool.capture.sidecar import Sidecar, find, load, part_of, save, sidecar_
 from ptttool.errors import OutputError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.sources.demo import DemoSource
+from ptttool.pci import PciAddress
 
 RECORDING = b"PERFILE2" + bytes(range(256)) * 40
 

@@ -24,7 +24,7 @@ from ptttool.capture import sidecar
 from ptttool.cli.main import main
 from ptttool.exporters.perf_text import text
 from ptttool.machine.model import Machine, PciFunction
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 from ptttool.pipeline.trace import open_trace
 from ptttool.table.frames import schema_of
 from ptttool.tlp.columns import ALL_COLUMNS, DEFAULT_COLUMNS, WORD_COLUMNS

@@ -20,8 +20,8 @@ from ptttool.capture import replay, sidecar
 from ptttool.capture.preflight import running_processes
 from ptttool.capture.recorder import is_complete
 from ptttool.cli.main import main
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.sources.tree import TreeSource
+from ptttool.pci import PciAddress
 from tests.standin import as_root
 from tests.support import machines
 from tests.support.machines import MACHINES, NEW, OLD, REPOSITORY

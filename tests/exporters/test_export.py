@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ptttool.errors import InputError, UsageError
 from ptttool.exporters.export import FORMATS, format_of, write
-from ptttool.machine.pci import format_id
+from ptttool.pci import format_id
 from ptttool.pipeline.trace import open_trace
 from ptttool.table.block import DTYPES, Block, Values
 from ptttool.table.frames import schema_of

@@ -12,7 +12,7 @@ import pytest
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.exporters.tlp_table import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, column_lines, tlp_lines
 from ptttool.machine.model import Machine, PciFunction
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 from ptttool.pipeline.trace import open_trace
 from ptttool.tlp.columns import ALL_COLUMNS, BY_NAME
 from tests.support import captures

@@ -10,9 +10,9 @@ import pytest
 
 from ptttool.machine.discovery import explain_absence, parse_cpu_list, read_machine
 from ptttool.machine.model import FormatTerm, Link, Machine, PttDevice
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.sources.demo import MemoryFiles
 from ptttool.machine.sources.recorded import RecordedSource
+from ptttool.pci import PciAddress
 from tests.support.machines import BUS, NEW, OLD, contents, in_memory
 
 PTT = f"{BUS}/0000:00:09.0/hisi_ptt0_2"

@@ -7,7 +7,7 @@ import pytest
 
 from ptttool.machine import pci_names
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 from tests.support.machines import NEW, contents, in_memory
 
 LIST = """#

@@ -9,9 +9,9 @@ import pytest
 from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.resolve import resolve_requester, resolve_root_port
 from ptttool.machine.sources.tree import TreeSource
+from ptttool.pci import PciAddress
 from tests.support.machines import MACHINES, NEW, OLD
 
 

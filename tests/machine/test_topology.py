@@ -9,9 +9,9 @@ import pytest
 
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Link, Machine, PciFunction
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.topology import endpoints_behind, format_cpus, is_bridge, link_words, names_behind, notes_by_devices, walk
+from ptttool.pci import PciAddress
 from tests.support.machines import MACHINES, NEW, OLD
 
 ROOT, UP, DOWN, END = (PciAddress(0, bus, 0, 0) for bus in range(4))

@@ -18,7 +18,7 @@ import pytest
 
 import ptttool
 from ptttool.errors import InputError, UsageError
-from ptttool.machine.pci import format_id
+from ptttool.pci import format_id
 from ptttool.pipeline import trace as trace_module
 from ptttool.pipeline.selection import Select
 from ptttool.pipeline.trace import Trace, open_trace

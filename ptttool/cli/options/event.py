@@ -13,8 +13,8 @@ from ptttool.capture.directions import INBOUND, TYPES
 from ptttool.capture.event import BuiltEvent, TraceRequest, build, one_filter
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.resolve import resolve_requester, resolve_root_port
+from ptttool.pci import PciAddress
 from ptttool.wording import in_words
 
 Direction = Literal["inbound", "outbound", "both"]

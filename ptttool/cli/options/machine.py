@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 
 if TYPE_CHECKING:
     from ptttool.machine.sources.contract import Source

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ptttool.cli.terminal.talk import clean, note
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
-from ptttool.machine.pci import PciAddress
 from ptttool.machine.topology import children_by_parent, device_groups, format_cpus, link_words, names_behind, notes_by_devices
+from ptttool.pci import PciAddress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ptttool.cli.options.reading import traced_part
 from ptttool.cli.terminal.talk import clean, console, print_labelled
 from ptttool.machine.model import ROOT_PORT, Machine
-from ptttool.machine.pci import format_id
 from ptttool.machine.topology import functions_by_id, names_behind
+from ptttool.pci import format_id
 from ptttool.pipeline.workers import ALONE, Workers
 from ptttool.wording import counted, in_words
 

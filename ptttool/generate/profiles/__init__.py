@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ptttool.generate.functions import Host
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 from ptttool.registry import Registry
 
 Start = Callable[[Host], None]

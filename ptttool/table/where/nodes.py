@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ptttool.errors import UsageError
-from ptttool.machine.pci import PciAddress
+from ptttool.pci import PciAddress
 from ptttool.table.where.tokens import wrong
 from ptttool.tlp.columns import BY_NAME, ENUMS, Column
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptttool.errors import UsageError
-from ptttool.machine.pci import format_id
+from ptttool.pci import format_id
 from ptttool.table.where import compile_where
 from ptttool.tlp.columns import BY_NAME, KINDS
 from tests.table.where.test_where import frame

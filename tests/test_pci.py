@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.errors import UsageError
-from ptttool.machine.pci import PciAddress, format_id
+from ptttool.pci import PciAddress, format_id
 
 
 @pytest.mark.parametrize(
