@@ -7,7 +7,7 @@ DEMO_PACKAGES := python3-venv libudev1
 TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint man format clean test-system bench-system
+.PHONY: help demo test bench lint man schemas format clean test-system bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -33,6 +33,9 @@ format: $(VENV)/dev.stamp ## lay the code out
 
 man: $(VENV)/dev.stamp ## write the manual pages from the command tree
 	$(BIN)/python -m ptttool.cli.manpages man
+
+schemas: $(VENV)/dev.stamp ## write docs/schemas, the JSON Schemas of what --json prints
+	$(BIN)/python -m ptttool.cli.schemas docs/schemas
 
 clean: ## remove the environment and the caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

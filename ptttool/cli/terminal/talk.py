@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from ptttool.documents import dumps
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 # Control characters, marks that turn the direction of writing, and halves of surrogate pairs, which no encoding can write.
 _OBEYED = r"\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _CONTROL = re.compile(f"[\\x00-\\x1f{_OBEYED}]")
-# JSON escapes the first 32 itself.
-_CONTROL_IN_JSON = re.compile(f"[{_OBEYED}]")
 
 # Where texts begin beside their labels.
 _TEXT_AT = 11
@@ -52,13 +51,13 @@ def say(line: str) -> None:
 
 
 def json_text(value: Any) -> str:
-    """A JSON document, keys as given; what a terminal would obey is escaped as JSON has it."""
-    return _CONTROL_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
+    """Return a JSON document of a dataclass or of plain values, keys as given; control characters are escaped."""
+    return dumps(value) + "\n"
 
 
 def json_line(value: Any) -> str:
-    """A JSON document on one line, as JSON lines have it; otherwise like :func:`json_text`."""
-    return _CONTROL_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False)) + "\n"
+    """Return a JSON document on one line, as JSON lines have it; otherwise like :func:`json_text`."""
+    return dumps(value, indent=None) + "\n"
 
 
 def print_json(value: Any) -> None:

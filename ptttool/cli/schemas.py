@@ -1,0 +1,159 @@
+"""The JSON Schemas of ``docs/schemas``, made of the registered documents: ``python -m ptttool.cli.schemas docs/schemas``.
+
+Needs msgspec and numpydoc, which come with the extra ``dev``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
+from typing import Any
+
+import ptttool
+from ptttool.documents import MERGED, OMIT_NONE, documents, dumps, key_of
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def import_everything() -> None:
+    """Import every module of the package, so that all documents are registered."""
+    for module in pkgutil.walk_packages(ptttool.__path__, "ptttool."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of every document of the package, by the document's name."""
+    import_everything()
+    return {name: schema_of(name, shape) for name, shape in documents().items()}
+
+
+def schema_of(name: str, shape: type) -> dict[str, Any]:
+    """Return the JSON Schema of one document.
+
+    Parameters
+    ----------
+    name : str
+        The document's name; it becomes the schema's title.
+    shape : type
+        Its dataclass. The docstrings of the class and of its parts give the descriptions: the summary that of the object, the section
+        Parameters (or Attributes) those of the keys.
+
+    Returns
+    -------
+    dict
+        A schema of draft 2020-12. Objects are open: later versions may add keys.
+    """
+    import msgspec
+
+    parts = {part.__name__: part for part in _parts(shape)}
+    _, components = msgspec.json.schema_components(parts.values(), schema_hook=_other_types, ref_template="#/$defs/{name}")
+    for key, part in parts.items():
+        components[key] = _object(components[key], part)
+    for component in components.values():
+        if "description" in component:
+            component["description"] = _summary(component["description"])
+    top = components.pop(shape.__name__)
+    document = {"$schema": DIALECT, **top, "title": name}
+    if components:
+        document["$defs"] = dict(sorted(components.items()))
+    return document
+
+
+def _object(schema: dict[str, Any], part: type) -> dict[str, Any]:
+    """Return msgspec's schema of a dataclass as :mod:`ptttool.documents` writes the objects."""
+    described = dict(_descriptions(part))
+    properties: dict[str, Any] = {}
+    required = []
+    for field in dataclasses.fields(part):
+        kind = field.metadata.get("json")
+        if kind == MERGED["json"]:
+            schema["additionalProperties"] = True
+            continue
+        found = schema["properties"][field.name]
+        found.pop("default", None)
+        key = key_of(field.name)
+        if kind == OMIT_NONE["json"]:
+            found = _without_null(found)
+        else:
+            required.append(key)
+        properties[key] = {**found, **({"description": described[field.name]} if field.name in described else {})}
+    schema["properties"], schema["required"] = properties, required
+    return schema
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    choices = [one for one in schema.get("anyOf", []) if one != {"type": "null"}]
+    return choices[0] if len(choices) == 1 else {**schema, "anyOf": choices} if choices else schema
+
+
+def _other_types(kind: Any) -> dict[str, Any]:
+    if kind is object:
+        return {"type": ["object", "array", "string", "number", "boolean", "null"]}
+    if isinstance(kind, type) and issubclass(kind, PurePath):
+        return {"type": "string"}
+    raise NotImplementedError
+
+
+def _parts(shape: type) -> Iterator[type]:
+    """Yield a dataclass and the dataclasses that its fields hold, each once."""
+    seen: set[type] = set()
+    waiting: list[Any] = [shape]
+    while waiting:
+        kind = waiting.pop()
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            if kind not in seen:
+                seen.add(kind)
+                yield kind
+                waiting.extend(typing.get_type_hints(kind).values())
+        else:
+            waiting.extend(typing.get_args(kind))
+
+
+def _summary(docstring: str) -> str:
+    import numpydoc.docscrape
+
+    return _one_line(numpydoc.docscrape.NumpyDocString(_dedented(docstring))["Summary"])
+
+
+def _descriptions(part: type) -> Iterator[tuple[str, str]]:
+    """Yield what the docstrings of a class and of its bases say about the fields; the class itself has the last word."""
+    import numpydoc.docscrape
+
+    for one in reversed(part.__mro__):
+        if dataclasses.is_dataclass(one) and one.__doc__ and not one.__doc__.startswith(f"{one.__name__}("):
+            parsed = numpydoc.docscrape.NumpyDocString(_dedented(one.__doc__))
+            for parameter in (*parsed["Parameters"], *parsed["Attributes"]):
+                for name in parameter.name.split(","):
+                    yield name.strip(), _one_line(parameter.desc)
+
+
+def _dedented(docstring: str) -> str:
+    import inspect
+
+    return inspect.cleandoc(docstring)
+
+
+def _one_line(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).replace("``", "`").split())
+
+
+def write(folder: Path, say: Callable[[str], object] = print) -> None:
+    """Write ``NAME.json`` of every document; a file of a document that is gone is removed."""
+    wanted = {f"{name}.json": dumps(schema) + "\n" for name, schema in schemas().items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in folder.glob("*.json"):
+        if stale.name not in wanted:
+            stale.unlink()
+    for name, text in wanted.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    say(f"{len(wanted)} schemas in {folder}")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
