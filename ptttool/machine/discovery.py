@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ptttool.capture.event import requester_value, root_port_value
 from ptttool.errors import DeviceError
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, Machine, PciFunction, PttDevice, TuneEvent
+from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, Machine, PciFunction, PttDevice, TuneAttribute
 from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import is_bridge
@@ -29,8 +29,8 @@ DOCUMENTED_MULTISELECT = {ROOT_PORT: True, REQUESTER: False}
 def read_machine(source: Source, *, tune: bool = True) -> Machine:
     """All PTT devices and PCI functions of a machine.
 
-    What cannot be read is left out and said in the notes; a machine without PTT devices gives an empty one. ``tune``: read the knobs'
-    values too (a device that does not answer takes a second).
+    What cannot be read is left out and said in the notes; a machine without PTT devices gives an empty one. ``tune``: read the
+    values of the tune attributes too (a device that does not answer takes a second).
     """
     functions, notes = read_functions(source)
     if not functions:
@@ -208,30 +208,30 @@ def _read_multiselect(source: Source, path: str, kinds: Mapping[str, object], no
     return multiselect
 
 
-def _read_tune(source: Source, path: str, notes: list[str], *, values: bool) -> tuple[TuneEvent, ...]:
-    events: list[TuneEvent] = []
+def _read_tune(source: Source, path: str, notes: list[str], *, values: bool) -> tuple[TuneAttribute, ...]:
+    attributes: list[TuneAttribute] = []
     silent: str | None = None
     for name in _list(source, path, "tune", notes):
         shown = readable(name)
         if not values:
-            events.append(TuneEvent(shown, problem="not read"))
+            attributes.append(TuneAttribute(shown, problem="not read"))
             continue
         if silent is not None:
-            # All knobs go through the same registers: one that hangs has them all hang, a second each.
-            events.append(TuneEvent(shown, problem=f"not read, since the device did not answer for {silent}"))
+            # All attributes go through the same registers: one that hangs has them all hang, a second each.
+            attributes.append(TuneAttribute(shown, problem=f"not read, since the device did not answer for {silent}"))
             continue
         try:
             text = readable(source.read(f"{path}/tune/{name}")).strip()
-            events.append(TuneEvent(shown, int(text)))
+            attributes.append(TuneAttribute(shown, int(text)))
         except OSError as error:
             if error.errno == errno.ETIMEDOUT:
                 silent = shown
-                events.append(TuneEvent(shown, problem="the device did not answer within a second (ETIMEDOUT)"))
+                attributes.append(TuneAttribute(shown, problem="the device did not answer within a second (ETIMEDOUT)"))
             elif error.errno not in (errno.ENOENT, errno.ENODEV):
-                events.append(TuneEvent(shown, problem=_reason(error)))
+                attributes.append(TuneAttribute(shown, problem=_reason(error)))
         except ValueError:
-            events.append(TuneEvent(shown, problem=f"holds no number: {text!r}"))
-    return tuple(events)
+            attributes.append(TuneAttribute(shown, problem=f"holds no number: {text!r}"))
+    return tuple(attributes)
 
 
 def _match_pci(source: Source, devices: list[PttDevice], functions: Mapping[PciAddress, PciFunction]) -> list[PttDevice]:

@@ -1,4 +1,4 @@
-"""What is known of a machine: PTT devices, their filters and knobs, and the PCI functions behind their root ports.
+"""What is known of a machine: PTT devices, their filters and tune attributes, and the PCI functions behind their root ports.
 
 Plain data without behaviour beyond look-ups: ``host`` fills it from sysfs and udev, a recording's sidecar keeps part of it, and
 everything that shows names reads it. Nothing here touches the running machine.
@@ -85,8 +85,8 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class TuneEvent:
-    """One knob. ``value``: None where it could not be read; ``problem`` then says why."""
+class TuneAttribute:
+    """One tune attribute. ``value``: None where it could not be read; ``problem`` then says why."""
 
     name: str
     value: int | None = None
@@ -115,7 +115,7 @@ class PttDevice:
     requesters: tuple[Filter, ...] = ()
     multiselect: Mapping[str, bool] = field(default_factory=dict)
     ports_known: bool = True
-    tune: tuple[TuneEvent, ...] = ()
+    tune: tuple[TuneAttribute, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -267,7 +267,8 @@ def _device_from_json(one: Any) -> PttDevice:
         multiselect={kind: value for kind, value in multiselect.items() if value is not None},
         ports_known=_is(bool, one["ports_known"]),
         tune=tuple(
-            TuneEvent(_is(str, event["name"]), _may(int, event["value"]), _may(str, event["problem"])) for event in _is(list, one["tune"])
+            TuneAttribute(_is(str, event["name"]), _may(int, event["value"]), _may(str, event["problem"]))
+            for event in _is(list, one["tune"])
         ),
         notes=_all(str, one["notes"]),
     )

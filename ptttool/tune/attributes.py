@@ -1,6 +1,8 @@
-"""The knobs of a PTT device as words and numbers: names, meanings, values and assignments. Pure; :mod:`ptttool.tune.driver` turns them.
+"""The tune attributes of a PTT device as words and numbers: names, meanings, values and assignments.
 
-Which knobs a device has is read from its ``tune`` folder; the kernel document's section "Tune" and the driver's answers
+Pure: :mod:`ptttool.tune.driver` reads and writes them.
+
+Which attributes a device has is read from its ``tune`` folder; the kernel document's section "Tune" and the driver's answers
 (``kstrtou16``, base 10; what lies above 2 is stored as 2) are the source of the rest.
 """
 
@@ -38,9 +40,9 @@ UNCERTAIN: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Assignment:
-    """``EVENT=VALUE`` as it will be written. ``asked``: the value as given, which differs from ``value`` where it was clamped."""
+    """``ATTRIBUTE=VALUE`` as it will be written. ``asked``: the value as given, which differs from ``value`` where it was clamped."""
 
-    event: str
+    attribute: str
     value: int
     asked: str
 
@@ -52,41 +54,42 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Setting:
-    """One knob of one device and the value it is to hold."""
+    """One tune attribute of one device and the value it is to hold."""
 
     device: PttDevice
-    event: str
+    attribute: str
     value: int
 
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of one knob. ``old``: what it held before; ``new``: what it is to hold, and once written, what was read back."""
+    """What becomes of one tune attribute. ``old``: what it held before; ``new``: what it is to hold; once
+    written, what was read back."""
 
     device: PttDevice
-    event: str
+    attribute: str
     old: int
     new: int
 
     @property
     def changes(self) -> bool:
-        """False for a knob that holds the value already."""
+        """False for a tune attribute that holds the value already."""
         return self.old != self.new
 
     @property
-    def knob(self) -> str:
+    def label(self) -> str:
         """Its name in messages."""
-        return knob(self.device, self.event)
+        return attribute_label(self.device, self.attribute)
 
 
-def knob(device: PttDevice, event: str) -> str:
-    """One knob's name in messages."""
-    return f"{device.name}/{event}"
+def attribute_label(device: PttDevice, attribute: str) -> str:
+    """One tune attribute's name in messages."""
+    return f"{device.name}/{attribute}"
 
 
-def meaning(event: str) -> str | None:
-    """What a knob does, in words; None for one that the kernel document does not know."""
-    return MEANINGS.get(ALIASES.get(event, event))
+def meaning(attribute: str) -> str | None:
+    """What a tune attribute does, in words; None for one that the kernel document does not know."""
+    return MEANINGS.get(ALIASES.get(attribute, attribute))
 
 
 def clamp(value: int) -> int:
@@ -94,8 +97,8 @@ def clamp(value: int) -> int:
     return min(value, LARGEST)
 
 
-def find_event(names: Sequence[str], asked: str) -> str | None:
-    """The device's own name for a knob, given that name or the other one of the kernel document; None for an unknown one."""
+def find_attribute(names: Sequence[str], asked: str) -> str | None:
+    """The device's own name for a tune attribute, given that name or the other one of the kernel document; None for an unknown one."""
     if asked in names:
         return asked
     others = [short for long, short in ALIASES.items() if long == asked] + [long for long, short in ALIASES.items() if short == asked]
@@ -110,27 +113,27 @@ def near_misses(names: Sequence[str], asked: str) -> str:
     return "did you mean " + " or ".join(near) if near else "known: " + ", ".join(names)
 
 
-def require_events(device: PttDevice, names: Sequence[str]) -> None:
-    """DeviceError for a device without knobs."""
+def require_attributes(device: PttDevice, names: Sequence[str]) -> None:
+    """DeviceError for a device without attributes."""
     if not names:
         raise DeviceError(
-            f"{device.name} has no tune events", hint="see 'ptttool tune show' for the devices that have", code="no-tune-events"
+            f"{device.name} has no tune attributes", hint="see 'ptttool tune show' for the devices that have", code="no-tune-attributes"
         )
 
 
-def resolve_events(device: PttDevice, names: Sequence[str], asked: Sequence[str]) -> list[str]:
+def resolve_attributes(device: PttDevice, names: Sequence[str], asked: Sequence[str]) -> list[str]:
     """The device's own names for what was asked for; UsageError that names every unknown one, DeviceError where there are none."""
-    require_events(device, names)
-    found = [(text, find_event(names, text)) for text in asked]
-    unknown = [text for text, event in found if event is None]
+    require_attributes(device, names)
+    found = [(text, find_attribute(names, text)) for text in asked]
+    unknown = [text for text, attribute in found if attribute is None]
     if unknown:
         wrong = ", ".join(repr(text) for text in unknown)
         raise UsageError(
-            f"{device.name} has no tune event {wrong}",
+            f"{device.name} has no tune attribute {wrong}",
             hint="; ".join(dict.fromkeys(near_misses(names, text) for text in unknown)),
-            code="unknown-event",
+            code="unknown-attribute",
         )
-    return [event for _, event in found if event is not None]
+    return [attribute for _, attribute in found if attribute is not None]
 
 
 def value_problem(text: str) -> str | None:
@@ -147,41 +150,41 @@ def value_problem(text: str) -> str | None:
 
 
 def parse_assignments(device: PttDevice, names: Sequence[str], texts: Sequence[str]) -> list[Assignment]:
-    """Read ``EVENT=VALUE`` texts against the device's knobs, in the order given, each knob once.
+    """Read ``ATTRIBUTE=VALUE`` texts against the device's attributes, in the order given, each tune attribute once.
 
-    Raises UsageError that names every bad one (``details["problems"]``: text to reason), DeviceError for a device without knobs.
+    Raises UsageError that names every bad one (``details["problems"]``: text to reason), DeviceError for a device without attributes.
     """
-    require_events(device, names)
+    require_attributes(device, names)
     problems: dict[str, str] = {}
     hints: list[str] = []
     found: dict[str, Assignment] = {}
     for text in texts:
-        asked_event, equals, asked_value = text.partition("=")
-        if not equals or not asked_event:
-            problems[text] = "not EVENT=VALUE"
+        asked_attribute, equals, asked_value = text.partition("=")
+        if not equals or not asked_attribute:
+            problems[text] = "not ATTRIBUTE=VALUE"
             continue
-        event = find_event(names, asked_event)
+        attribute = find_attribute(names, asked_attribute)
         wrong_value = value_problem(asked_value)
         reasons = [] if wrong_value is None else [wrong_value]
-        if event is None:
-            reasons.insert(0, "no such event")
-            hints.append(near_misses(names, asked_event))
+        if attribute is None:
+            reasons.insert(0, "no such attribute")
+            hints.append(near_misses(names, asked_attribute))
         if wrong_value is not None:
             hints.append(f"a value is one of 0, 1, {LARGEST}, in decimal digits")
-        if event is None or wrong_value is not None:
+        if attribute is None or wrong_value is not None:
             problems[text] = ", ".join(reasons)
             continue
         # Any six digits or more are beyond the largest value: int() refuses thousands of them.
         digits = asked_value.lstrip("0") or "0"
-        assignment = Assignment(event, clamp(int(digits[:6])), asked_value)
-        if event in found and found[event].value != assignment.value:
-            problems[text] = f"{event} is also to be {found[event].value}"
+        assignment = Assignment(attribute, clamp(int(digits[:6])), asked_value)
+        if attribute in found and found[attribute].value != assignment.value:
+            problems[text] = f"{attribute} is also to be {found[attribute].value}"
             continue
-        found.setdefault(event, assignment)
+        found.setdefault(attribute, assignment)
     if problems:
         raise UsageError(
             "; ".join(f"{text!r}: {reason}" for text, reason in problems.items()),
-            hint="; ".join(dict.fromkeys(hints)) or "write each as EVENT=VALUE, each event once",
+            hint="; ".join(dict.fromkeys(hints)) or "write each as ATTRIBUTE=VALUE, each attribute once",
             code="bad-assignment",
             problems=problems,
         )

@@ -1,8 +1,8 @@
-"""Turning the knobs: read, write, read back, and put everything back when one fails.
+"""Tune attributes: read, write, read back, and put everything back when one fails.
 
-All or nothing: the old values are read before the first write, and on any failure, Ctrl-C included, every knob that was touched is
-brought back to what it held. SIGINT, SIGTERM and SIGHUP (a lost ssh session) are held while knobs are written and acted on between
-two of them; SIGKILL cannot be held.
+All or nothing: the old values are read before the first write, and on any failure, Ctrl-C included, every tune attribute that was
+written is set back to its old value. SIGINT, SIGTERM and SIGHUP (a lost ssh session) are held while attributes are
+written and acted on between two of them; SIGKILL cannot be held.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ptttool.errors import AccessError, DeviceError, HardwareError, InterruptedByUserError, PtttoolError
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import Source
-from ptttool.tune.attributes import Change, Setting, knob
+from ptttool.tune.attributes import Change, Setting, attribute_label
 
 ROOT_ONLY = "tune files are for root alone (mode 0600): run this with sudo, as root, or with the capability CAP_DAC_OVERRIDE"
 HELD_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -25,17 +25,18 @@ HELD_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Reading:
-    """One knob as read: its value, or why there is none."""
+    """One tune attribute as read: its value, or why there is none."""
 
-    event: str
+    attribute: str
     value: int | None = None
     error: PtttoolError | None = None
 
 
-def event_names(source: Source, device: PttDevice) -> list[str]:
-    """The knobs in the device's ``tune`` folder, sorted; none where there is no such folder. DeviceError for a device that is gone.
+def attribute_names(source: Source, device: PttDevice) -> list[str]:
+    """The tune attributes in the device's ``tune`` folder, sorted; none where there is no such folder. DeviceError for a
+    device that is gone.
 
-    The driver names its files like C identifiers; what else lies in a copied folder (an editor's backup) is no knob.
+    The driver names its files like C identifiers; what else lies in a copied folder (an editor's backup) is no tune attribute.
     """
     try:
         return [name for name in source.names(f"{device.sysfs}/tune") if name.isascii() and name.isidentifier()]
@@ -49,38 +50,46 @@ def event_names(source: Source, device: PttDevice) -> list[str]:
         raise AccessError(f"{device.name}: the tune folder may not be listed", hint=ROOT_ONLY) from None
 
 
-def read_value(source: Source, device: PttDevice, event: str) -> int:
-    """A knob's value. Raises AccessError, HardwareError (no answer in time, no number) or DeviceError (gone)."""
+def read_value(source: Source, device: PttDevice, attribute: str) -> int:
+    """A tune attribute's value. Raises AccessError, HardwareError (no answer in time, no number) or DeviceError (gone)."""
     try:
-        text = source.read(_path(device, event))
+        text = source.read(_path(device, attribute))
     except OSError as error:
-        raise _explain(error, device, event, "reading it") from None
+        raise _explain(error, device, attribute, "reading it") from None
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 9:
-        raise HardwareError(f"{knob(device, event)}: reads {text!r}, which is no value", code="odd-value", event=event, device=device.name)
+        raise HardwareError(
+            f"{attribute_label(device, attribute)}: reads {text!r}, which is no value",
+            code="odd-value",
+            attribute=attribute,
+            device=device.name,
+        )
     return int(digits)
 
 
 def read_all(source: Source, device: PttDevice) -> list[Reading]:
-    """Every knob of a device, each with its value or its error."""
+    """Every tune attribute of a device, each with its value or its error."""
     readings = []
-    for event in event_names(source, device):
+    for attribute in attribute_names(source, device):
         try:
-            readings.append(Reading(event, read_value(source, device, event)))
+            readings.append(Reading(attribute, read_value(source, device, attribute)))
         except (AccessError, HardwareError) as error:
-            readings.append(Reading(event, error=error))
+            readings.append(Reading(attribute, error=error))
     return readings
 
 
 def plan(source: Source, settings: Sequence[Setting]) -> list[Change]:
     """What each setting would change. Only reads; raises as :func:`read_value`, so that nothing is written over what cannot be restored."""
-    return [Change(setting.device, setting.event, read_value(source, setting.device, setting.event), setting.value) for setting in settings]
+    return [
+        Change(setting.device, setting.attribute, read_value(source, setting.device, setting.attribute), setting.value)
+        for setting in settings
+    ]
 
 
 def carry_out(source: Source, changes: Sequence[Change]) -> list[Change]:
-    """Write every knob that differs, one write each, and read it back; what was read back is in the result.
+    """Write every tune attribute that differs, one write each, and read it back; what was read back is in the result.
 
-    On any failure all touched knobs are restored and the error says so, or says which could not be (HardwareError ``not-restored``
+    On any failure all touched attributes are restored and the error says so, or says which could not be (HardwareError ``not-restored``
     with ``details["state"]``). Raises AccessError, HardwareError, DeviceError, InterruptedByUserError.
     """
     touched: list[Change] = []
@@ -90,7 +99,7 @@ def carry_out(source: Source, changes: Sequence[Change]) -> list[Change]:
                 if change.changes:
                     # Noted before the write: one that fails or is interrupted may have been stored all the same.
                     touched.append(change)
-                    _write(source, change.device, change.event, change.new)
+                    _write(source, change.device, change.attribute, change.new)
                     name = caught()
                     if name is not None:
                         raise InterruptedByUserError(f"interrupted ({name})")
@@ -104,45 +113,45 @@ def carry_out(source: Source, changes: Sequence[Change]) -> list[Change]:
     return list(changes)
 
 
-def _path(device: PttDevice, event: str) -> str:
-    return f"{device.sysfs}/tune/{event}"
+def _path(device: PttDevice, attribute: str) -> str:
+    return f"{device.sysfs}/tune/{attribute}"
 
 
-def _write(source: Source, device: PttDevice, event: str, value: int) -> None:
-    """Write a knob once and compare what is read back."""
+def _write(source: Source, device: PttDevice, attribute: str, value: int) -> None:
+    """Write a tune attribute once and compare what is read back."""
     try:
         # With the newline, as echo writes it: the form that the driver sees every day.
-        source.write(_path(device, event), f"{value}\n")
+        source.write(_path(device, attribute), f"{value}\n")
     except OSError as error:
-        raise _explain(error, device, event, f"writing {value}") from None
-    got = read_value(source, device, event)
+        raise _explain(error, device, attribute, f"writing {value}") from None
+    got = read_value(source, device, attribute)
     if got != value:
         raise HardwareError(
-            f"{knob(device, event)}: {value} was written, {got} is read back",
+            f"{attribute_label(device, attribute)}: {value} was written, {got} is read back",
             hint="another program may be tuning this device, or the hardware does not take the value",
             code="mismatch",
             device=device.name,
-            event=event,
+            attribute=attribute,
             wanted=value,
             got=got,
         )
 
 
 def _restore(source: Source, touched: Sequence[Change]) -> list[tuple[Change, int | None]]:
-    """Bring knobs back, the last one first. Those that could not be, with what they hold now (None: unknown)."""
+    """Bring attributes back, the last one first. Those that could not be, with what they hold now (None: unknown)."""
     failed: list[tuple[Change, int | None]] = []
     for change in reversed(touched):
         now: int | None
         try:
-            now = read_value(source, change.device, change.event)
+            now = read_value(source, change.device, change.attribute)
         except PtttoolError:
             now = None
         if now != change.old:
             try:
-                _write(source, change.device, change.event, change.old)
+                _write(source, change.device, change.attribute, change.old)
             except PtttoolError:
                 try:
-                    now = read_value(source, change.device, change.event)
+                    now = read_value(source, change.device, change.attribute)
                 except PtttoolError:
                     now = None
                 if now != change.old:
@@ -151,29 +160,29 @@ def _restore(source: Source, touched: Sequence[Change]) -> list[tuple[Change, in
 
 
 def _undo(source: Source, touched: Sequence[Change], error: PtttoolError) -> PtttoolError:
-    """Restore, and tell in the error what the knobs hold now."""
+    """Restore, and tell in the error what the tune attributes hold now."""
     failed = _restore(source, touched)
     if not failed:
-        message = f"{error.message}; all knobs are as they were"
+        message = f"{error.message}; all tune attributes are as they were"
         return type(error)(message, hint=error.hint, code=error.code, **(error.details | {"restored": True}))
     holding = ", ".join(
-        f"{change.knob} (was {change.old}) " + ("holds an unknown value" if now is None else f"holds {now}") for change, now in failed
+        f"{change.label} (was {change.old}) " + ("holds an unknown value" if now is None else f"holds {now}") for change, now in failed
     )
-    rest = "; every other knob is as it was" if len(failed) < len(touched) else ""
-    state = [{"device": change.device.name, "event": change.event, "was": change.old, "holds": now} for change, now in failed]
+    rest = "; every other attribute is as it was" if len(failed) < len(touched) else ""
+    state = [{"device": change.device.name, "attribute": change.attribute, "was": change.old, "holds": now} for change, now in failed]
     return HardwareError(
         f"{error.message}; NOT restored: {holding}{rest}",
         hint="set it back by hand once the device answers: "
-        + "; ".join(f"ptttool tune set {change.device.name} {change.event}={change.old}" for change, _ in failed),
+        + "; ".join(f"ptttool tune set {change.device.name} {change.attribute}={change.old}" for change, _ in failed),
         code="not-restored",
         **(error.details | {"cause": error.code, "restored": False, "state": state}),
     )
 
 
-def _explain(error: OSError, device: PttDevice, event: str, doing: str) -> PtttoolError:
+def _explain(error: OSError, device: PttDevice, attribute: str, doing: str) -> PtttoolError:
     """The system's refusal in words. ``doing``: what was tried."""
-    name = knob(device, event)
-    facts = {"device": device.name, "event": event}
+    name = attribute_label(device, attribute)
+    facts = {"device": device.name, "attribute": attribute}
     reason = error.strerror or str(error)
     match error.errno:
         case errno.EACCES | errno.EPERM:
@@ -195,13 +204,13 @@ def _explain(error: OSError, device: PttDevice, event: str, doing: str) -> Pttto
         case errno.EINVAL:
             return HardwareError(f"{name}: the driver refuses {doing} (EINVAL)", code="refused", **facts)
         case errno.ENOENT | errno.ENODEV:
-            return _gone(device, event)
+            return _gone(device, attribute)
         case _:
             return HardwareError(f"{name}: {doing} failed: {reason}", code="io-error", **facts)
 
 
-def _gone(device: PttDevice, event: str | None = None) -> DeviceError:
-    what = device.name if event is None else knob(device, event)
+def _gone(device: PttDevice, attribute: str | None = None) -> DeviceError:
+    what = device.name if attribute is None else attribute_label(device, attribute)
     return DeviceError(f"{what} is gone", hint="was the driver unloaded? see 'ptttool list'", code="device-gone", device=device.name)
 
 

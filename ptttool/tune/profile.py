@@ -1,4 +1,4 @@
-"""Tune profiles: the knobs of all PTT devices of a machine in a TOML file that people read, edit and keep under version control.
+"""Tune profiles: the tune attributes of all PTT devices of a machine in a TOML file that people read, edit and keep under version control.
 
 ::
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from ptttool.errors import AccessError, DeviceError, InputError
 from ptttool.machine.model import Machine
-from ptttool.tune.attributes import LARGEST, Change, Setting, clamp, find_event, near_misses
+from ptttool.tune.attributes import LARGEST, Change, Setting, clamp, find_attribute, near_misses
 
 VERSION = 1
 # A profile of the largest machine has a few kilobytes.
@@ -30,7 +30,7 @@ SAME, DIFFERS, MISSING = "same", "differs", "missing"
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile as read. ``devices``: device name to event to value, 0..2; ``clamped``: the keys whose value was larger, with it."""
+    """A profile as read. ``devices``: device name to attribute to value, 0..2; ``clamped``: the keys whose value was larger, with it."""
 
     path: str
     devices: Mapping[str, Mapping[str, int]]
@@ -41,8 +41,8 @@ class Profile:
 class Match:
     """A profile held against a machine.
 
-    ``settings``: what it asks for, profile order; ``missing``: its devices and knobs that the machine has not, as (device, event or
-    None); ``left_alone``: the machine's that it does not speak of, likewise.
+    ``settings``: what it asks for, profile order; ``missing``: its devices and tune attributes that the machine does not have, as (device,
+    attribute or None); ``left_alone``: the machine's that it does not speak of, likewise.
     """
 
     settings: tuple[Setting, ...]
@@ -55,20 +55,20 @@ class Row:
     """One line of a comparison. ``state``: :data:`SAME`, :data:`DIFFERS`, or :data:`MISSING` (``machine`` is None then)."""
 
     device: str
-    event: str | None
+    attribute: str | None
     profile: int | None
     machine: int | None
     state: str
 
 
 def dumps(values: Mapping[str, Mapping[str, int]], *, hostname: str | None = None, kernel: str | None = None) -> str:
-    """A profile's text. ``values``: device name to event to value."""
+    """A profile's text. ``values``: device name to attribute to value."""
     import tomli_w
 
     where = "".join([f" of {hostname}" if hostname else "", f", Linux {kernel}" if kernel else ""])
     # A comment is one line of printable text: a host name has no right to more.
     where = "".join(letter if letter.isprintable() else "?" for letter in where)
-    head = f"# Tune profile{where}: every knob of every PTT device, 0 to {LARGEST}.\n"
+    head = f"# Tune profile{where}: every tune attribute of every PTT device, 0 to {LARGEST}.\n"
     return head + "# Use: ptttool tune diff FILE, ptttool tune apply FILE\n" + tomli_w.dumps({"version": VERSION, "devices": values})
 
 
@@ -120,62 +120,67 @@ def _checked(document: dict[str, Any], path: str) -> Profile:
         raise InputError(path, f"version: {version} is newer than this ptttool, which knows {VERSION}", key="version")
     devices = document.pop("devices", {})
     if document:
-        raise InputError(path, f"{next(iter(document))}: unknown key", hint="knobs belong below [devices.NAME]", key=next(iter(document)))
+        raise InputError(
+            path, f"{next(iter(document))}: unknown key", hint="attributes belong below [devices.NAME]", key=next(iter(document))
+        )
     if not isinstance(devices, dict):
-        raise InputError(path, "devices: not a table", hint="write [devices.NAME] and the knobs below it", key="devices")
+        raise InputError(path, "devices: not a table", hint="write [devices.NAME] and the tune attributes below it", key="devices")
     found: dict[str, dict[str, int]] = {}
     clamped: dict[str, int] = {}
-    for device, knobs in devices.items():
-        if not isinstance(knobs, dict):
+    for device, attributes in devices.items():
+        if not isinstance(attributes, dict):
             raise InputError(
-                path, f"devices.{device}: not a table", hint=f"write [devices.{device}] and the knobs below it", key=f"devices.{device}"
+                path,
+                f"devices.{device}: not a table",
+                hint=f"write [devices.{device}] and the tune attributes below it",
+                key=f"devices.{device}",
             )
         found[device] = {}
-        for event, value in knobs.items():
-            key = f"devices.{device}.{event}"
+        for attribute, value in attributes.items():
+            key = f"devices.{device}.{attribute}"
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 shown = "a table" if isinstance(value, dict) else repr(value)
                 raise InputError(path, f"{key}: {shown} is no value", hint=f"a value is one of 0, 1, {LARGEST}, without quotes", key=key)
-            found[device][event] = clamp(value)
+            found[device][attribute] = clamp(value)
             if value > LARGEST:
                 clamped[key] = value
     return Profile(path, found, clamped)
 
 
-def match(profile: Profile, machine: Machine, events: Mapping[str, Sequence[str]], *, ignore_missing: bool = False) -> Match:
-    """Hold a profile against a machine. ``events``: device name to the knobs it has.
+def match(profile: Profile, machine: Machine, known: Mapping[str, Sequence[str]], *, ignore_missing: bool = False) -> Match:
+    """Hold a profile against a machine. ``known``: device name to the tune attributes it has.
 
-    Raises DeviceError for a device, InputError for a knob that the machine has not, unless ``ignore_missing``.
+    Raises DeviceError for a device, InputError for a tune attribute that the machine has not, unless ``ignore_missing``.
     """
     devices = {device.name: device for device in machine.devices}
     settings: dict[tuple[str, str], Setting] = {}
     missing: list[tuple[str, str | None]] = []
-    for name, knobs in profile.devices.items():
+    for name, wanted in profile.devices.items():
         if name not in devices:
             missing.append((name, None))
             continue
-        for asked, value in knobs.items():
-            event = find_event(events[name], asked)
-            if event is None:
+        for asked, value in wanted.items():
+            attribute = find_attribute(known[name], asked)
+            if attribute is None:
                 missing.append((name, asked))
                 continue
             key = f"devices.{name}.{asked}"
-            if settings.setdefault((name, event), Setting(devices[name], event, value)).value != value:
-                raise InputError(profile.path, f"{key}: {event} is there twice, by both its names, with different values", key=key)
+            if settings.setdefault((name, attribute), Setting(devices[name], attribute, value)).value != value:
+                raise InputError(profile.path, f"{key}: {attribute} is there twice, by both its names, with different values", key=key)
     if missing and not ignore_missing:
-        raise _missing_error(profile, missing, devices, events)
+        raise _missing_error(profile, missing, devices, known)
     alone = [
-        (name, event)
+        (name, attribute)
         for name in devices
-        for event in ([None] if name not in profile.devices else [e for e in events[name] if (name, e) not in settings])
+        for attribute in ([None] if name not in profile.devices else [e for e in known[name] if (name, e) not in settings])
     ]
     return Match(tuple(settings.values()), tuple(missing), tuple(alone))
 
 
 def _missing_error(
-    profile: Profile, missing: Sequence[tuple[str, str | None]], devices: Mapping[str, object], events: Mapping[str, Sequence[str]]
+    profile: Profile, missing: Sequence[tuple[str, str | None]], devices: Mapping[str, object], known: Mapping[str, Sequence[str]]
 ) -> DeviceError | InputError:
-    gone = [name for name, event in missing if event is None]
+    gone = [name for name, attribute in missing if attribute is None]
     if gone:
         there = f"here are {', '.join(devices)}" if devices else "here is none"
         return DeviceError(
@@ -184,21 +189,21 @@ def _missing_error(
             code="profile-device-missing",
             missing=gone,
         )
-    keys = [f"devices.{name}.{event}" for name, event in missing]
-    hints = dict.fromkeys(near_misses(events[name], event) for name, event in missing if event is not None)
+    keys = [f"devices.{name}.{attribute}" for name, attribute in missing]
+    hints = dict.fromkeys(near_misses(known[name], attribute) for name, attribute in missing if attribute is not None)
     return InputError(
         profile.path,
-        f"{', '.join(keys)}: no such tune event on this machine",
+        f"{', '.join(keys)}: no such tune attribute on this machine",
         hint="; ".join(hints) + "; --ignore-missing passes over what is missing",
-        code="profile-event-missing",
+        code="profile-attribute-missing",
         keys=keys,
     )
 
 
 def compare(profile: Profile, matched: Match, changes: Sequence[Change]) -> list[Row]:
-    """A row for every knob of the profile, missing ones last. ``changes``: what applying the profile would do."""
-    rows = [Row(c.device.name, c.event, c.new, c.old, DIFFERS if c.changes else SAME) for c in changes]
-    for name, event in matched.missing:
-        knobs = profile.devices[name] if event is None else {event: profile.devices[name][event]}
-        rows += [Row(name, asked, value, None, MISSING) for asked, value in knobs.items()] or [Row(name, None, None, None, MISSING)]
+    """A row for every tune attribute of the profile, missing ones last. ``changes``: what applying the profile would do."""
+    rows = [Row(c.device.name, c.attribute, c.new, c.old, DIFFERS if c.changes else SAME) for c in changes]
+    for name, attribute in matched.missing:
+        attributes = profile.devices[name] if attribute is None else {attribute: profile.devices[name][attribute]}
+        rows += [Row(name, asked, value, None, MISSING) for asked, value in attributes.items()] or [Row(name, None, None, None, MISSING)]
     return rows

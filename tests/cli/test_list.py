@@ -91,7 +91,7 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     assert out[6] == ["hisi_ptt2_0", "2", "0", "0000:00:0a.0", "1", "2-3", "13", "none"]
     assert out[8] == ["Requesters: hisi_ptt0_0 2, hisi_ptt0_2 7, hisi_ptt2_0 none (ptttool filters lists them)"]
     assert out[9] == ["Event terms: direction config:20-23, filter config:0-19, format config:32-35, type config:24-31"]
-    assert out[10] == ["Tune events: qos_tx_cpl, qos_tx_np, qos_tx_p, rx_alloc_buf_level, tx_alloc_buf_level"]
+    assert out[10] == ["Tune attributes: qos_tx_cpl, qos_tx_np, qos_tx_p, rx_alloc_buf_level, tx_alloc_buf_level"]
 
 
 def test_what_the_old_kernel_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +151,7 @@ def test_details(capsys: pytest.CaptureFixture[str]) -> None:
     facts = dict(re.split(r" {2,}", line, maxsplit=1) for line in lines(capsys) if line and not line.startswith(" "))
     assert facts["PCI name"] == "Huawei Technologies Co., Ltd. Device [19e5:a12e]"
     assert facts["In sysfs"] == f"{BUS}/0000:00:09.0/hisi_ptt0_2"
-    assert facts["Tune events"] == "qos_tx_cpl 1"
+    assert facts["Tune attributes"] == "qos_tx_cpl 1"
     assert facts["Requesters"].startswith("0000:04:00.0  Texas Instruments")
 
 

@@ -62,8 +62,8 @@ def test_an_unknown_pci_address_names_no_device(machine: Machine) -> None:
 
 
 def test_the_demo_forgets() -> None:
-    knob = f"{BUS}/0000:00:08.0/hisi_ptt0_0/tune/qos_tx_p"
+    attribute = f"{BUS}/0000:00:08.0/hisi_ptt0_0/tune/qos_tx_p"
     source = DemoSource()
-    source.write(knob, "2")
-    assert source.read(knob) == "2"
-    assert DemoSource().read(knob) == "1"
+    source.write(attribute, "2")
+    assert source.read(attribute) == "2"
+    assert DemoSource().read(attribute) == "1"

@@ -20,7 +20,7 @@ import pytest
 from ptttool.cli.commands import tune
 from ptttool.cli.main import main
 from tests import ROOT
-from tests.support.tune_driver import EVENTS, MACHINES, DriverSource, failure
+from tests.support.tune_driver import ATTRIBUTES, MACHINES, DriverSource, failure
 
 KERNELS = ("kunpeng-6.1", "kunpeng-6.12")
 DEVICES = ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")
@@ -54,8 +54,8 @@ def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return shutil.copytree(MACHINES / request.param, tmp_path / "machine", symlinks=True)
 
 
-def knob(tree: Path, device: str, event: str) -> Path:
-    return tree / "sys/bus/event_source/devices" / device / "tune" / event
+def tune_file(tree: Path, device: str, attribute: str) -> Path:
+    return tree / "sys/bus/event_source/devices" / device / "tune" / attribute
 
 
 def document(out: str) -> Any:
@@ -65,7 +65,7 @@ def document(out: str) -> Any:
 def test_show(driver: DriverSource, run: Run) -> None:
     code, out, err = run("show")
     assert (code, err) == (0, "")
-    for word in (*DEVICES, *EVENTS, "weight of outbound (Tx) posted requests", "0000:00:14.0", "nvme1", "No root port belongs"):
+    for word in (*DEVICES, *ATTRIBUTES, "weight of outbound (Tx) posted requests", "0000:00:14.0", "nvme1", "No root port belongs"):
         assert word in out
     code, out, _ = run("show", "0_0")
     assert code == 0
@@ -77,8 +77,8 @@ def test_show_json(driver: DriverSource, run: Run) -> None:
     code, out, _ = run("show", "hisi_ptt0_2", "--json")
     assert code == 0
     (device,) = document(out)["devices"]
-    assert list(device) == ["name", "events", "ports_known", "root_ports"]
-    assert device["events"][2] == {
+    assert list(device) == ["name", "attributes", "ports_known", "root_ports"]
+    assert device["attributes"][2] == {
         "name": "qos_tx_p",
         "value": 1,
         "meaning": "weight of outbound (Tx) posted requests",
@@ -98,7 +98,7 @@ def test_show_where_the_kernel_does_not_tell_the_ports(run: Run) -> None:
 
 
 def test_show_without_permission_shows_the_rest(driver: DriverSource, run: Run) -> None:
-    def refuse(knob: str, _: str) -> str | None:
+    def refuse(attribute: str, _: str) -> str | None:
         raise failure(errno.EACCES)
 
     driver.on_read = refuse
@@ -111,7 +111,7 @@ def test_show_without_permission_shows_the_rest(driver: DriverSource, run: Run) 
     code, out, err = run("show", "hisi_ptt0_0", "--json")
     assert code == 4
     assert document(out)["error"]["code"] == "no-permission"
-    assert document(out)["devices"][0]["events"][0]["value"] is None
+    assert document(out)["devices"][0]["attributes"][0]["value"] is None
     assert "sudo" in err
 
 
@@ -124,22 +124,22 @@ def test_show_on_a_narrow_terminal(driver: DriverSource, run: Run, monkeypatch: 
 
 
 def test_get(driver: DriverSource, run: Run) -> None:
-    driver.knobs["hisi_ptt0_0/qos_tx_p"] = 2
+    driver.attributes["hisi_ptt0_0/qos_tx_p"] = 2
     assert run("get", "hisi_ptt0_0", "qos_tx_p") == (0, "2\n", "")
     assert run("get", "0_0", "tx_path_rx_req_alloc_buf_level", "qos_tx_p") == (0, "rx_alloc_buf_level=1\nqos_tx_p=2\n", "")
     code, out, _ = run("get", "hisi_ptt0_0")
-    assert out.split() == [f"{event}={2 if event == 'qos_tx_p' else 1}" for event in EVENTS]
+    assert out.split() == [f"{attribute}={2 if attribute == 'qos_tx_p' else 1}" for attribute in ATTRIBUTES]
     # What get prints, set takes.
     assert run("set", "hisi_ptt0_2", *out.split())[0] == 0
-    assert driver.knobs["hisi_ptt0_2/qos_tx_p"] == 2
+    assert driver.attributes["hisi_ptt0_2/qos_tx_p"] == 2
     code, out, _ = run("get", "hisi_ptt0_0", "qos_tx_p", "--json")
     assert document(out) == {"device": "hisi_ptt0_0", "values": {"qos_tx_p": 2}}
     assert code == 0
 
 
 def test_get_prints_nothing_if_one_cannot_be_read(driver: DriverSource, run: Run) -> None:
-    def fail(knob: str, _: str) -> str | None:
-        if knob.endswith("qos_tx_p"):
+    def fail(attribute: str, _: str) -> str | None:
+        if attribute.endswith("qos_tx_p"):
             raise failure(errno.ETIMEDOUT)
         return None
 
@@ -157,7 +157,8 @@ def test_set(driver: DriverSource, run: Run) -> None:
         "hisi_ptt0_0/qos_tx_p: 1 → 2",
         "hisi_ptt0_0/qos_tx_cpl: already 1",
         "hisi_ptt0_0/rx_alloc_buf_level: 1 → 0",
-        "hisi_ptt0_0: a knob acts on all root ports of the PCIe core: 0000:00:10.0 (nvme0), 0000:00:11.0 (ens2), 0000:00:12.0 (empty)",
+        "hisi_ptt0_0: a tune attribute acts on all root ports of the PCIe core: "
+        "0000:00:10.0 (nvme0), 0000:00:11.0 (ens2), 0000:00:12.0 (empty)",
     ]
     assert driver.writes == ["hisi_ptt0_0/qos_tx_p=2", "hisi_ptt0_0/rx_alloc_buf_level=0"]
 
@@ -169,7 +170,7 @@ def test_set_json(driver: DriverSource, run: Run) -> None:
     assert document(out) == {
         "device": "hisi_ptt2_0",
         "dry_run": False,
-        "changes": [{"device": "hisi_ptt2_0", "event": "qos_tx_p", "old": 1, "new": 2, "changed": True, "asked": "70000"}],
+        "changes": [{"device": "hisi_ptt2_0", "attribute": "qos_tx_p", "old": 1, "new": 2, "changed": True, "asked": "70000"}],
         "ports_known": True,
         "root_ports": [],
     }
@@ -196,11 +197,11 @@ def test_set_refuses_before_anything_is_written(driver: DriverSource, run: Run, 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["hisi_ptt0_0", "qos_tx_q=1"], 2, ["'qos_tx_q=1': no such event", "did you mean qos_tx_p"]),
+        (["hisi_ptt0_0", "qos_tx_q=1"], 2, ["'qos_tx_q=1': no such attribute", "did you mean qos_tx_p"]),
         (["hisi_ptt0_0", "qos_tx_dp=1"], 2, ["no driver has"]),
         (["hisi_ptt0_0", "qos_tx_p=1", "qos_tx_p=2"], 2, ["qos_tx_p is also to be 1"]),
-        (["hisi_ptt0_0", "qos_tx_p"], 2, ["not EVENT=VALUE"]),
-        (["hisi_ptt0_0"], 2, ["Missing argument 'EVENT=VALUE'"]),
+        (["hisi_ptt0_0", "qos_tx_p"], 2, ["not ATTRIBUTE=VALUE"]),
+        (["hisi_ptt0_0"], 2, ["Missing argument 'ATTRIBUTE=VALUE'"]),
         ([], 2, ["Missing argument 'DEVICE'"]),
         (["qos_tx_p=2", "hisi_ptt0_0"], 2, ["the device comes first"]),
         (["hisi_ptt9_9", "qos_tx_p=1"], 3, ["hisi_ptt9_9"]),
@@ -216,7 +217,7 @@ def test_set_misused(driver: DriverSource, run: Run, arguments: list[str], code:
 
 
 def test_set_on_a_terminal_that_is_not_utf_8() -> None:
-    """The knob is turned by then: an arrow that cannot be printed is no reason to fail."""
+    """The tune attribute is set by then: an arrow that cannot be printed is no reason to fail."""
     command = [sys.executable, "-m", "ptttool", "tune", "set", "--demo", "hisi_ptt0_0", "qos_tx_p=2"]
     done = subprocess.run(command, capture_output=True, timeout=60, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
     assert done.returncode == 0, done.stderr
@@ -237,8 +238,8 @@ def test_set_dry_run(driver: DriverSource, run: Run) -> None:
 
 
 def test_set_fails_and_restores(driver: DriverSource, run: Run) -> None:
-    def fail(knob: str, text: str) -> str | None:
-        if knob.endswith("qos_tx_np"):
+    def fail(attribute: str, text: str) -> str | None:
+        if attribute.endswith("qos_tx_np"):
             raise failure(errno.ETIMEDOUT)
         return None
 
@@ -246,14 +247,14 @@ def test_set_fails_and_restores(driver: DriverSource, run: Run) -> None:
     code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=2", "--json")
     assert code == 7
     error = document(out)["error"]
-    assert (error["code"], error["event"], error["restored"]) == ("timeout", "qos_tx_np", True)
+    assert (error["code"], error["attribute"], error["restored"]) == ("timeout", "qos_tx_np", True)
     assert "hisi_ptt0_0/qos_tx_np" in err
-    assert "all knobs are as they were" in err
-    assert set(driver.knobs.values()) == {1}
+    assert "all tune attributes are as they were" in err
+    assert set(driver.attributes.values()) == {1}
 
 
 def test_set_interrupted(driver: DriverSource, run: Run) -> None:
-    def interrupt(knob: str, text: str) -> str | None:
+    def interrupt(attribute: str, text: str) -> str | None:
         if len(driver.writes) == 1:
             os.kill(os.getpid(), 2)
         return None
@@ -261,35 +262,35 @@ def test_set_interrupted(driver: DriverSource, run: Run) -> None:
     driver.on_write = interrupt
     code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=2")
     assert (code, out) == (130, "")
-    assert "all knobs are as they were" in err
-    assert set(driver.knobs.values()) == {1}
+    assert "all tune attributes are as they were" in err
+    assert set(driver.attributes.values()) == {1}
 
 
-def test_a_device_without_knobs(tree: Path, run: Run) -> None:
-    shutil.rmtree(knob(tree, "hisi_ptt2_0", "x").parent.resolve())
+def test_a_device_without_attributes(tree: Path, run: Run) -> None:
+    shutil.rmtree(tune_file(tree, "hisi_ptt2_0", "x").parent.resolve())
     where = ["--sysfs", str(tree)]
     code, out, _ = run("show", "hisi_ptt2_0", *where)
     assert code == 0
-    assert "no tune events" in out
+    assert "no tune attributes" in out
     assert run("set", "hisi_ptt2_0", "qos_tx_p=1", *where)[0] == 3
     assert run("get", "hisi_ptt2_0", *where)[0] == 3
     code, out, err = run("save", "-", *where)
     assert code == 0
-    assert "hisi_ptt2_0 has no tune events" in err
+    assert "hisi_ptt2_0 has no tune attributes" in err
     assert list(tomllib.loads(out)["devices"]) == ["hisi_ptt0_0", "hisi_ptt0_2"]
 
 
 def test_a_plain_tree_is_written_and_said(tree: Path, run: Run) -> None:
     code, _, err = run("set", "hisi_ptt0_2", "qos_tx_p=2", "--sysfs", str(tree))
     assert code == 0
-    assert knob(tree, "hisi_ptt0_2", "qos_tx_p").read_text() == "2\n"
-    assert knob(tree, "hisi_ptt0_0", "qos_tx_p").read_text() == "1\n"
+    assert tune_file(tree, "hisi_ptt0_2", "qos_tx_p").read_text() == "2\n"
+    assert tune_file(tree, "hisi_ptt0_0", "qos_tx_p").read_text() == "1\n"
     assert "not to the machine this runs on" in err
 
 
 def test_the_long_names_of_a_kernel(tree: Path, run: Run) -> None:
     """A kernel whose files have the document's long names."""
-    path = knob(tree, "hisi_ptt0_0", "rx_alloc_buf_level")
+    path = tune_file(tree, "hisi_ptt0_0", "rx_alloc_buf_level")
     path.rename(path.with_name("tx_path_rx_req_alloc_buf_level"))
     code, out, _ = run("set", "hisi_ptt0_0", "rx_alloc_buf_level=2", "--sysfs", str(tree))
     assert code == 0
@@ -300,13 +301,13 @@ def test_the_long_names_of_a_kernel(tree: Path, run: Run) -> None:
 
 def test_profile_round_trip(driver: DriverSource, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "machine.toml"
-    driver.knobs["hisi_ptt0_2/qos_tx_cpl"] = 0
+    driver.attributes["hisi_ptt0_2/qos_tx_cpl"] = 0
     code, out, err = run("save", str(file))
     assert (code, out) == (0, "")
-    assert "15 knobs of 3 devices" in err
+    assert "15 tune attributes of 3 devices" in err
     saved = tomllib.loads(file.read_text(encoding="utf-8"))
     assert saved["version"] == 1
-    assert {name: sorted(knobs) for name, knobs in saved["devices"].items()} == {name: sorted(EVENTS) for name in DEVICES}
+    assert {name: sorted(attributes) for name, attributes in saved["devices"].items()} == {name: sorted(ATTRIBUTES) for name in DEVICES}
     assert saved["devices"]["hisi_ptt0_2"]["qos_tx_cpl"] == 0
 
     assert run("diff", str(file))[0] == 0
@@ -317,8 +318,8 @@ def test_profile_round_trip(driver: DriverSource, run: Run, tmp_path: Path) -> N
     compared = document(out)
     assert (compared["equal"], compared["left_alone"], len(compared["rows"])) == (False, [], 15)
     assert [row for row in compared["rows"] if row["state"] != "same"] == [
-        {"device": "hisi_ptt0_0", "event": "qos_tx_p", "profile": 1, "machine": 2, "state": "differs"},
-        {"device": "hisi_ptt2_0", "event": "qos_tx_np", "profile": 1, "machine": 0, "state": "differs"},
+        {"device": "hisi_ptt0_0", "attribute": "qos_tx_p", "profile": 1, "machine": 2, "state": "differs"},
+        {"device": "hisi_ptt2_0", "attribute": "qos_tx_np", "profile": 1, "machine": 0, "state": "differs"},
     ]
 
     driver.writes.clear()
@@ -329,7 +330,7 @@ def test_profile_round_trip(driver: DriverSource, run: Run, tmp_path: Path) -> N
     code, out, err = run("apply", str(file))
     assert code == 0
     assert out.splitlines() == ["hisi_ptt0_0/qos_tx_p: 2 → 1", "hisi_ptt2_0/qos_tx_np: 0 → 1"]
-    assert "13 of 15 knobs hold the profile's values already" in err
+    assert "13 of 15 tune attributes hold the profile's values already" in err
     assert driver.writes == ["hisi_ptt0_0/qos_tx_p=1", "hisi_ptt2_0/qos_tx_np=1"]
     assert run("diff", str(file))[0] == 0
 
@@ -358,8 +359,8 @@ def test_save_on_a_full_disk(driver: DriverSource, run: Run) -> None:
 
 
 def test_save_refuses_an_incomplete_profile(driver: DriverSource, run: Run, tmp_path: Path) -> None:
-    def fail(knob: str, _: str) -> str | None:
-        if knob == "hisi_ptt2_0/qos_tx_p":
+    def fail(attribute: str, _: str) -> str | None:
+        if attribute == "hisi_ptt2_0/qos_tx_p":
             raise failure(errno.EACCES)
         return None
 
@@ -374,14 +375,14 @@ def test_apply_restores_all_devices(driver: DriverSource, run: Run, tmp_path: Pa
     file = tmp_path / "p.toml"
     file.write_text("version = 1\n" + "".join(f"[devices.{name}]\nqos_tx_p = 2\n" for name in DEVICES))
 
-    def fail(knob: str, text: str) -> str | None:
-        return "0" if (knob, text) == ("hisi_ptt2_0/qos_tx_p", "2\n") else None
+    def fail(attribute: str, text: str) -> str | None:
+        return "0" if (attribute, text) == ("hisi_ptt2_0/qos_tx_p", "2\n") else None
 
     driver.on_write = fail
     code, out, err = run("apply", str(file))
     assert (code, out) == (7, "")
-    assert "hisi_ptt2_0/qos_tx_p: 2 was written, 0 is read back; all knobs are as they were" in err
-    assert set(driver.knobs.values()) == {1}
+    assert "hisi_ptt2_0/qos_tx_p: 2 was written, 0 is read back; all tune attributes are as they were" in err
+    assert set(driver.attributes.values()) == {1}
 
 
 @pytest.mark.parametrize(
@@ -415,9 +416,9 @@ def test_apply_a_profile_of_another_machine(driver: DriverSource, run: Run, tmp_
     assert "qos_tx_p: 7 is above 2" in err
     assert "hisi_ptt8_0 is not on this machine" in err
     applied = document(out)
-    assert applied["changes"] == [{"device": "hisi_ptt0_0", "event": "qos_tx_p", "old": 1, "new": 2, "changed": True}]
-    assert applied["missing"] == [{"device": "hisi_ptt8_0", "event": None}]
-    assert {"device": "hisi_ptt2_0", "event": None} in applied["left_alone"]
+    assert applied["changes"] == [{"device": "hisi_ptt0_0", "attribute": "qos_tx_p", "old": 1, "new": 2, "changed": True}]
+    assert applied["missing"] == [{"device": "hisi_ptt8_0", "attribute": None}]
+    assert {"device": "hisi_ptt2_0", "attribute": None} in applied["left_alone"]
 
 
 def test_an_empty_profile_changes_nothing(driver: DriverSource, run: Run, tmp_path: Path) -> None:
@@ -516,7 +517,7 @@ def test_under_umockdev(umockdev: Callable[[str], subprocess.CompletedProcess[st
 
 @pytest.fixture
 def unprivileged() -> Iterator[tuple[Path, Callable[..., subprocess.CompletedProcess[str]]]]:
-    """A tree whose knobs are root's alone (0600), and ptttool run as someone else."""
+    """A tree whose attributes are root's alone (0600), and ptttool run as someone else."""
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
         top.chmod(0o755)
@@ -560,7 +561,7 @@ def test_without_permission(unprivileged: tuple[Path, Callable[..., subprocess.C
     assert run("set", "hisi_ptt0_0", "qos_tx_p=-1").returncode == 2
 
 
-def test_knobs_that_may_be_read_and_not_written(unprivileged: tuple[Path, Callable[..., subprocess.CompletedProcess[str]]]) -> None:
+def test_attributes_that_may_be_read_and_not_written(unprivileged: tuple[Path, Callable[..., subprocess.CompletedProcess[str]]]) -> None:
     tree, run = unprivileged
     for path in tree.glob("sys/devices/**/tune/*"):
         path.chmod(0o444)
@@ -568,9 +569,9 @@ def test_knobs_that_may_be_read_and_not_written(unprivileged: tuple[Path, Callab
     assert done.returncode == 0, done.stderr
     done = run("set", "hisi_ptt0_0", "qos_tx_p=2")
     assert done.returncode == 4
-    assert "writing 2 is not permitted; all knobs are as they were" in done.stderr
-    knob(tree, "hisi_ptt0_0", "qos_tx_p").chmod(0o666)
+    assert "writing 2 is not permitted; all tune attributes are as they were" in done.stderr
+    tune_file(tree, "hisi_ptt0_0", "qos_tx_p").chmod(0o666)
     done = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=2")
     assert done.returncode == 4
-    assert "hisi_ptt0_0/qos_tx_np: writing 2 is not permitted; all knobs are as they were" in done.stderr
-    assert knob(tree, "hisi_ptt0_0", "qos_tx_p").read_text() == "1\n"
+    assert "hisi_ptt0_0/qos_tx_np: writing 2 is not permitted; all tune attributes are as they were" in done.stderr
+    assert tune_file(tree, "hisi_ptt0_0", "qos_tx_p").read_text() == "1\n"

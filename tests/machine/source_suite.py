@@ -80,9 +80,9 @@ def test_reading(source: Source, ptt: str) -> None:
 
 
 def test_names(source: Source, ptt: str) -> None:
-    knobs = ["qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level"]
-    assert source.names(f"{ptt}/tune") == knobs
-    assert source.names("/sys/bus/event_source/devices/hisi_ptt0_2/tune") == knobs
+    attributes = ["qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level"]
+    assert source.names(f"{ptt}/tune") == attributes
+    assert source.names("/sys/bus/event_source/devices/hisi_ptt0_2/tune") == attributes
     with pytest.raises(FileNotFoundError):
         source.names(f"{ptt}/no_such_folder")
     with pytest.raises(NotADirectoryError):
@@ -103,8 +103,8 @@ def test_writing(kind: tuple[str, str], ptt: str, tmp_path: Path) -> None:
     assert source.read(f"{ptt}/tune/qos_tx_p") == "2"
     assert source.read(f"{ptt}/tune/qos_tx_np") == "1"
     with pytest.raises(FileNotFoundError):
-        source.write(f"{ptt}/tune/no_such_knob", "2")
-    assert "no_such_knob" not in source.names(f"{ptt}/tune")
+        source.write(f"{ptt}/tune/no_such_attribute", "2")
+    assert "no_such_attribute" not in source.names(f"{ptt}/tune")
     with pytest.raises(IsADirectoryError):
         source.write(f"{ptt}/tune", "2")
 

@@ -350,7 +350,7 @@ class TestHungDevice:
         assert {event.problem for event in found.tune[1:]} == {"not read, since the device did not answer for qos_tx_cpl"}
         assert [event.value for event in device(machine, "hisi_ptt0_0").tune] == [1] * 5
 
-    def test_knobs_are_left_alone_where_nobody_asks(self) -> None:
+    def test_attributes_are_left_alone_where_nobody_asks(self) -> None:
         files, links = contents(NEW)
         machine = read_machine(in_memory(files, links), tune=False)
         assert {(event.value, event.problem) for event in device(machine).tune} == {(None, "not read")}

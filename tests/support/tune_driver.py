@@ -16,7 +16,7 @@ from ptttool.machine.sources.tree import TreeSource
 from tests import ROOT
 
 MACHINES = ROOT / "fixtures" / "machines"
-EVENTS = ("qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level")
+ATTRIBUTES = ("qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level")
 Hook = Callable[[str, str], "str | None"]
 
 
@@ -32,10 +32,10 @@ def driver_parses(text: str) -> int:
 
 
 class DriverSource:
-    """Knobs that all hold 1 at first. ``writes``: every write that reached a knob, as ``DEVICE/EVENT=TEXT``.
+    """Tune attributes that all hold 1 at first. ``writes``: every write that reached a tune attribute, as ``DEVICE/ATTRIBUTE=TEXT``.
 
-    ``on_read`` gets the knob and what it would read, ``on_write`` the knob and the text; each may raise OSError, or return another
-    text to be read or stored instead.
+    ``on_read`` gets the attribute and what it would read, ``on_write`` the attribute and the text; each may raise OSError, or
+    return another text to be read or stored instead.
     """
 
     origin = "a test machine"
@@ -43,7 +43,7 @@ class DriverSource:
 
     def __init__(self, machine: str = "kunpeng-6.12") -> None:
         self._tree = TreeSource(MACHINES / machine)
-        self.knobs: dict[str, int] = {}
+        self.attributes: dict[str, int] = {}
         self.writes: list[str] = []
         self.on_read: Hook | None = None
         self.on_write: Hook | None = None
@@ -51,26 +51,26 @@ class DriverSource:
     def device(self, name: str = "hisi_ptt0_0") -> PttDevice:
         return next(device for device in read_machine(self, tune=False).devices if device.name == name)
 
-    def _knob(self, path: str) -> str | None:
+    def _attribute(self, path: str) -> str | None:
         match = re.search(r"/(hisi_ptt\w+)/tune/(\w+)$", path)
         return f"{match[1]}/{match[2]}" if match else None
 
     def read(self, path: str) -> str:
         text = self._tree.read(path)
-        knob = self._knob(path)
-        if knob is None:
+        attribute = self._attribute(path)
+        if attribute is None:
             return text
-        text = str(self.knobs.setdefault(knob, 1))
-        changed = self.on_read(knob, text) if self.on_read is not None else None
+        text = str(self.attributes.setdefault(attribute, 1))
+        changed = self.on_read(attribute, text) if self.on_read is not None else None
         return text if changed is None else changed
 
     def write(self, path: str, text: str) -> None:
-        knob = self._knob(path)
-        assert knob is not None, f"{path} is no knob"
+        attribute = self._attribute(path)
+        assert attribute is not None, f"{path} is no tune attribute"
         self._tree.read(path)
-        self.writes.append(f"{knob}={text.strip()}")
-        changed = self.on_write(knob, text) if self.on_write is not None else None
-        self.knobs[knob] = driver_parses(text if changed is None else changed)
+        self.writes.append(f"{attribute}={text.strip()}")
+        changed = self.on_write(attribute, text) if self.on_write is not None else None
+        self.attributes[attribute] = driver_parses(text if changed is None else changed)
 
     def devices(self, subsystem: str) -> list[str]:
         return self._tree.devices(subsystem)

@@ -1,4 +1,4 @@
-"""Names and values of knobs, as people write them."""
+"""Names and values of tune attributes, as people write them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import PttDevice
-from ptttool.tune.attributes import ALIASES, MEANINGS, find_event, meaning, parse_assignments, resolve_events, value_problem
+from ptttool.tune.attributes import ALIASES, MEANINGS, find_attribute, meaning, parse_assignments, resolve_attributes, value_problem
 
 DEVICE = PttDevice("hisi_ptt0_0", 0, 0, "/sys/devices/hisi_ptt0_0")
 NAMES = sorted(MEANINGS)
 
 
 def parse(*texts: str) -> dict[str, int]:
-    return {assignment.event: assignment.value for assignment in parse_assignments(DEVICE, NAMES, texts)}
+    return {assignment.attribute: assignment.value for assignment in parse_assignments(DEVICE, NAMES, texts)}
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_every_wrong_assignment_is_named() -> None:
         parse("qos_tx_cpl=1", "qos_tx_p=-1", "qos_tx_q=1", "nothing", "=2", "x=y", "qos_tx_np=1", "qos_tx_np=2")
     assert caught.value.details["problems"] == {
         "qos_tx_p=-1": "negative",
-        "qos_tx_q=1": "no such event",
-        "nothing": "not EVENT=VALUE",
-        "=2": "not EVENT=VALUE",
-        "x=y": "no such event, not a decimal number",
+        "qos_tx_q=1": "no such attribute",
+        "nothing": "not ATTRIBUTE=VALUE",
+        "=2": "not ATTRIBUTE=VALUE",
+        "x=y": "no such attribute, not a decimal number",
         "qos_tx_np=2": "qos_tx_np is also to be 1",
     }
     for text in caught.value.details["problems"]:
@@ -89,7 +89,7 @@ def test_every_wrong_assignment_is_named() -> None:
     assert "did you mean qos_tx_p" in (caught.value.hint or "")
 
 
-def test_an_event_twice() -> None:
+def test_an_attribute_twice() -> None:
     assert parse("qos_tx_p=1", "qos_tx_p=1") == {"qos_tx_p": 1}
     assert parse("qos_tx_p=7", "qos_tx_p=2") == {"qos_tx_p": 2}
     with pytest.raises(UsageError, match="rx_alloc_buf_level is also to be 1"):
@@ -98,31 +98,31 @@ def test_an_event_twice() -> None:
 
 @pytest.mark.parametrize(("long", "short"), ALIASES.items())
 def test_aliases_work_both_ways(long: str, short: str) -> None:
-    assert find_event([short], long) == short
-    assert find_event([long], short) == long
-    assert find_event([long, short], long) == long
-    assert find_event([long, short], short) == short
-    assert find_event(["qos_tx_p"], long) is None
+    assert find_attribute([short], long) == short
+    assert find_attribute([long], short) == long
+    assert find_attribute([long, short], long) == long
+    assert find_attribute([long, short], short) == short
+    assert find_attribute(["qos_tx_p"], long) is None
     assert meaning(long) == meaning(short) is not None
 
 
 def test_the_documents_uncertain_name_is_explained_and_not_guessed_at() -> None:
     with pytest.raises(UsageError) as caught:
-        resolve_events(DEVICE, NAMES, ["qos_tx_dp"])
+        resolve_attributes(DEVICE, NAMES, ["qos_tx_dp"])
     assert "no driver has" in (caught.value.hint or "")
-    assert resolve_events(DEVICE, [*NAMES, "qos_tx_dp"], ["qos_tx_dp"]) == ["qos_tx_dp"]
+    assert resolve_attributes(DEVICE, [*NAMES, "qos_tx_dp"], ["qos_tx_dp"]) == ["qos_tx_dp"]
 
 
-def test_unknown_events() -> None:
-    with pytest.raises(UsageError, match="no tune event 'qos', 'QOS_TX_P'") as caught:
-        resolve_events(DEVICE, NAMES, ["qos", "qos_tx_p", "QOS_TX_P"])
-    assert caught.value.code == "unknown-event"
+def test_unknown_attributes() -> None:
+    with pytest.raises(UsageError, match="no tune attribute 'qos', 'QOS_TX_P'") as caught:
+        resolve_attributes(DEVICE, NAMES, ["qos", "qos_tx_p", "QOS_TX_P"])
+    assert caught.value.code == "unknown-attribute"
     assert "did you mean qos_tx_p" in (caught.value.hint or "")
-    assert meaning("new_knob") is None
+    assert meaning("new_attribute") is None
 
 
-def test_a_device_without_events() -> None:
-    with pytest.raises(DeviceError, match="hisi_ptt0_0 has no tune events"):
-        resolve_events(DEVICE, [], [])
+def test_a_device_without_attributes() -> None:
+    with pytest.raises(DeviceError, match="hisi_ptt0_0 has no tune attributes"):
+        resolve_attributes(DEVICE, [], [])
     with pytest.raises(DeviceError):
         parse_assignments(DEVICE, [], ["qos_tx_p=1"])

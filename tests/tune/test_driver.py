@@ -1,4 +1,4 @@
-"""Turning knobs: all or nothing, whatever the driver answers."""
+"""Setting tune attributes: all or nothing, whatever the driver answers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from ptttool.errors import AccessError, DeviceError, HardwareError, InterruptedByUserError, PtttoolError
 from ptttool.tune.attributes import Change, Setting
-from ptttool.tune.driver import carry_out, event_names, plan, read_all, read_value
+from ptttool.tune.driver import attribute_names, carry_out, plan, read_all, read_value
 from tests import ROOT
-from tests.support.tune_driver import EVENTS, DriverSource, driver_parses, failure
+from tests.support.tune_driver import ATTRIBUTES, DriverSource, driver_parses, failure
 
 TRANSCRIPT = ROOT / "fixtures" / "tune-as-root.txt"
 
@@ -25,9 +25,9 @@ def source() -> DriverSource:
     return DriverSource()
 
 
-def turn(source: DriverSource, **values: int) -> list[Change]:
+def set_values(source: DriverSource, **values: int) -> list[Change]:
     device = source.device()
-    return carry_out(source, plan(source, [Setting(device, event, value) for event, value in values.items()]))
+    return carry_out(source, plan(source, [Setting(device, attribute, value) for attribute, value in values.items()]))
 
 
 def test_the_stand_in_answers_as_the_real_driver_did() -> None:
@@ -47,14 +47,16 @@ def test_the_stand_in_answers_as_the_real_driver_did() -> None:
         assert ast.literal_eval(read) == f"{value}\n", written
 
 
-def test_events_are_those_of_the_folder(source: DriverSource, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attributes_are_those_of_the_folder(source: DriverSource, monkeypatch: pytest.MonkeyPatch) -> None:
     device = source.device()
-    assert event_names(source, device) == list(EVENTS)
-    monkeypatch.setattr(source, "names", lambda path: ["new_knob", "qos_tx_p~", ".hidden", "qos_tx_p"] if path.endswith("/tune") else [])
-    assert event_names(source, device) == ["new_knob", "qos_tx_p"]
+    assert attribute_names(source, device) == list(ATTRIBUTES)
+    monkeypatch.setattr(
+        source, "names", lambda path: ["new_attribute", "qos_tx_p~", ".hidden", "qos_tx_p"] if path.endswith("/tune") else []
+    )
+    assert attribute_names(source, device) == ["new_attribute", "qos_tx_p"]
 
 
-def test_events_where_there_is_no_folder(source: DriverSource, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attributes_where_there_is_no_folder(source: DriverSource, monkeypatch: pytest.MonkeyPatch) -> None:
     device = source.device()
 
     def no_tune(path: str) -> list[str]:
@@ -63,26 +65,26 @@ def test_events_where_there_is_no_folder(source: DriverSource, monkeypatch: pyte
         return []
 
     monkeypatch.setattr(source, "names", no_tune)
-    assert event_names(source, device) == []
+    assert attribute_names(source, device) == []
 
     def nothing(path: str) -> list[str]:
         raise failure(errno.ENOENT)
 
     monkeypatch.setattr(source, "names", nothing)
     with pytest.raises(DeviceError, match="hisi_ptt0_0 is gone"):
-        event_names(source, device)
+        attribute_names(source, device)
 
     def refused(path: str) -> list[str]:
         raise failure(errno.EACCES)
 
     monkeypatch.setattr(source, "names", refused)
     with pytest.raises(AccessError):
-        event_names(source, device)
+        attribute_names(source, device)
 
 
 def test_writes_what_differs_once_and_reads_it_back(source: DriverSource) -> None:
-    changes = turn(source, qos_tx_p=2, qos_tx_np=1, qos_tx_cpl=0)
-    assert [(c.event, c.old, c.new, c.changes) for c in changes] == [
+    changes = set_values(source, qos_tx_p=2, qos_tx_np=1, qos_tx_cpl=0)
+    assert [(c.attribute, c.old, c.new, c.changes) for c in changes] == [
         ("qos_tx_p", 1, 2, True),
         ("qos_tx_np", 1, 1, False),
         ("qos_tx_cpl", 1, 0, True),
@@ -93,9 +95,9 @@ def test_writes_what_differs_once_and_reads_it_back(source: DriverSource) -> Non
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "0x1", "1 1", "١", "9" * 5000])
 def test_what_reads_as_no_number(source: DriverSource, text: str) -> None:
-    source.on_read = lambda knob, _: text
+    source.on_read = lambda attribute, _: text
     with pytest.raises(HardwareError, match="no value") as caught:
-        turn(source, qos_tx_p=2)
+        set_values(source, qos_tx_p=2)
     assert caught.value.code == "odd-value"
     assert source.writes == []
 
@@ -116,14 +118,14 @@ ANSWERS: list[tuple[int, type[PtttoolError], str, str]] = [
 def test_an_old_value_that_cannot_be_read_stops_before_the_first_write(
     source: DriverSource, code: int, kind: type[PtttoolError], word: str, text: str
 ) -> None:
-    def fail(knob: str, _: str) -> str | None:
-        if knob == "hisi_ptt0_0/qos_tx_np":
+    def fail(attribute: str, _: str) -> str | None:
+        if attribute == "hisi_ptt0_0/qos_tx_np":
             raise failure(code)
         return None
 
     source.on_read = fail
     with pytest.raises(kind, match=re.escape(text)) as caught:
-        turn(source, qos_tx_p=2, qos_tx_np=2)
+        set_values(source, qos_tx_p=2, qos_tx_np=2)
     assert caught.value.code == word
     assert "qos_tx_np" in caught.value.message
     assert source.writes == []
@@ -134,66 +136,68 @@ def test_an_old_value_that_cannot_be_read_stops_before_the_first_write(
 def test_a_failing_write_restores_the_others(
     source: DriverSource, code: int, kind: type[PtttoolError], word: str, text: str, failing: int
 ) -> None:
-    def fail(knob: str, _: str) -> str | None:
+    def fail(attribute: str, _: str) -> str | None:
         if len(source.writes) == failing:
             raise failure(code)
         return None
 
     source.on_write = fail
     with pytest.raises(kind, match=re.escape(text)) as caught:
-        turn(source, qos_tx_p=2, qos_tx_np=0, qos_tx_cpl=2)
+        set_values(source, qos_tx_p=2, qos_tx_np=0, qos_tx_cpl=2)
     assert caught.value.code == word
     assert ("qos_tx_p", "qos_tx_np", "qos_tx_cpl")[failing - 1] in caught.value.message
-    assert "all knobs are as they were" in caught.value.message
+    assert "all tune attributes are as they were" in caught.value.message
     assert caught.value.details["restored"] is True
-    assert set(source.knobs.values()) == {1}
+    assert set(source.attributes.values()) == {1}
     # The write that was refused changed nothing and is not repeated; the earlier ones are taken back, the last first.
     assert source.writes[failing:] == ["hisi_ptt0_0/qos_tx_np=1", "hisi_ptt0_0/qos_tx_p=1"][3 - failing :]
 
 
 def test_a_write_that_times_out_and_is_stored_all_the_same(source: DriverSource) -> None:
-    def fail(knob: str, text: str) -> str | None:
+    def fail(attribute: str, text: str) -> str | None:
         if text == "2\n":
-            source.knobs[knob] = 2
+            source.attributes[attribute] = 2
             raise failure(errno.ETIMEDOUT)
         return None
 
     source.on_write = fail
-    with pytest.raises(HardwareError, match=r"hisi_ptt0_0/qos_tx_np: .*ETIMEDOUT.*while writing 2; all knobs are as they were"):
-        turn(source, qos_tx_p=0, qos_tx_np=2)
-    assert set(source.knobs.values()) == {1}
+    with pytest.raises(HardwareError, match=r"hisi_ptt0_0/qos_tx_np: .*ETIMEDOUT.*while writing 2; all tune attributes are as they were"):
+        set_values(source, qos_tx_p=0, qos_tx_np=2)
+    assert set(source.attributes.values()) == {1}
 
 
 def test_another_value_read_back(source: DriverSource) -> None:
-    source.on_write = lambda knob, text: "0" if (knob, text) == ("hisi_ptt0_0/qos_tx_np", "2\n") else None
-    with pytest.raises(HardwareError, match="hisi_ptt0_0/qos_tx_np: 2 was written, 0 is read back; all knobs are as they were") as caught:
-        turn(source, qos_tx_p=2, qos_tx_np=2)
+    source.on_write = lambda attribute, text: "0" if (attribute, text) == ("hisi_ptt0_0/qos_tx_np", "2\n") else None
+    with pytest.raises(
+        HardwareError, match="hisi_ptt0_0/qos_tx_np: 2 was written, 0 is read back; all tune attributes are as they were"
+    ) as caught:
+        set_values(source, qos_tx_p=2, qos_tx_np=2)
     assert (caught.value.exit_code, caught.value.code) == (7, "mismatch")
-    assert caught.value.details == {"device": "hisi_ptt0_0", "event": "qos_tx_np", "wanted": 2, "got": 0, "restored": True}
-    assert set(source.knobs.values()) == {1}
+    assert caught.value.details == {"device": "hisi_ptt0_0", "attribute": "qos_tx_np", "wanted": 2, "got": 0, "restored": True}
+    assert set(source.attributes.values()) == {1}
 
 
-def test_restoring_that_fails_says_what_each_knob_holds(source: DriverSource) -> None:
-    """The second write hangs the device for good: the first knob keeps its new value, the second one's is unknown."""
+def test_restoring_that_fails_says_what_each_attribute_holds(source: DriverSource) -> None:
+    """The second write hangs the device for good: the first attribute keeps its new value, the second one's is unknown."""
 
-    def hang(knob: str, _: str) -> str | None:
+    def hang(attribute: str, _: str) -> str | None:
         if len(source.writes) >= 2:
             raise failure(errno.ETIMEDOUT)
         return None
 
-    def hang_reading(knob: str, _: str) -> str | None:
-        return hang(knob, _) if knob.endswith("qos_tx_np") else None
+    def hang_reading(attribute: str, _: str) -> str | None:
+        return hang(attribute, _) if attribute.endswith("qos_tx_np") else None
 
     source.on_write, source.on_read = hang, hang_reading
     with pytest.raises(HardwareError) as caught:
-        turn(source, qos_tx_p=2, qos_tx_np=2, qos_tx_cpl=2)
+        set_values(source, qos_tx_p=2, qos_tx_np=2, qos_tx_cpl=2)
     error = caught.value
     assert error.code == "not-restored"
     assert "NOT restored: hisi_ptt0_0/qos_tx_p (was 1) holds 2, hisi_ptt0_0/qos_tx_np (was 1) holds an unknown value" in error.message
     assert error.details["cause"] == "timeout"
     assert error.details["state"] == [
-        {"device": "hisi_ptt0_0", "event": "qos_tx_p", "was": 1, "holds": 2},
-        {"device": "hisi_ptt0_0", "event": "qos_tx_np", "was": 1, "holds": None},
+        {"device": "hisi_ptt0_0", "attribute": "qos_tx_p", "was": 1, "holds": 2},
+        {"device": "hisi_ptt0_0", "attribute": "qos_tx_np", "was": 1, "holds": None},
     ]
     assert error.hint is not None
     assert "ptttool tune set hisi_ptt0_0 qos_tx_p=1" in error.hint
@@ -202,22 +206,22 @@ def test_restoring_that_fails_says_what_each_knob_holds(source: DriverSource) ->
 def test_several_devices_are_one_transaction(source: DriverSource) -> None:
     settings = [Setting(source.device(name), "qos_tx_p", 2) for name in ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")]
 
-    def fail(knob: str, _: str) -> str | None:
-        if knob == "hisi_ptt2_0/qos_tx_p":
+    def fail(attribute: str, _: str) -> str | None:
+        if attribute == "hisi_ptt2_0/qos_tx_p":
             raise failure(errno.ETIMEDOUT)
         return None
 
     source.on_write = fail
     with pytest.raises(HardwareError, match="hisi_ptt2_0/qos_tx_p"):
         carry_out(source, plan(source, settings))
-    assert source.knobs == {f"{name}/qos_tx_p": 1 for name in ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")}
+    assert source.attributes == {f"{name}/qos_tx_p": 1 for name in ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")}
     assert "hisi_ptt0_2/qos_tx_p=2" in source.writes
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("during", [1, 2, 3])
 def test_a_signal_restores(source: DriverSource, number: signal.Signals, during: int) -> None:
-    def interrupt(knob: str, _: str) -> str | None:
+    def interrupt(attribute: str, _: str) -> str | None:
         if len(source.writes) == during:
             os.kill(os.getpid(), number)
         # A second one while restoring changes nothing.
@@ -227,53 +231,53 @@ def test_a_signal_restores(source: DriverSource, number: signal.Signals, during:
 
     source.on_write = interrupt
     before = [signal.getsignal(held) for held in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    with pytest.raises(InterruptedByUserError, match=f"{number.name}.*all knobs are as they were"):
-        turn(source, qos_tx_p=2, qos_tx_np=2, qos_tx_cpl=2)
-    assert set(source.knobs.values()) == {1}
+    with pytest.raises(InterruptedByUserError, match=f"{number.name}.*all tune attributes are as they were"):
+        set_values(source, qos_tx_p=2, qos_tx_np=2, qos_tx_cpl=2)
+    assert set(source.attributes.values()) == {1}
     assert len(source.writes) == 2 * during
     assert [signal.getsignal(held) for held in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
 
 
 def test_a_signal_that_was_ignored_stays_ignored(source: DriverSource) -> None:
-    def hang_up(knob: str, _: str) -> str | None:
+    def hang_up(attribute: str, _: str) -> str | None:
         os.kill(os.getpid(), signal.SIGHUP)
         return None
 
     source.on_write = hang_up
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        turn(source, qos_tx_p=2)
+        set_values(source, qos_tx_p=2)
     finally:
         signal.signal(signal.SIGHUP, before)
-    assert source.knobs["hisi_ptt0_0/qos_tx_p"] == 2
+    assert source.attributes["hisi_ptt0_0/qos_tx_p"] == 2
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("a fault of ours")])
 def test_any_exception_restores(source: DriverSource, error: BaseException) -> None:
-    def fail(knob: str, _: str) -> str | None:
+    def fail(attribute: str, _: str) -> str | None:
         if len(source.writes) == 2:
             raise error
         return None
 
     source.on_write = fail
     with pytest.raises(InterruptedByUserError if isinstance(error, KeyboardInterrupt) else RuntimeError):
-        turn(source, qos_tx_p=2, qos_tx_np=2)
-    assert set(source.knobs.values()) == {1}
+        set_values(source, qos_tx_p=2, qos_tx_np=2)
+    assert set(source.attributes.values()) == {1}
 
 
 def test_all_readings_with_what_hides_the_others(source: DriverSource) -> None:
-    def fail(knob: str, _: str) -> str | None:
-        if knob.endswith("qos_tx_np"):
+    def fail(attribute: str, _: str) -> str | None:
+        if attribute.endswith("qos_tx_np"):
             raise failure(errno.ETIMEDOUT)
         return None
 
     source.on_read = fail
-    readings = {reading.event: reading for reading in read_all(source, source.device())}
+    readings = {reading.attribute: reading for reading in read_all(source, source.device())}
     assert [reading.value for reading in readings.values()] == [1, None, 1, 1, 1]
     assert isinstance(readings["qos_tx_np"].error, HardwareError)
 
 
 def test_nothing_to_do_writes_nothing(source: DriverSource) -> None:
-    refuse: Callable[[str, str], str | None] = lambda knob, text: pytest.fail("written")  # noqa: E731
+    refuse: Callable[[str, str], str | None] = lambda attribute, text: pytest.fail("written")  # noqa: E731
     source.on_write = refuse
-    assert [change.changes for change in turn(source, qos_tx_p=1)] == [False]
+    assert [change.changes for change in set_values(source, qos_tx_p=1)] == [False]

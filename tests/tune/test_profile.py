@@ -18,7 +18,7 @@ NAMES = sorted(MEANINGS)
 HEAD = "version = 1\n"
 A, B = (PttDevice(name, 0, core, f"/sys/devices/{name}") for core, name in enumerate(("hisi_ptt0_0", "hisi_ptt0_1")))
 MACHINE = Machine("a test", (A, B))
-EVENTS = {A.name: NAMES, B.name: NAMES}
+ATTRIBUTES = {A.name: NAMES, B.name: NAMES}
 
 
 def test_round_trip() -> None:
@@ -38,7 +38,7 @@ def test_a_hostile_host_name_stays_in_its_comment() -> None:
 
 
 def test_a_machine_without_a_name() -> None:
-    assert dumps({}).startswith("# Tune profile: every knob")
+    assert dumps({}).startswith("# Tune profile: every tune attribute")
 
 
 WRONG = [
@@ -94,9 +94,9 @@ def test_values_above_two_are_clamped() -> None:
 
 
 def profile_of(text: str) -> tuple[str, ...]:
-    """The settings of a profile on the test machine, as DEVICE/EVENT=VALUE."""
-    matched = match(loads((HEAD + text).encode(), "p.toml"), MACHINE, EVENTS)
-    return tuple(f"{setting.device.name}/{setting.event}={setting.value}" for setting in matched.settings)
+    """The settings of a profile on the test machine, as DEVICE/ATTRIBUTE=VALUE."""
+    matched = match(loads((HEAD + text).encode(), "p.toml"), MACHINE, ATTRIBUTES)
+    return tuple(f"{setting.device.name}/{setting.attribute}={setting.value}" for setting in matched.settings)
 
 
 def test_match() -> None:
@@ -108,11 +108,11 @@ def test_match() -> None:
 
 
 def test_match_what_the_profile_leaves_alone() -> None:
-    matched = match(loads((HEAD + "[devices.hisi_ptt0_1]\n" + "".join(f"{n} = 1\n" for n in NAMES[:4])).encode(), "p"), MACHINE, EVENTS)
+    matched = match(loads((HEAD + "[devices.hisi_ptt0_1]\n" + "".join(f"{n} = 1\n" for n in NAMES[:4])).encode(), "p"), MACHINE, ATTRIBUTES)
     assert matched.left_alone == (("hisi_ptt0_0", None), ("hisi_ptt0_1", NAMES[4]))
 
 
-def test_match_both_names_of_one_knob() -> None:
+def test_match_both_names_of_one_attribute() -> None:
     text = "[devices.hisi_ptt0_0]\nrx_alloc_buf_level = 1\ntx_path_rx_req_alloc_buf_level = "
     assert profile_of(text + "1\n") == ("hisi_ptt0_0/rx_alloc_buf_level=1",)
     with pytest.raises(InputError, match="tx_path_rx_req_alloc_buf_level: rx_alloc_buf_level is there twice"):
@@ -125,10 +125,10 @@ def test_match_what_the_machine_has_not() -> None:
         profile_of(text)
     assert caught.value.exit_code == 3
     assert "--ignore-missing" in (caught.value.hint or "")
-    with pytest.raises(InputError, match=r"p\.toml: devices\.hisi_ptt0_0\.qos_tx_q: no such tune event") as unknown:
+    with pytest.raises(InputError, match=r"p\.toml: devices\.hisi_ptt0_0\.qos_tx_q: no such tune attribute") as unknown:
         profile_of(text.split("[devices.hisi_ptt7_0]")[0])
     assert "did you mean qos_tx_p" in (unknown.value.hint or "")
-    matched = match(loads((HEAD + text).encode(), "p"), MACHINE, EVENTS, ignore_missing=True)
+    matched = match(loads((HEAD + text).encode(), "p"), MACHINE, ATTRIBUTES, ignore_missing=True)
     assert matched.settings == ()
     assert matched.missing == (("hisi_ptt0_0", "qos_tx_q"), ("hisi_ptt7_0", None), ("hisi_ptt7_2", None))
 
@@ -136,8 +136,8 @@ def test_match_what_the_machine_has_not() -> None:
 def test_compare() -> None:
     text = "[devices.hisi_ptt0_0]\nqos_tx_p = 1\nqos_tx_np = 2\nold = 0\n[devices.hisi_ptt7_0]\nqos_tx_p = 1\n[devices.hisi_ptt7_2]\n"
     profile = loads((HEAD + text).encode(), "p.toml")
-    matched = match(profile, MACHINE, EVENTS, ignore_missing=True)
-    rows = compare(profile, matched, [Change(s.device, s.event, 1, s.value) for s in matched.settings])
+    matched = match(profile, MACHINE, ATTRIBUTES, ignore_missing=True)
+    rows = compare(profile, matched, [Change(s.device, s.attribute, 1, s.value) for s in matched.settings])
     assert rows == [
         Row("hisi_ptt0_0", "qos_tx_p", 1, 1, SAME),
         Row("hisi_ptt0_0", "qos_tx_np", 2, 1, DIFFERS),

@@ -75,9 +75,9 @@ def trace(
     """Record the TLPs that the options describe, with perf, and sum them up.
 
     Before anything starts it is checked whether it can work; the first thing in the way is told with what to do about it. Ctrl-C ends
-    the recording and keeps it. Beside FILE a small FILE.ptttool.json keeps the names of ports and devices, the options and the knobs:
-    what a recording itself cannot say. Afterwards: what was recorded, and every sign that something was lost. A recording without
-    a TLP is a failure.
+    the recording and keeps it. Beside FILE a small FILE.ptttool.json keeps the names of ports and devices, the options and the
+    tune attributes: what a recording itself cannot say. Afterwards: what was recorded, and every sign that something was lost. A
+    recording without a TLP is a failure.
 
     On a recorded machine (--demo, --sysfs) a recording that was made there with the same options is replayed instead.
     """

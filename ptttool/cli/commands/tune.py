@@ -1,4 +1,4 @@
-"""``ptttool tune``: show, get, set, save, apply and compare the knobs of PTT devices."""
+"""``ptttool tune``: show, get, set, save, apply and compare the tune attributes of PTT devices."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, ap
 from ptttool.cli.options.machine import find_device, load_machine, open_source
 from ptttool.cli.terminal.talk import clean, note, print_json, print_line, warn
 from ptttool.cli.views.tune import (
+    attribute_name,
     changes_json,
     device_json,
-    knob_name,
     pairs_json,
     ports_json,
     ports_sentence,
@@ -23,7 +23,7 @@ from ptttool.cli.views.tune import (
 )
 from ptttool.errors import PtttoolError, UsageError
 from ptttool.machine.model import DEMO, Machine
-from ptttool.tune.attributes import LARGEST, Change, Setting, parse_assignments, resolve_events
+from ptttool.tune.attributes import LARGEST, Change, Setting, parse_assignments, resolve_attributes
 
 if TYPE_CHECKING:
     from ptttool.machine.sources.contract import Source
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 tune = typer.Typer(
     name="tune",
-    help="Show and set the knobs of PTT devices: QoS weights and buffer levels, from 0 to 2, each for a whole PCIe core.",
+    help="Show and set the tune attributes of PTT devices: QoS weights and buffer levels, from 0 to 2, each for a whole PCIe core.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -49,7 +49,7 @@ def show(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Show every knob with its value and meaning, and the root ports it acts on.
+    """Show every tune attribute with its value and meaning, and the root ports it acts on.
 
     Values can be read by root alone. Without them the rest is shown, and the exit code is 4.
     """
@@ -76,60 +76,60 @@ def show(
 @tune.command("get")
 def get(
     device: DeviceArgument,
-    events: Annotated[list[str] | None, typer.Argument(help="The tune events; all without any.", metavar="EVENT")] = None,
+    attributes: Annotated[list[str] | None, typer.Argument(help="The tune attributes; all without any.", metavar="ATTRIBUTE")] = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Print values for scripts: the bare number of one event, lines EVENT=VALUE of several.
+    """Print values for scripts: the bare number of one attribute, lines ATTRIBUTE=VALUE of several.
 
     The lines are what "tune set" takes. All values are read before the first is printed.
     """
-    from ptttool.tune.driver import event_names, read_value
+    from ptttool.tune.driver import attribute_names, read_value
 
     source = open_source(sysfs, demo)
     chosen = find_device(load_machine(source, tune=False), device)
-    names = event_names(source, chosen)
-    wanted = resolve_events(chosen, names, events or names)
-    values = {event: read_value(source, chosen, event) for event in wanted}
+    names = attribute_names(source, chosen)
+    wanted = resolve_attributes(chosen, names, attributes or names)
+    values = {attribute: read_value(source, chosen, attribute) for attribute in wanted}
     if json:
         print_json({"device": chosen.name, "values": values})
-    elif events is not None and len(events) == 1:
+    elif attributes is not None and len(attributes) == 1:
         print_line(str(values[wanted[0]]))
     else:
-        for event in wanted:
-            print_line(clean(f"{event}={values[event]}"))
+        for attribute in wanted:
+            print_line(clean(f"{attribute}={values[attribute]}"))
 
 
 @tune.command("set")
 def set_(
     device: DeviceArgument,
-    assignments: Annotated[list[str], typer.Argument(help="A tune event and its new value, from 0 to 2.", metavar="EVENT=VALUE")],
+    assignments: Annotated[list[str], typer.Argument(help="A tune attribute and its new value, from 0 to 2.", metavar="ATTRIBUTE=VALUE")],
     dry_run: DryRunOption = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Set knobs of one device, all or none.
+    """Set tune attributes of one device, all or none.
 
-    Values are decimal numbers; one above 2 becomes 2, as in the hardware. Anything else is refused before a knob is touched. Every
-    write is read back. If one fails, or on Ctrl-C, SIGTERM or SIGHUP, those already written are restored. A knob that holds the value
-    already is not written again.
+    Values are decimal numbers; one above 2 becomes 2, as in the hardware. Anything else is refused before anything is written. Every
+    write is read back. If one fails, or on Ctrl-C, SIGTERM or SIGHUP, those already written are restored. A tune attribute that
+    holds the value already is not written again.
 
-    A knob acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
+    A tune attribute acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
     """
-    from ptttool.tune.driver import carry_out, event_names, plan
+    from ptttool.tune.driver import attribute_names, carry_out, plan
 
     if "=" in device:
-        raise UsageError(f"{device!r} is no device", hint="the device comes first: ptttool tune set DEVICE EVENT=VALUE...")
+        raise UsageError(f"{device!r} is no device", hint="the device comes first: ptttool tune set DEVICE ATTRIBUTE=VALUE...")
     source = open_source(sysfs, demo)
     machine = load_machine(source, tune=False)
     chosen = find_device(machine, device)
-    wanted = parse_assignments(chosen, event_names(source, chosen), assignments)
+    wanted = parse_assignments(chosen, attribute_names(source, chosen), assignments)
     for assignment in wanted:
         if assignment.clamped:
-            _say_clamped(assignment.event, assignment.asked)
-    changes = plan(source, [Setting(chosen, assignment.event, assignment.value) for assignment in wanted])
+            _say_clamped(assignment.attribute, assignment.asked)
+    changes = plan(source, [Setting(chosen, assignment.attribute, assignment.value) for assignment in wanted])
     if not dry_run:
         changes = carry_out(source, changes)
     if json:
@@ -154,15 +154,16 @@ def save(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Save the knobs of all devices as a profile, a TOML file.
+    """Save the tune attributes of all devices as a profile, a TOML file.
 
-    The power-on values are documented nowhere: save a profile before the first change. If one knob cannot be read, nothing is saved.
+    The power-on values are documented nowhere: save a profile before the first change. If one tune attribute cannot be read,
+    nothing is saved.
     """
     import sys
 
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.files.atomic import output_file
-    from ptttool.tune.driver import event_names, read_value
+    from ptttool.tune.driver import attribute_names, read_value
     from ptttool.tune.profile import dumps
 
     if file == "-" and json:
@@ -171,11 +172,11 @@ def save(
     machine = load_machine(source, tune=False)
     values: dict[str, dict[str, int]] = {}
     for device in machine.devices:
-        names = event_names(source, device)
+        names = attribute_names(source, device)
         if names:
-            values[device.name] = {event: read_value(source, device, event) for event in names}
+            values[device.name] = {attribute: read_value(source, device, attribute) for attribute in names}
         else:
-            note(f"{clean(device.name)} has no tune events: it is not in the profile")
+            note(f"{clean(device.name)} has no tune attributes: it is not in the profile")
     text = dumps(values, hostname=machine.hostname, kernel=machine.kernel)
     if file == "-":
         sys.stdout.write(text)
@@ -185,8 +186,8 @@ def save(
     if json:
         print_json({"file": file, "devices": values})
     else:
-        count = sum(len(knobs) for knobs in values.values())
-        note(f"{count} knobs of {len(values)} devices saved in {clean(file)}")
+        count = sum(len(attributes) for attributes in values.values())
+        note(f"{count} tune attributes of {len(values)} devices saved in {clean(file)}")
 
 
 @tune.command("apply")
@@ -194,16 +195,16 @@ def apply(
     file: ProfileArgument,
     dry_run: DryRunOption = False,
     ignore_missing: Annotated[
-        bool, typer.Option("--ignore-missing", help="Pass over devices and events of the profile that this machine has not.")
+        bool, typer.Option("--ignore-missing", help="Pass over devices and attributes of the profile that this machine has not.")
     ] = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Bring the machine's knobs to a profile's values, all or none.
+    """Bring the machine's tune attributes to a profile's values, all or none.
 
-    Everything is checked and read first; only what differs is written, and read back. If a write fails, the knobs of all devices
-    are restored. Devices and events that the profile does not speak of are left alone.
+    Everything is checked and read first; only what differs is written, and read back. If a write fails, the tune attributes of all devices
+    are restored. Devices and attributes that the profile does not speak of are left alone.
     """
     from ptttool.tune.driver import carry_out, plan
     from ptttool.tune.profile import load, match
@@ -211,10 +212,10 @@ def apply(
     profile = load(file)
     source = open_source(sysfs, demo)
     machine = load_machine(source, tune=False)
-    matched = match(profile, machine, _events(source, machine), ignore_missing=ignore_missing)
+    matched = match(profile, machine, _attributes(source, machine), ignore_missing=ignore_missing)
     _say_profile_clamped(profile)
-    for name, event in matched.missing:
-        warn(clean(f"{knob_name(name, event)} is not on this machine: passed over"))
+    for name, attribute in matched.missing:
+        warn(clean(f"{attribute_name(name, attribute)} is not on this machine: passed over"))
     changes = plan(source, matched.settings)
     if not dry_run:
         changes = carry_out(source, changes)
@@ -232,9 +233,9 @@ def apply(
         print_changes(differing, dry_run)
         _say_left_alone(matched.left_alone)
         if not changes:
-            note("the profile names no knob of this machine: nothing to do")
+            note("the profile names no tune attribute of this machine: nothing to do")
         elif len(differing) < len(changes):
-            note(f"{len(changes) - len(differing)} of {len(changes)} knobs hold the profile's values already")
+            note(f"{len(changes) - len(differing)} of {len(changes)} tune attributes hold the profile's values already")
     _say_where(source, dry_run, changes)
 
 
@@ -245,9 +246,9 @@ def diff(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Compare a profile with the machine, event by event.
+    """Compare a profile with the machine, attribute by attribute.
 
-    Exit code 0: the machine holds every value of the profile; 1: it does not, or has not every device and event of it. Others: no
+    Exit code 0: the machine holds every value of the profile; 1: it does not, or has not every device and attribute of it. Others: no
     comparison was possible. What the profile does not speak of is no difference.
     """
     from ptttool.tune.driver import plan
@@ -256,7 +257,7 @@ def diff(
     profile = load(file)
     source = open_source(sysfs, demo)
     machine = load_machine(source, tune=False)
-    matched = match(profile, machine, _events(source, machine), ignore_missing=True)
+    matched = match(profile, machine, _attributes(source, machine), ignore_missing=True)
     _say_profile_clamped(profile)
     rows = compare(profile, matched, plan(source, matched.settings))
     equal = all(row.state == SAME for row in rows)
@@ -274,10 +275,10 @@ def diff(
     raise typer.Exit(0 if equal else 1)
 
 
-def _events(source: Source, machine: Machine) -> dict[str, list[str]]:
-    from ptttool.tune.driver import event_names
+def _attributes(source: Source, machine: Machine) -> dict[str, list[str]]:
+    from ptttool.tune.driver import attribute_names
 
-    return {device.name: event_names(source, device) for device in machine.devices}
+    return {device.name: attribute_names(source, device) for device in machine.devices}
 
 
 def _fail(error: PtttoolError | None, *, said: bool) -> None:
@@ -288,9 +289,9 @@ def _fail(error: PtttoolError | None, *, said: bool) -> None:
     raise error
 
 
-def _say_clamped(knob: str, asked: str) -> None:
+def _say_clamped(attribute: str, asked: str) -> None:
     shown = asked if len(asked) <= 24 else f"{asked[:20]}…"
-    note(clean(f"{knob}: {shown} is above {LARGEST}, the largest value: {LARGEST} is taken, as the hardware does"))
+    note(clean(f"{attribute}: {shown} is above {LARGEST}, the largest value: {LARGEST} is taken, as the hardware does"))
 
 
 def _say_profile_clamped(profile: Profile) -> None:
@@ -310,4 +311,4 @@ def _say_where(source: Source, dry_run: bool, changes: Sequence[Change]) -> None
 
 def _say_left_alone(pairs: Sequence[tuple[str, str | None]]) -> None:
     if pairs:
-        note(clean(f"not in the profile, left alone: {', '.join(knob_name(*pair) for pair in pairs)}"))
+        note(clean(f"not in the profile, left alone: {', '.join(attribute_name(*pair) for pair in pairs)}"))

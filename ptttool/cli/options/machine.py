@@ -37,7 +37,7 @@ def open_source(sysfs: Path | None, demo: bool) -> Source:
 def load_machine(source: Source, *, tune: bool = True) -> Machine:
     """The source's machine, which has at least one PTT device. Raises DeviceError with the cause where it has none.
 
-    ``tune``: read the knobs' values too.
+    ``tune``: read the tune attributes' values too.
     """
     from ptttool.machine.discovery import explain_absence, read_machine
 

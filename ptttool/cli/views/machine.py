@@ -74,13 +74,13 @@ def _add_side_by_side(table: Table, left: list[list[str]], right: list[list[str]
 
 
 def common_lines(machine: Machine) -> Iterator[str]:
-    """How many requesters there are; the terms and knobs, once for devices that agree."""
+    """How many requesters there are; the terms and tune attributes, once for devices that agree."""
     counts = ", ".join(f"{device.name} {len(device.requesters) or 'none'}" for device in machine.devices if device.ports_known)
     if counts:
         yield clean(f"Requesters: {counts} (ptttool filters lists them)")
     terms = {device.name: ", ".join(f"{name} {term}" for name, term in sorted(device.format.items())) for device in machine.devices}
-    knobs = {device.name: ", ".join(event.name for event in device.tune) for device in machine.devices}
-    for what, texts in (("Event terms", terms), ("Tune events", knobs)):
+    attributes = {device.name: ", ".join(attribute.name for attribute in device.tune) for device in machine.devices}
+    for what, texts in (("Event terms", terms), ("Tune attributes", attributes)):
         owners: dict[str, list[str]] = {}
         for name, text in texts.items():
             owners.setdefault(text or "none", []).append(name)
@@ -107,7 +107,8 @@ def device_details(machine: Machine, device: PttDevice) -> Table:
     ]
     facts += _listed("Event terms", (f"{name} {term}" for name, term in sorted(device.format.items())))
     facts += _listed(
-        "Tune events", (f"{event.name} {_text(event.problem if event.value is None else event.value)}" for event in device.tune)
+        "Tune attributes",
+        (f"{attribute.name} {_text(attribute.problem if attribute.value is None else attribute.value)}" for attribute in device.tune),
     )
     facts += _listed("Root ports", (f"{one.address}  {names_behind(machine, one.address) or '(empty)'}" for one in device.root_ports))
     facts += _listed("Requesters", (f"{one.address}  {_who(machine, one)}" for one in device.requesters))

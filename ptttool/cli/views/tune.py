@@ -1,4 +1,4 @@
-"""How ``ptttool tune`` shows knobs and the root ports they act on: for people, and as JSON."""
+"""How ``ptttool tune`` shows attributes and the root ports they act on: for people, and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ("Value", "Profile", "Machine")
 # Columns that a narrow terminal does not break.
-WHOLE = (*NUMBERS, "PTT device", "Event", "Root port")
+WHOLE = (*NUMBERS, "PTT device", "Attribute", "Root port")
 UNKNOWN = "?"
 
 
@@ -25,9 +25,9 @@ def number(value: int | None) -> str:
     return UNKNOWN if value is None else str(value)
 
 
-def knob_name(device: str, event: str | None) -> str:
-    """A knob, or a whole device."""
-    return device if event is None else f"{device}/{event}"
+def attribute_name(device: str, attribute: str | None) -> str:
+    """A tune attribute, or a whole device."""
+    return device if attribute is None else f"{device}/{attribute}"
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -43,30 +43,30 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_changes(changes: Sequence[Change], dry_run: bool) -> None:
-    """One line a knob: old → new, or that it held the value already."""
+    """One line a tune attribute: old → new, or that it held the value already."""
     for change in changes:
         arrow = f"{change.old} → {change.new}{' (not written)' if dry_run else ''}"
-        print_line(clean(f"{change.knob}: {arrow if change.changes else f'already {change.new}'}"))
+        print_line(clean(f"{change.label}: {arrow if change.changes else f'already {change.new}'}"))
 
 
 def print_comparison(rows: Sequence[Row]) -> None:
     """A profile beside the machine."""
     print_table(
-        ("PTT device", "Event", "Profile", "Machine", "Result"),
-        [(row.device, row.event or "(none)", number(row.profile), number(row.machine), row.state) for row in rows],
+        ("PTT device", "Attribute", "Profile", "Machine", "Result"),
+        [(row.device, row.attribute or "(none)", number(row.profile), number(row.machine), row.state) for row in rows],
     )
 
 
 def print_device(machine: Machine, device: PttDevice, readings: Sequence[Reading]) -> None:
-    """A device's knobs, then the ports they act on."""
+    """A device's attributes, then the ports they act on."""
     print_line(clean(device.name))
     if readings:
         problems = any(reading.error is not None for reading in readings)
-        heads = ("Event", "Value", "Meaning", *(["Why there is no value"] if problems else []))
-        rows = [(r.event, number(r.value), meaning(r.event) or "", *([_problem(device, r)] if problems else [])) for r in readings]
+        heads = ("Attribute", "Value", "Meaning", *(["Why there is no value"] if problems else []))
+        rows = [(r.attribute, number(r.value), meaning(r.attribute) or "", *([_problem(device, r)] if problems else [])) for r in readings]
         print_table(heads, rows)
     else:
-        print_line("no tune events")
+        print_line("no tune attributes")
     print_line("")
     reach = _reach(device)
     print_line(f"{reach[0].upper()}{reach[1:]}{':' if device.root_ports else ''}")
@@ -80,28 +80,28 @@ def print_device(machine: Machine, device: PttDevice, readings: Sequence[Reading
 
 
 def ports_sentence(machine: Machine, device: PttDevice) -> str:
-    """Which ports a device's knobs act on, in one line."""
+    """Which ports a device's attributes act on, in one line."""
     ports = [f"{port.address} ({names_behind(machine, port.address) or 'empty'})" for port in device.root_ports]
     return f"{device.name}: {_reach(device)}{': ' if ports else ''}{', '.join(ports)}"
 
 
 def _reach(device: PttDevice) -> str:
-    """How far a device's knobs act; its ports are to follow."""
+    """How far a device's attributes act; its ports are to follow."""
     if not device.root_ports:
         return "no root port belongs to its PCIe core" if device.ports_known else "which root ports belong to its PCIe core is unknown"
     which = "" if device.ports_known else ", which may be any of these (the kernel does not tell)"
-    return f"a knob acts on all root ports of the PCIe core{which}"
+    return f"a tune attribute acts on all root ports of the PCIe core{which}"
 
 
 def device_json(machine: Machine, device: PttDevice, readings: Sequence[Reading]) -> dict[str, Any]:
-    """A device's knobs and ports."""
+    """A device's attributes and ports."""
     return {
         "name": device.name,
-        "events": [
+        "attributes": [
             {
-                "name": reading.event,
+                "name": reading.attribute,
                 "value": reading.value,
-                "meaning": meaning(reading.event),
+                "meaning": meaning(reading.attribute),
                 "problem": None if reading.error is None else reading.error.message,
             }
             for reading in readings
@@ -111,7 +111,7 @@ def device_json(machine: Machine, device: PttDevice, readings: Sequence[Reading]
 
 
 def ports_json(machine: Machine, device: PttDevice) -> dict[str, Any]:
-    """The ports that a device's knobs act on; ``ports_known`` false: some of them are another device's."""
+    """The ports that a device's attributes act on; ``ports_known`` false: some of them are another device's."""
     return {
         "ports_known": device.ports_known,
         "root_ports": [
@@ -128,29 +128,29 @@ def ports_json(machine: Machine, device: PttDevice) -> dict[str, Any]:
 
 
 def changes_json(changes: Sequence[Change], asked: Sequence[Assignment] = ()) -> list[dict[str, Any]]:
-    """What became of each knob; with ``asked`` also the value as it was given."""
-    texts = {assignment.event: assignment.asked for assignment in asked}
+    """What became of each tune attribute; with ``asked`` also the value as it was given."""
+    texts = {assignment.attribute: assignment.asked for assignment in asked}
     return [
         {
             "device": change.device.name,
-            "event": change.event,
+            "attribute": change.attribute,
             "old": change.old,
             "new": change.new,
             "changed": change.changes,
-            **({"asked": texts[change.event]} if asked else {}),
+            **({"asked": texts[change.attribute]} if asked else {}),
         }
         for change in changes
     ]
 
 
 def pairs_json(pairs: Sequence[tuple[str, str | None]]) -> list[dict[str, str | None]]:
-    """Knobs, or whole devices (``event`` null)."""
-    return [{"device": device, "event": event} for device, event in pairs]
+    """Tune attributes, or whole devices (``attribute`` null)."""
+    return [{"device": device, "attribute": attribute} for device, attribute in pairs]
 
 
 def _problem(device: PttDevice, reading: Reading) -> str:
-    """The error without the knob's name, which stands in the same row."""
-    return "" if reading.error is None else reading.error.message.removeprefix(f"{device.name}/{reading.event}: ")
+    """The error without the tune attribute's name, which stands in the same row."""
+    return "" if reading.error is None else reading.error.message.removeprefix(f"{device.name}/{reading.attribute}: ")
 
 
 def _function_words(function: PciFunction) -> str:
