@@ -28,8 +28,6 @@ class PtttoolError(Exception):
 
     exit_code = 1
     code = "error"
-    # Set by a command whose own JSON document holds the error already: standard output gets no second one.
-    in_document = False
 
     def __init__(self, message: str, *, hint: str | None = None, code: str | None = None, **details: Any) -> None:
         super().__init__(message)

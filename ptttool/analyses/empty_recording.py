@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ptttool.capture.directions import DIRECTIONS, FORMATS, TYPES
-from ptttool.capture.event import PORT_FLAG, TraceRequest, fields_of
+from ptttool.capture.event.build import TraceRequest
+from ptttool.capture.event.terms import DIRECTIONS, FORMATS, TYPES, fields_of
 from ptttool.machine.model import Machine
+from ptttool.machine.pmu import PORT_FLAG
 from ptttool.machine.topology import endpoints_behind, is_bridge
 from ptttool.perfdata.model import Attribute, Contents
 from ptttool.wording import in_words

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptttool.capture.perf import PerfTool, find_perf, perf_record_of
-from ptttool.capture.perf_errors import MINIMUM_AUX, RIGHTS_HINT
+from ptttool.capture.perf.command import MINIMUM_AUX_SIZE, records_device
+from ptttool.capture.perf.errors import RIGHTS_HINT
+from ptttool.capture.perf.tool import PerfTool, find_perf
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
 from ptttool.machine.discovery import parse_cpu_list
 from ptttool.machine.model import PttDevice
@@ -95,7 +96,7 @@ class Plan:
 
 def check_aux_size(size: int) -> None:
     """The driver needs four buffers of 4 MiB, and a power of two."""
-    if size < MINIMUM_AUX:
+    if size < MINIMUM_AUX_SIZE:
         raise UsageError("--aux-size: the driver needs at least 16 MiB", hint="64M is a good size", code="aux-too-small")
     if size & (size - 1):
         raise UsageError("--aux-size: the driver needs a power of two", hint="such as 16M, 32M, 64M, 128M", code="aux-no-power-of-two")
@@ -179,7 +180,7 @@ def check_place(place: Place) -> None:
 def _check_busy(processes: Sequence[Process], device: str) -> None:
     """A second perf on the same CPU is refused (EBUSY), but one on another CPU silently records nothing: so look before."""
     for process in processes:
-        if perf_record_of(process.arguments, device):
+        if records_device(process.arguments, device):
             raise PerfError(
                 f"{device} is busy: process {process.pid} is tracing it ({' '.join(process.arguments)[:120]})",
                 hint="wait for it or stop it; a PTT device serves one trace at a time",

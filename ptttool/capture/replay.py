@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptttool.capture.directions import FORMATS, NUMBERS, OUTBOUND, TYPES
-from ptttool.capture.event import fields_of, root_port_value
+from ptttool.capture.event.terms import DIRECTION_VALUES, FORMATS, OUTBOUND, TYPES, fields_of
 from ptttool.errors import DeviceError, InputError
 from ptttool.machine.model import Machine
+from ptttool.machine.pmu import root_port_value
 from ptttool.pci import PciAddress
 
 FOLDER = Path(__file__).parents[1] / "demo" / "recordings"
@@ -84,7 +84,9 @@ def _options(recording: BundledRecording) -> str:
     """The options of ``trace`` that ask for a recording; its event string where none do (8DW inbound as the reserved direction 0)."""
     fields = fields_of(recording.config)
     layout = next(name for name, value in FORMATS.items() if value == fields["format"])
-    asked = next((one for one, value in NUMBERS.items() if (one[0], value) == (layout, fields["direction"]) and one[2] != "b"), None)
+    asked = next(
+        (one for one, value in DIRECTION_VALUES.items() if (one[0], value) == (layout, fields["direction"]) and one[2] != "b"), None
+    )
     ports = [PciAddress.parse(address) for address in recording.functions]
     ports = [port for port in ports if port.bus == 0 and root_port_value(port) & fields["filter"] == root_port_value(port)]
     if asked is None or not ports:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.decoding import OTHER_FORMATS, chosen_rows, facts_of
 from ptttool.cli.options.reading import chosen_workers, failure_of
-from ptttool.cli.terminal.talk import clean, note, print_json, warn
+from ptttool.cli.terminal.talk import PrintedError, clean, note, print_json, warn
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.pipeline.workers import WORTH_A_WRITER, size_of
 from ptttool.wording import counted
@@ -97,9 +97,7 @@ class DatasetJob:
         if self.json:
             print_json({"folder": output, "records": sum(written), "recordings": done})
         if failures:
-            last = _told(failures)
-            last.in_document = self.json
-            raise last
+            raise PrintedError(_told(failures)) if self.json else _told(failures)
 
     def _write_one(self, file: str, place: Place, select: Select, workers: Workers) -> tuple[int, InputError | None]:
         from ptttool.analyses.loss import signs_of_loss

@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from ptttool.cli import commands
 from ptttool.cli.app import app
-from ptttool.cli.terminal.talk import clean, json_text, say
+from ptttool.cli.terminal.talk import PrintedError, clean, json_text, say
 from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError, WorkersError
 
 # Characters of an error that are shown: what it quotes may be of any length.
@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return result if isinstance(result, int) else 0
     except PtttoolError as error:
         return _report(error, arguments)
+    except PrintedError as printed:
+        return _report(printed.error)
     except TyperException as error:
         return _report_usage(error, arguments)
     except MemoryError:
@@ -73,9 +75,9 @@ def _from_os_error(error: OSError) -> PtttoolError:
     return InputError(str(error.filename or "input"), reason)
 
 
-def _report(error: PtttoolError, arguments: Sequence[str]) -> int:
-    """One line (and a hint) on standard error; with ``--json`` the error as a document on standard output too."""
-    if _wants_json(arguments) and not error.in_document:
+def _report(error: PtttoolError, arguments: Sequence[str] = ()) -> int:
+    """Write the error and its hint to standard error, with ``--json`` also as a document to standard output; return the exit code."""
+    if _wants_json(arguments):
         _write_json_error(error)
     message = clean(error.message)
     say(f"ptttool: error: {message if len(message) <= LONGEST else message[:LONGEST] + '…'}")

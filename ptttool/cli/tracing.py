@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from ptttool import __version__
 from ptttool.capture import sidecar
-from ptttool.capture.event import perf_command
+from ptttool.capture.perf.command import perf_command
 from ptttool.cli.options.event import ChosenEvent, request_as_json
 from ptttool.cli.terminal.talk import clean, note, warn
 from ptttool.errors import InterruptedByUserError, OutputError, PerfError, PtttoolError
 from ptttool.machine.model import Machine, PttDevice
 
 if TYPE_CHECKING:
+    from ptttool.capture.perf.recorder import Destination, Outcome
     from ptttool.capture.preflight import Host
-    from ptttool.capture.recorder import Destination, Outcome
     from ptttool.machine.sources.contract import Source
 
 
@@ -89,8 +89,8 @@ class TraceJob:
 
     def record(self) -> Recorded:
         """Check, run perf, keep what it recorded. Raises the translated error where it fails; what was there before is then as it was."""
+        from ptttool.capture.perf.recorder import Destination
         from ptttool.capture.preflight import Plan, check, gather
-        from ptttool.capture.recorder import Destination
 
         host = gather(self.source, self.output, self.traced)
         for text in check(host, Plan(self.device, self.cpu, self.aux_size, self.traced)):
@@ -105,7 +105,7 @@ class TraceJob:
         return self._keep(destination, outcome, perf_version=getattr(host.perf, "version", None))
 
     def _run(self, destination: Destination) -> Outcome:
-        from ptttool.capture.recorder import Recorder, duplicate_of_stderr, with_own_stderr
+        from ptttool.capture.perf.recorder import Recorder, duplicate_of_stderr, with_own_stderr
         from ptttool.cli.views.recording_line import progress_line
 
         with duplicate_of_stderr() if self.traced else nullcontext() as descriptor:
@@ -130,8 +130,8 @@ class TraceJob:
 
     def _failure(self, host: Host, outcome: Outcome, destination: Destination) -> PtttoolError:
         """What went wrong; what perf had recorded until then is kept if there is a trace in it."""
-        from ptttool.capture.perf import PerfTool
-        from ptttool.capture.perf_errors import Attempt, translate
+        from ptttool.capture.perf.errors import Attempt, translate
+        from ptttool.capture.perf.tool import PerfTool
 
         attempt = Attempt(
             stderr=outcome.stderr,
@@ -189,7 +189,7 @@ class TraceJob:
 
     def _status(self, outcome: Outcome) -> dict[str, Any] | None:
         """How the traced command ended; perf ends as it did."""
-        from ptttool.capture.perf_errors import signal_name
+        from ptttool.capture.perf.errors import signal_name
 
         if not self.traced:
             return None
@@ -205,8 +205,8 @@ class TraceJob:
     def replay(self) -> Recorded:
         """Put the bundled recording of the same options in place, as perf would have, and say so."""
         from ptttool.capture import replay
+        from ptttool.capture.perf.recorder import Destination
         from ptttool.capture.preflight import check_place, look_at
-        from ptttool.capture.recorder import Destination
         from ptttool.cli.terminal.interrupts import tidy_end
 
         recording = replay.matching(self.machine, self.device.name, self.chosen.built.config)

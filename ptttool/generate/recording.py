@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from ptttool.analyses.loss import DMA_BUFFER
-from ptttool.capture.directions import BOTH, FORMATS, INBOUND, OUTBOUND
-from ptttool.capture.event import PATTERNS, TraceRequest, build, perf_command
+from ptttool.capture.event.build import TraceRequest, build
+from ptttool.capture.event.terms import BOTH, FORMATS, INBOUND, OUTBOUND, PATTERNS
+from ptttool.capture.perf.command import perf_command
 from ptttool.errors import UsageError
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
@@ -35,7 +36,7 @@ WAYS = (EVERYTHING, INBOUND, OUTBOUND, BOTH)
 class Wanted:
     """What to make. ``size``: bytes of AUX data, at most; ``payload``: bytes of an AUXTRACE record's, at most; ``streams``: CPUs.
 
-    ``format``, ``pattern``: names of :data:`ptttool.capture.directions.FORMATS` and :data:`ptttool.capture.event.PATTERNS`. ``direction``:
+    ``format``, ``pattern``: names of the members of :class:`ptttool.capture.event.terms.Format` and ``Pattern``. ``direction``:
     ``inbound``, ``outbound`` or ``both`` hold what the device would have recorded, ``all`` everything that went over the link.
     """
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.capture.directions import Flow
+from ptttool.capture.event.terms import Flow
 from ptttool.generate.functions import Host
 from ptttool.generate.link import Link, Sent
 from ptttool.generate.profiles import Profile

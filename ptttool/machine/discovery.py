@@ -11,15 +11,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ptttool.capture.event import requester_value, root_port_value
 from ptttool.errors import DeviceError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, Machine, PciFunction, PttDevice, TuneAttribute
 from ptttool.machine.pci_functions import read_functions, readable
+from ptttool.machine.pmu import PMU_PREFIX, device_numbers, requester_value, root_port_value
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import is_bridge
 from ptttool.pci import PciAddress
 
-PREFIX = "hisi_ptt"
 PTT_ID = (0x19E5, 0xA12E)
 FOLDERS = {ROOT_PORT: "root_port_filters", REQUESTER: "requester_filters"}
 # What the driver's files say, and all documents: root ports may be or-ed, a requester stands alone.
@@ -37,7 +36,7 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
         notes.append("no PCI functions are recorded" if not source.live else "no PCI functions were found")
     devices: list[PttDevice] = []
     for path in source.devices("event_source"):
-        if path.rsplit("/", 1)[1].startswith(PREFIX):
+        if path.rsplit("/", 1)[1].startswith(PMU_PREFIX):
             try:
                 devices.append(_read_device(source, path, functions, tune=tune))
             except OSError as error:
@@ -91,7 +90,7 @@ def _read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFu
     inside = source.names(path)
     name = readable(path.rsplit("/", 1)[1])
     notes: list[str] = []
-    numbers = re.fullmatch(r"hisi_ptt([0-9]{1,9})_([0-9]{1,9})", name)
+    numbers = device_numbers(name)
     if numbers is None:
         notes.append("the name does not tell SICL and core")
     cpumask = _attribute(source, path, "cpumask", notes)
@@ -106,8 +105,8 @@ def _read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFu
     filters = {kind: _read_filters(source, path, kind, notes) for kind in FOLDERS if FOLDERS[kind] in inside}
     return PttDevice(
         name=name,
-        sicl=int(numbers[1]) if numbers else None,
-        core=int(numbers[2]) if numbers else None,
+        sicl=numbers[0] if numbers else None,
+        core=numbers[1] if numbers else None,
         sysfs=readable(path),
         pci=pci,
         numa_node=function.numa_node if function is not None else None,

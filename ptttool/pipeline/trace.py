@@ -24,6 +24,7 @@ from ptttool.decoders.hisi_ptt.layout import Declared, Layout
 from ptttool.decoders.hisi_ptt.records import UNIT_RECORDS, Piece, Records, Unit
 from ptttool.errors import InputError, UsageError
 from ptttool.files.remote import read_into
+from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
 from ptttool.pipeline.jobs import M, Task, Work, batches, in_order, merged, work_on_each
 from ptttool.pipeline.progress import Progress
@@ -115,11 +116,11 @@ class Trace:
     def attribute(self) -> Attribute | None:
         """The PTT event; None where the recording does not tell (a raw dump, a damaged file)."""
         contents = self.contents
-        numbers = [number for number, name in pmu_names(contents).items() if name.startswith(hisi_ptt.PMU_PREFIX)]
+        numbers = [number for number, name in pmu_names(contents).items() if name.startswith(PMU_PREFIX)]
         if contents.auxtrace_type == auxtrace.HISI_PTT:
             numbers[:0] = contents.auxtrace_priv[:1]
         by_number = (a for number in numbers for a in contents.attributes if a.type == number)
-        by_name = (a for a in contents.attributes if a.name is not None and a.name.startswith(hisi_ptt.PMU_PREFIX))
+        by_name = (a for a in contents.attributes if a.name is not None and a.name.startswith(PMU_PREFIX))
         return next(by_number, None) or next(by_name, None)
 
     def frames(self, columns: Sequence[str], *, workers: Workers = ALONE) -> Iterator[pl.DataFrame]:
@@ -364,7 +365,7 @@ def open_trace(path: str | Path, *, raw_format: str | None = None, pattern: str 
 
 
 def _pattern(name: str) -> int:
-    from ptttool.capture.event import PATTERNS
+    from ptttool.capture.event.terms import PATTERNS
 
     return PATTERNS[_known("pattern", name, PATTERNS)]
 

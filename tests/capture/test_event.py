@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptttool.capture.directions import FORMATS, Flow
-from ptttool.capture.event import DEFAULT_TERMS, PATTERN_TERM, BuiltEvent, TraceRequest, build, encode, fields_of, perf_command, size_text
-from ptttool.capture.event_string import parse_event
-from ptttool.capture.explain import explain
+from ptttool.capture.event.build import BuiltEvent, TraceRequest, build
+from ptttool.capture.event.explain import explain
+from ptttool.capture.event.parse import parse_event
+from ptttool.capture.event.terms import DEFAULT_TERMS, FORMATS, PATTERN_TERM, Flow, encode, fields_of
+from ptttool.capture.perf.command import perf_command, size_text
 from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, PttDevice
 from ptttool.pci import PciAddress

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.capture.event_string import parse_event
+from ptttool.capture.event.parse import parse_event
 from ptttool.cli.options.event import EventOptions, choose
 from ptttool.errors import PtttoolError, UsageError
 from ptttool.machine.discovery import read_machine

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptttool.capture.event import DEFAULT_TERMS, PATTERN_TERM
-from ptttool.capture.event_string import parse_event, parse_number, pmu_of
+from ptttool.capture.event.parse import parse_event, parse_number, pmu_of
+from ptttool.capture.event.terms import DEFAULT_TERMS, PATTERN_TERM
 from ptttool.errors import UsageError
 
 READ = [

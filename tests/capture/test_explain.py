@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ptttool.capture.directions import Flow
-from ptttool.capture.event import DEFAULT_TERMS, encode
-from ptttool.capture.explain import Named, as_json, explain, terms_for
+from ptttool.capture.event.explain import Named, as_json, explain, terms_for
+from ptttool.capture.event.terms import DEFAULT_TERMS, Flow, encode
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
 from ptttool.machine.sources.tree import TreeSource

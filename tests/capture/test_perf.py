@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.capture.perf import PerfTool, elf_architecture, find_perf, perf_record_of
+from ptttool.capture.perf.command import records_device
+from ptttool.capture.perf.tool import PerfTool, elf_architecture, find_perf
 from ptttool.errors import PerfError
 
 STANDIN = Path(__file__).parents[1] / "standin"
@@ -113,5 +114,5 @@ def test_what_cannot_be_told_is_tried() -> None:
         ([], False),
     ],
 )
-def test_perf_record_of(arguments: list[str], expected: bool) -> None:
-    assert perf_record_of(arguments, "hisi_ptt0_2") is expected
+def test_records_device(arguments: list[str], expected: bool) -> None:
+    assert records_device(arguments, "hisi_ptt0_2") is expected

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ptttool.capture.perf_errors import MINIMUM_AUX, Attempt, translate
+from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
+from ptttool.capture.perf.errors import Attempt, translate
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
 from tests import ROOT
 
@@ -59,7 +60,7 @@ def attempt_of(case: dict[str, Any]) -> Attempt:
         exit_status=case["exit"],
         device="hisi_ptt0_2",
         output="err.data",
-        aux_size=small.get(name, MINIMUM_AUX),
+        aux_size=small.get(name, MINIMUM_AUX_SIZE),
         privileged=case["user"] == 0,
         paranoid=int(name.removeprefix("user-paranoid-").split("-m")[0].split("-C")[0]) if name.startswith("user") else 2,
     )

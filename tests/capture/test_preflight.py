@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ptttool.capture import preflight
-from ptttool.capture.perf import PerfTool
+from ptttool.capture.perf.tool import PerfTool
 from ptttool.capture.preflight import CAP_IPC_LOCK, CAP_PERFMON, CAP_SYS_ADMIN, Host, Place, Plan, Process, Rights
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
 from ptttool.machine.model import PttDevice

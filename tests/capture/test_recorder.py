@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ptttool.capture.perf.recorder import Destination, Outcome, Progress, Recorder, duplicate_of_stderr, is_complete, with_own_stderr
 from ptttool.capture.preflight import running_processes
-from ptttool.capture.recorder import Destination, Outcome, Progress, Recorder, duplicate_of_stderr, is_complete, with_own_stderr
 from tests import ROOT
 
 STANDIN = str(Path(__file__).parents[1] / "standin" / "perf")
@@ -189,7 +189,7 @@ def test_traced_command_keeps_its_standard_error() -> None:
     """perf's standard error is a file of ours; the command's is where it was, and status and arguments are its own."""
     code = (
         "import subprocess, sys\n"
-        "from ptttool.capture.recorder import duplicate_of_stderr, with_own_stderr\n"
+        "from ptttool.capture.perf.recorder import duplicate_of_stderr, with_own_stderr\n"
         "with duplicate_of_stderr() as descriptor:\n"
         "    command = with_own_stderr(['sh', '-c', 'echo \"$1\" >&2; exit 9', 'sh', 'a  b'], descriptor)\n"
         "    done = subprocess.run(command, stderr=subprocess.DEVNULL, pass_fds=[descriptor])\n"

@@ -15,8 +15,8 @@ from termios import TIOCSWINSZ
 
 import pytest
 
-from ptttool.capture.event import DEFAULT_TERMS
-from ptttool.capture.event_string import parse_event
+from ptttool.capture.event.parse import parse_event
+from ptttool.capture.event.terms import DEFAULT_TERMS
 from ptttool.capture.sidecar import Sidecar, save
 from ptttool.cli.main import main
 from ptttool.machine.discovery import read_machine

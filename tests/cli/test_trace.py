@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from ptttool.capture import replay, sidecar
+from ptttool.capture.perf.recorder import is_complete
 from ptttool.capture.preflight import running_processes
-from ptttool.capture.recorder import is_complete
 from ptttool.cli.main import main
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress

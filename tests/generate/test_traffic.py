@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ptttool.capture.directions import DIRECTIONS
+from ptttool.capture.event.terms import DIRECTIONS
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
 from ptttool.tlp.columns import KINDS

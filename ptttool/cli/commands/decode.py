@@ -10,7 +10,7 @@ import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
 from ptttool.cli.options.reading import InputOption, JobsOption, PatternOption, RecordingsArgument, SchedulerOption
-from ptttool.cli.terminal.talk import json_line
+from ptttool.cli.terminal.talk import PrintedError, json_line
 from ptttool.errors import PtttoolError, UsageError
 
 
@@ -154,5 +154,5 @@ def decode(
     except PtttoolError as error:
         if json and job.output is None:
             sys.stdout.write(json_line({"error": error.as_json()}))
-            error.in_document = True
+            raise PrintedError(error) from error
         raise

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ptttool.capture.event import perf_command
+from ptttool.capture.perf.command import perf_command
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options.event import (
     ChosenEvent,

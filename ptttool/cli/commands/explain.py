@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptttool.capture.directions import DIRECTIONS, TYPE_WORDS, Flow
-from ptttool.capture.event_string import Oddity, parse_event, parse_number, pmu_of
-from ptttool.capture.explain import Explanation, as_json, explain, terms_for
+from ptttool.capture.event.explain import Explanation, as_json, explain, terms_for
+from ptttool.capture.event.parse import Oddity, parse_event, parse_number, pmu_of
+from ptttool.capture.event.terms import DIRECTIONS, TYPE_WORDS, Flow
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.terminal.talk import note, print_json, print_labelled
 from ptttool.errors import AccessError, DeviceError, InputError, MissingPackageError, UsageError

@@ -16,7 +16,7 @@ from ptttool.cli.options.reading import (
     machine_of,
     sidecar_of,
 )
-from ptttool.cli.terminal.talk import print_json
+from ptttool.cli.terminal.talk import PrintedError, print_json
 from ptttool.errors import InputError
 from ptttool.pipeline.workers import WORTH_AN_ADDER, Workers
 
@@ -64,10 +64,9 @@ def _info(file: str, input_format: str | None, pattern: str | None, json: bool, 
         if json:
             document = summary.as_json()
             if failure is not None:
-                failure.in_document = True
                 document["error"] = failure.as_json()
             print_json(document)
         else:
             print_summary(summary)
         if failure is not None:
-            raise failure
+            raise PrintedError(failure) if json else failure

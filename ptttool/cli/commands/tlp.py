@@ -65,7 +65,7 @@ def tlp(
 
     Every field that a TLP of this kind has is shown with its meaning, and everything that a well-formed header would not have.
     """
-    from ptttool.capture.event import PATTERNS
+    from ptttool.capture.event.terms import PATTERNS
     from ptttool.tlp.header import decode_header
 
     if pattern not in PATTERNS:

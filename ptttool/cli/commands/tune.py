@@ -9,7 +9,7 @@ import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.options.machine import find_device, load_machine, open_source
-from ptttool.cli.terminal.talk import clean, note, print_json, print_line, warn
+from ptttool.cli.terminal.talk import PrintedError, clean, note, print_json, print_line, warn
 from ptttool.cli.views.tune import (
     attribute_name,
     changes_json,
@@ -285,8 +285,7 @@ def _fail(error: PtttoolError | None, *, said: bool) -> None:
     """End with an error whose document, where one was asked for, is already on standard output (``said``)."""
     if error is None:
         return
-    error.in_document = said
-    raise error
+    raise PrintedError(error) if said else error
 
 
 def _say_clamped(attribute: str, asked: str) -> None:

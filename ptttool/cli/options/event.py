@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from ptttool.capture.directions import INBOUND, TYPES
-from ptttool.capture.event import BuiltEvent, TraceRequest, build, one_filter
+from ptttool.capture.event.build import BuiltEvent, TraceRequest, build, one_filter
+from ptttool.capture.event.terms import INBOUND, TYPES
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.resolve import resolve_requester, resolve_root_port
@@ -175,7 +175,7 @@ def machine_for(options: EventOptions, sysfs: Path | None, demo: bool) -> Machin
 
 
 def choose(options: EventOptions, machine: Machine | None) -> ChosenEvent:
-    """The event that the options ask for, on the device they mean; errors as of :func:`ptttool.capture.event.build`."""
+    """The event that the options ask for, on the device they mean; errors as of :func:`ptttool.capture.event.build.build`."""
     if machine is None:
         return _without_machine(options)
     from ptttool.cli.options.machine import find_device

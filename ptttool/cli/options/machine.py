@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.pci import PciAddress
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def find_device(machine: Machine, name: str | None) -> PttDevice:
     wanted = name.strip()
     address = PciAddress.try_parse(wanted)
     for device in machine.devices:
-        if wanted in (device.name, device.name.removeprefix("hisi_ptt")) or (address is not None and address == device.pci):
+        if wanted in (device.name, device.name.removeprefix(PMU_PREFIX)) or (address is not None and address == device.pci):
             return device
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.8)
     seen_by = _tracing(machine, wanted)

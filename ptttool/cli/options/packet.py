@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ptttool.cli.terminal.talk import json_line
+from ptttool.cli.terminal.talk import PrintedError, json_line
 from ptttool.errors import PtttoolError, UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def run_job(
     except PtttoolError as error:
         if json:
             sys.stdout.write(json_line({"error": error.as_json()}))
-            error.in_document = True
+            raise PrintedError(error) from error
         raise
 
 

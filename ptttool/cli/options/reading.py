@@ -97,7 +97,7 @@ def traced_part(machine: Machine | None, trace: Trace) -> Machine | None:
 
     The whole machine where the recording does not name its device (pipes name it on the way: ask after the first frame).
     """
-    from ptttool.capture.event_string import pmu_of
+    from ptttool.capture.event.parse import pmu_of
     from ptttool.capture.sidecar import part_of
     from ptttool.pipeline.trace import pmu_names
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ptttool.documents import dumps
+from ptttool.errors import PtttoolError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,6 +82,14 @@ def print_labelled(label: str, text: str, at: int = _TEXT_AT) -> None:
         lines = textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         line = f"\n{' ' * at}".join(lines)
     print_line(f"{label:<{at}}{line}".rstrip())
+
+
+class PrintedError(Exception):
+    """An error that the command's own JSON output holds already: standard output gets no second document."""
+
+    def __init__(self, error: PtttoolError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class _Trimmed(io.TextIOBase):

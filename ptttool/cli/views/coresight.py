@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ptttool.cli.terminal.talk import console, print_json, print_labelled
+from ptttool.cli.terminal.talk import PrintedError, console, print_json, print_labelled
 from ptttool.errors import InputError
 from ptttool.recording.auxtrace import CS_ETM
 from ptttool.wording import counted
@@ -29,13 +29,12 @@ def show_coresight(path: str, contents: Contents, *, json: bool) -> bool:
     if json:
         document = _document(path, whole, metadata)
         if failure is not None:
-            failure.in_document = True
             document["error"] = failure.as_json()
         print_json(document)
     else:
         _print(path, whole, metadata)
     if failure is not None:
-        raise failure
+        raise PrintedError(failure) if json else failure
     return True
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ptttool.analyses.loss import Finding
     from ptttool.analyses.tally import Tally
-    from ptttool.capture.explain import Explanation
+    from ptttool.capture.event.explain import Explanation
     from ptttool.perfdata.model import Contents
     from ptttool.pipeline.trace import Trace
 
@@ -44,7 +44,7 @@ class Summary:
     @property
     def explanation(self) -> Explanation | None:
         """The event in words; None where the recording does not tell it."""
-        from ptttool.capture.explain import explain
+        from ptttool.capture.event.explain import explain
         from ptttool.pipeline.trace import pmu_names
 
         attribute = self.trace.attribute
@@ -55,7 +55,7 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """The stable schema of ``info --json`` and of ``trace --json``'s ``summary``."""
-        from ptttool.capture.explain import as_json as explanation_json
+        from ptttool.capture.event.explain import as_json as explanation_json
 
         contents, attribute, explanation = self.trace.contents, self.trace.attribute, self.explanation
         return {

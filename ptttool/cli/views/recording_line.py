@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ptttool.cli.terminal.talk import console
 
 if TYPE_CHECKING:
-    from ptttool.capture.recorder import Progress
+    from ptttool.capture.perf.recorder import Progress
 
 # perf writes in steps of MiB; over this many seconds the rate is steady.
 _RATE_WINDOW = 3.0

@@ -17,8 +17,6 @@ import numpy as np
 
 from ptttool.tlp.bulk import KNOWN, NO_RECORD, U32, Headers, traits_of
 
-PMU_PREFIX = "hisi_ptt"
-
 CHECK_WORD = 0xFFFFF800
 # Words at a chunk's begin that may be zero before its layout is left to what the recording says of it: 16 MiB, the device's ring.
 MOST_ZEROS = 4 << 20

@@ -6,34 +6,31 @@ The numbers are those of the kernel's document on the device (Documentation/trac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ptttool.capture.directions import BOTH, DIRECTIONS, FORMATS, INBOUND, NUMBERS, OUTBOUND, TYPE_WORDS, TYPES, Flow
+from ptttool.capture.event.terms import (
+    BOTH,
+    DIRECTION_VALUES,
+    DIRECTIONS,
+    FORMATS,
+    INBOUND,
+    OUTBOUND,
+    PATTERN_TERM,
+    PATTERNS,
+    REQUIRED_TERMS,
+    TYPE_WORDS,
+    TYPES,
+    Flow,
+    encode,
+    in_order,
+    terms_of,
+)
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, PttDevice
+from ptttool.machine.pmu import requester_value, root_port_value
 from ptttool.pci import PciAddress
 from ptttool.wording import in_words
-
-DEFAULT_TERMS: Mapping[str, FormatTerm] = {
-    "filter": FormatTerm("filter", "config", 0, 19),
-    "type": FormatTerm("type", "config", 24, 31),
-    "direction": FormatTerm("direction", "config", 20, 23),
-    "format": FormatTerm("format", "config", 32, 35),
-}
-"""Where the mainline driver puts the terms (its ``PMU_FORMAT_ATTR`` lines, the same in 6.1 and 6.12). ``format/*`` in sysfs goes first."""
-
-PATTERN_TERM = FormatTerm("pattern", "config", 36, 39)
-"""Where the series posted in June 2026 puts ``pattern``. No released kernel has it, so it is no default."""
-
-TERM_ORDER = ("filter", "type", "direction", "format", "pattern")
-REQUIRED_TERMS = TERM_ORDER[:4]
-
-PORT_FLAG = 1 << 19
-RESERVED_FILTER_BITS = 0x70000
-PATTERNS = {"legacy": 0, "v1": 1}
-
-DEFAULT_AUX_SIZE = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -69,44 +66,6 @@ class BuiltEvent:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     checked: bool = False
-
-
-def root_port_value(address: PciAddress) -> int:
-    """A root port's filter: bit 19, and a bit by its device number; domain, bus and function do not enter."""
-    return PORT_FLAG | 1 << (address.device & 7) * 2
-
-
-def requester_value(address: PciAddress) -> int:
-    """A requester's filter: its Requester ID; the domain does not enter."""
-    return address.routing_id
-
-
-def in_order(terms: Iterable[str]) -> list[str]:
-    """Names of terms in the order of event strings; unknown ones last."""
-    return sorted(terms, key=lambda name: (TERM_ORDER.index(name) if name in TERM_ORDER else len(TERM_ORDER), name))
-
-
-def encode(fields: Mapping[str, int], terms: Mapping[str, FormatTerm] = DEFAULT_TERMS) -> int:
-    """The config that holds ``fields``. A term outside ``config``, or a value too big for its term, is an error."""
-    config = 0
-    for name, value in fields.items():
-        term = terms[name]
-        if term.word != "config":
-            raise DeviceError(f"the term {name} sits in {term}, where ptttool does not know to put it", code="unknown-format")
-        if not 0 <= value <= term.maximum:
-            raise UsageError(f"{name}={value:#x} is too big: the term holds up to {term.maximum:#x}", code="value-too-big")
-        config |= value << term.low
-    return config
-
-
-def fields_of(config: int, terms: Mapping[str, FormatTerm] = DEFAULT_TERMS) -> dict[str, int]:
-    """Every term's value in a config, in the order of event strings."""
-    return {name: config >> terms[name].low & terms[name].maximum for name in in_order(terms) if terms[name].word == "config"}
-
-
-def terms_of(device: PttDevice | None) -> Mapping[str, FormatTerm]:
-    """The device's own terms where they are known, else mainline's."""
-    return device.format if device is not None and device.format else DEFAULT_TERMS
 
 
 def build(
@@ -201,7 +160,7 @@ def _direction(request: TraceRequest, types: tuple[str, ...], said: _Said, *, fo
         said.warnings.append(
             "several types with outbound TLPs among them: the kernel's document allows one type outbound; check that each type is there"
         )
-    number = NUMBERS[layout, direction, completions]
+    number = DIRECTION_VALUES[layout, direction, completions]
     if direction != OUTBOUND:
         _what_inbound_lacks(request, types, number, said)
     return number
@@ -318,30 +277,3 @@ def _shared_bits(found: list[Filter], device: PttDevice | None, said: _Said) -> 
         sharing = sorted(address for address, one in known.items() if one.value == value)
         if len(sharing) > 1:
             said.notes.append(f"root ports {in_words([str(address) for address in sharing])} share one bit ({value:#x}): both are traced")
-
-
-def size_text(size: int) -> str:
-    """Bytes as perf's ``-m`` takes them: ``64M``."""
-    for unit, scale in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if size and size % scale == 0:
-            return f"{size // scale}{unit}"
-    return f"{size}B"
-
-
-def perf_command(
-    event: str,
-    *,
-    perf: str = "perf",
-    output: str = "perf.data",
-    cpu: int | None = None,
-    aux_size: int = DEFAULT_AUX_SIZE,
-    command: Sequence[str] = (),
-) -> list[str]:
-    """The perf command that records ``event``.
-
-    ``cpu``: one CPU of the PMU's cpumask; None opens the event on every CPU, as the kernel's document does, at the cost of an AUX area
-    each. ``aux_size``: bytes of one AUX area. ``command``: what to run meanwhile; without one perf records until Ctrl-C.
-    """
-    where = ["-a"] if cpu is None else ["-C", str(cpu)]
-    words = [perf, "record", "-e", event, *where, "-m", f",{size_text(aux_size)}", "-o", output]
-    return [*words, "--", *command] if command else words

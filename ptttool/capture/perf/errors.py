@@ -10,11 +10,11 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ptttool.capture.perf import INSTALL_HINT, PerfTool
+from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
+from ptttool.capture.perf.tool import INSTALL_HINT, PerfTool
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
 
 RIGHTS_HINT = "run it as root, or give CAP_PERFMON and CAP_IPC_LOCK, or set kernel.perf_event_paranoid to -1"
-MINIMUM_AUX = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
 
 def _mmap_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
     number = int(found["errno"])
-    if number == 12 and attempt.aux_size is not None and attempt.aux_size < MINIMUM_AUX:
+    if number == 12 and attempt.aux_size is not None and attempt.aux_size < MINIMUM_AUX_SIZE:
         return UsageError("the AUX area is too small: the driver needs at least 16 MiB", hint="use --aux-size 64M", code="aux-too-small")
     if number == 12:
         return PerfError(

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ptttool.capture.directions import DIRECTIONS, FORMATS, TYPE_WORDS, TYPES, Flow
-from ptttool.capture.event import DEFAULT_TERMS, PATTERN_TERM, PATTERNS, PORT_FLAG, RESERVED_FILTER_BITS, fields_of
-from ptttool.capture.event_string import NOTE, REFUSED, WARNING, Oddity, is_device_name
+from ptttool.capture.event.parse import NOTE, REFUSED, WARNING, Oddity, is_device_name
+from ptttool.capture.event.terms import DEFAULT_TERMS, DIRECTIONS, FORMATS, PATTERN_TERM, PATTERNS, TYPE_WORDS, TYPES, Flow, fields_of
 from ptttool.machine.model import REQUESTER, ROOT_PORT, FormatTerm, Machine, PttDevice
+from ptttool.machine.pmu import PORT_FLAG, RESERVED_FILTER_BITS
 from ptttool.machine.topology import endpoints_behind
 from ptttool.pci import PciAddress
 from ptttool.wording import in_words

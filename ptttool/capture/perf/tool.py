@@ -8,7 +8,6 @@ import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,12 +142,3 @@ def _is_script(path: Path) -> bool:
 
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
-
-
-def perf_record_of(arguments: Sequence[str], device: str) -> bool:
-    """Whether a process's arguments are those of a perf that records (or counts) on that PTT device."""
-    words = list(arguments)
-    if words and re.fullmatch(r"(python|perl|(ba|da)?sh)[\d.]*", Path(words[0]).name):
-        del words[0]
-    runs_perf = bool(words) and re.fullmatch(r"perf(_[\d.]+)?", Path(words[0]).name) is not None
-    return runs_perf and any(f"{device}/" in word for word in words[1:])

@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ptttool.capture.event import in_order
+from ptttool.capture.event.terms import in_order
 from ptttool.errors import UsageError
 from ptttool.machine.model import FormatTerm
+from ptttool.machine.pmu import device_numbers, is_ptt
 from ptttool.wording import in_words
 
 REFUSED, WARNING, NOTE = "error", "warning", "note"
@@ -27,7 +28,6 @@ PERF_TERMS = frozenset(
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]{1,32}|[0-9]{1,32}")
 _MODIFIERS = re.compile(r"[ukhIGHpPSDWebR]*")
-_DEVICE = re.compile(r"hisi_ptt\d+_\d+")
 _SHAPE = "an event is written NAME/TERM=VALUE,TERM=VALUE/, for example hisi_ptt0_2/filter=0x80100,type=7/"
 
 
@@ -61,7 +61,7 @@ def parse_number(text: str) -> int | None:
 
 def is_device_name(pmu: str) -> bool:
     """Whether a PMU's name is that of one PTT device."""
-    return _DEVICE.fullmatch(pmu) is not None
+    return device_numbers(pmu) is not None
 
 
 def pmu_of(text: str) -> str:
@@ -131,7 +131,7 @@ def _split(text: str) -> tuple[str, str, str]:
     pmu, slash, rest = stripped.partition("/")
     if not slash:
         raise UsageError(f"{text!r} is no event: it has no '/'", hint=_SHAPE)
-    if not pmu.strip().startswith("hisi_ptt"):
+    if not is_ptt(pmu.strip()):
         raise UsageError(
             f"{text!r} is no PTT event: its PMU is called {pmu.strip()!r}", hint="PTT devices are called hisi_ptt<SICL>_<core>"
         )

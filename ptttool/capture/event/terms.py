@@ -1,0 +1,160 @@
+"""The terms of a PTT event: where they sit in ``config``, what their values mean.
+
+Sources: the kernel's document on the device (Documentation/trace/hisi-ptt.rst, "2. Type" to "4. Format") and the driver
+(drivers/hwtracing/ptt). Where they disagree, the document's tables hold, not its example. Inbound is from the device to the root port.
+CPL A: completions of CHI, DMA and native non-posted requests except those of CPL B. CPL B: completions of DMA remote-to-local and
+peer-to-peer requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ptttool.errors import DeviceError, UsageError
+from ptttool.machine.model import FormatTerm, PttDevice
+
+
+class TlpType(StrEnum):
+    """A type of TLP, as options name it."""
+
+    POSTED = "p"
+    NON_POSTED = "np"
+    COMPLETION = "cpl"
+
+
+class Direction(StrEnum):
+    """Which way the traced TLPs go: inbound is from the device to the root port."""
+
+    INBOUND = "inbound"
+    OUTBOUND = "outbound"
+    BOTH = "both"
+
+
+class Completions(StrEnum):
+    """The inbound completions to trace where the device cannot trace all."""
+
+    A = "a"
+    B = "b"
+
+
+class Format(StrEnum):
+    """How much of a TLP the device records: 4 DW (16 bytes) or 8 DW (32 bytes)."""
+
+    DW4 = "4dw"
+    DW8 = "8dw"
+
+
+class Pattern(StrEnum):
+    """The layout of the recorded headers."""
+
+    LEGACY = "legacy"
+    V1 = "v1"
+
+
+TYPES: Mapping[str, int] = {TlpType.POSTED: 1, TlpType.NON_POSTED: 2, TlpType.COMPLETION: 4}
+TYPE_WORDS: Mapping[str, str] = {TlpType.POSTED: "posted", TlpType.NON_POSTED: "non-posted", TlpType.COMPLETION: "completion"}
+FORMATS: Mapping[str, int] = {Format.DW4: 0, Format.DW8: 1}
+PATTERNS: Mapping[str, int] = {Pattern.LEGACY: 0, Pattern.V1: 1}
+INBOUND, OUTBOUND, BOTH = Direction.INBOUND, Direction.OUTBOUND, Direction.BOTH
+
+DEFAULT_TERMS: Mapping[str, FormatTerm] = {
+    "filter": FormatTerm("filter", "config", 0, 19),
+    "type": FormatTerm("type", "config", 24, 31),
+    "direction": FormatTerm("direction", "config", 20, 23),
+    "format": FormatTerm("format", "config", 32, 35),
+}
+"""Where the mainline driver puts the terms (``PMU_FORMAT_ATTR``, the same in 6.1 and 6.12). ``format/*`` in sysfs overrides it."""
+
+PATTERN_TERM = FormatTerm("pattern", "config", 36, 39)
+"""Where the series posted in June 2026 puts ``pattern``. No released kernel has it, so it is not a default."""
+
+TERM_ORDER = ("filter", "type", "direction", "format", "pattern")
+REQUIRED_TERMS = TERM_ORDER[:4]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Which TLPs are traced, by direction: ``P``, ``NP``, ``CPL``; inbound completions are ``CPL A`` and ``CPL B``."""
+
+    inbound: tuple[str, ...] = ()
+    outbound: tuple[str, ...] = ()
+
+    def of_types(self, types: Iterable[str]) -> Flow:
+        """Return the part of it that is left when only some types (of :class:`TlpType`) are traced."""
+        wanted = {name.upper() for name in types}
+        return Flow(
+            tuple(group for group in self.inbound if group.split()[0] in wanted),
+            tuple(group for group in self.outbound if group in wanted),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.inbound or self.outbound)
+
+
+_OUT = ("P", "NP", "CPL")
+DIRECTIONS: Mapping[str, Mapping[int, Flow]] = {
+    Format.DW4: {
+        0: Flow(inbound=("P", "NP", "CPL A", "CPL B")),
+        1: Flow(outbound=_OUT),
+        2: Flow(inbound=("P", "NP", "CPL B"), outbound=_OUT),
+        3: Flow(inbound=("CPL A",), outbound=_OUT),
+    },
+    Format.DW8: {
+        0: Flow(),  # reserved: the driver takes it, what the device does is not documented
+        1: Flow(outbound=_OUT),
+        2: Flow(inbound=("P", "NP", "CPL B")),
+        3: Flow(inbound=("CPL A",)),
+    },
+}
+"""The document's two tables of the ``direction`` term ("3. Direction"), by format and value."""
+
+DIRECTION_VALUES: Mapping[tuple[str, str, str | None], int] = {
+    (Format.DW4, INBOUND, None): 0,
+    (Format.DW4, OUTBOUND, None): 1,
+    (Format.DW4, BOTH, None): 2,
+    (Format.DW4, BOTH, Completions.B): 2,
+    (Format.DW4, BOTH, Completions.A): 3,
+    (Format.DW8, OUTBOUND, None): 1,
+    (Format.DW8, INBOUND, None): 2,
+    (Format.DW8, INBOUND, Completions.B): 2,
+    (Format.DW8, INBOUND, Completions.A): 3,
+}
+"""The value of the ``direction`` term by format, direction and completions; a combination that is absent cannot be traced."""
+
+
+def in_order(terms: Iterable[str]) -> list[str]:
+    """Sort names of terms as event strings have them; unknown ones come last."""
+    return sorted(terms, key=lambda name: (TERM_ORDER.index(name) if name in TERM_ORDER else len(TERM_ORDER), name))
+
+
+def encode(fields: Mapping[str, int], terms: Mapping[str, FormatTerm] = DEFAULT_TERMS) -> int:
+    """Put the values of terms into ``config``.
+
+    Raises
+    ------
+    DeviceError
+        ``unknown-format``: a term is not in ``config``.
+    UsageError
+        ``value-too-big``: a value does not fit its term.
+    """
+    config = 0
+    for name, value in fields.items():
+        term = terms[name]
+        if term.word != "config":
+            raise DeviceError(f"the term {name} is at {term}: ptttool can only fill config", code="unknown-format", term=name)
+        if not 0 <= value <= term.maximum:
+            raise UsageError(f"{name}={value:#x} is too big: the term holds up to {term.maximum:#x}", code="value-too-big", term=name)
+        config |= value << term.low
+    return config
+
+
+def fields_of(config: int, terms: Mapping[str, FormatTerm] = DEFAULT_TERMS) -> dict[str, int]:
+    """Return the value of every term in a config, in the order of event strings."""
+    return {name: config >> terms[name].low & terms[name].maximum for name in in_order(terms) if terms[name].word == "config"}
+
+
+def terms_of(device: PttDevice | None) -> Mapping[str, FormatTerm]:
+    """Return the device's own terms where they are known, else those of the mainline driver."""
+    return device.format if device is not None and device.format else DEFAULT_TERMS

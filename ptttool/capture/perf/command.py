@@ -1,0 +1,58 @@
+"""The ``perf record`` command of an event, and the commands of running processes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+DEFAULT_AUX_SIZE = 64 << 20
+MINIMUM_AUX_SIZE = 16 << 20
+"""The driver needs four buffers of 4 MiB."""
+
+
+def size_text(size: int) -> str:
+    """Write a number of bytes as perf's option ``-m`` takes it: ``64M``."""
+    for unit, scale in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        if size and size % scale == 0:
+            return f"{size // scale}{unit}"
+    return f"{size}B"
+
+
+def perf_command(
+    event: str,
+    *,
+    perf: str = "perf",
+    output: str = "perf.data",
+    cpu: int | None = None,
+    aux_size: int = DEFAULT_AUX_SIZE,
+    command: Sequence[str] = (),
+) -> list[str]:
+    """Return the arguments of the ``perf record`` that records an event.
+
+    Parameters
+    ----------
+    event : str
+        The event string.
+    perf, output : str
+        The perf to run and the file that it writes.
+    cpu : int or None
+        One CPU of the PMU's cpumask. With None perf opens the event on every CPU, as the kernel's document does; each of them then
+        has its own AUX area.
+    aux_size : int
+        Bytes of one AUX area.
+    command : Sequence[str]
+        The command to run while recording. Without one perf records until Ctrl-C.
+    """
+    where = ["-a"] if cpu is None else ["-C", str(cpu)]
+    words = [perf, "record", "-e", event, *where, "-m", f",{size_text(aux_size)}", "-o", output]
+    return [*words, "--", *command] if command else words
+
+
+def records_device(arguments: Sequence[str], device: str) -> bool:
+    """Tell whether a process's arguments are those of a perf that records (or counts) on a PTT device."""
+    words = list(arguments)
+    if words and re.fullmatch(r"(python|perl|(ba|da)?sh)[\d.]*", Path(words[0]).name):
+        del words[0]
+    runs_perf = bool(words) and re.fullmatch(r"perf(_[\d.]+)?", Path(words[0]).name) is not None
+    return runs_perf and any(f"{device}/" in word for word in words[1:])
