@@ -22,9 +22,10 @@ bench: bench-system $(VENV)/run.stamp ## measure speed and memory against perf (
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m bench.packets -o bench/packets.json $(BENCH_PACKETS_ARGS)
 
-lint: $(VENV)/dev.stamp ## check style and types
+lint: $(VENV)/dev.stamp ## check style, types and who imports whom
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/mypy
 
 format: $(VENV)/dev.stamp ## lay the code out

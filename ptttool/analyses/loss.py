@@ -20,13 +20,11 @@ from ptttool.perfdata.model import (
     AuxEvent,
     Contents,
 )
-from ptttool.recording.auxtrace import HISI_PTT
+from ptttool.recording.auxtrace import DMA_BUFFER, HISI_PTT
 from ptttool.wording import counted
 
 Severity = Literal["info", "warning", "failure"]
 
-# The device's ring has four of these; the driver commits whole ones, and what is in the last one when it is told to stop.
-DMA_BUFFER = 4 << 20
 # The driver of Linux 6.1 was seen to spoil restarts, that of 6.12 not to; of the kernels between, no recording is known.
 SPOILS_RESTARTS, COMMITS_EVERY_BUFFER = (6, 1), (6, 12)
 # A stream that ends so shortly before the session's end was ended with it.

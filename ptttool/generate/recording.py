@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from ptttool.analyses.loss import DMA_BUFFER
 from ptttool.capture.event.build import TraceRequest, build
 from ptttool.capture.event.terms import BOTH, FORMATS, INBOUND, OUTBOUND, PATTERNS
 from ptttool.capture.perf.command import perf_command
 from ptttool.errors import UsageError
+from ptttool.files.progress import Progress
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
 from ptttool.perfdata import layout, writer
-from ptttool.pipeline.progress import Progress
-from ptttool.recording.auxtrace import HISI_PTT
+from ptttool.recording.auxtrace import DMA_BUFFER, HISI_PTT
 from ptttool.wording import in_words
 
 PMU, PMU_TYPE = "hisi_ptt0_0", 11

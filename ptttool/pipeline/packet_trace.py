@@ -16,10 +16,10 @@ from ptttool.decoders.element_batch import Batch
 from ptttool.decoders.opencsd.recorded_sources import sources_of
 from ptttool.decoders.parameters import Given
 from ptttool.errors import InputError, UsageError
+from ptttool.files.progress import Progress
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents, Problem
 from ptttool.perfdata.reader import open_perfdata
-from ptttool.pipeline.progress import Progress
 from ptttool.pipeline.trace import Source
 from ptttool.recording import auxtrace
 from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW

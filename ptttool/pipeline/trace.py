@@ -23,11 +23,11 @@ from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Declared, Layout
 from ptttool.decoders.hisi_ptt.records import UNIT_RECORDS, Piece, Records, Unit
 from ptttool.errors import InputError, UsageError
+from ptttool.files.progress import Progress
 from ptttool.files.remote import read_into
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
 from ptttool.pipeline.jobs import M, Task, Work, batches, in_order, merged, work_on_each
-from ptttool.pipeline.progress import Progress
 from ptttool.pipeline.workers import ALONE, Workers
 from ptttool.recording import auxtrace
 from ptttool.recording.raw_dump import RawDump

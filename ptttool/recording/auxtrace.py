@@ -15,3 +15,6 @@ NAMES = {
     HISI_PTT: "HiSilicon PTT",
     7: "Power VPA DTL",
 }
+
+DMA_BUFFER = 4 << 20
+"""Bytes of one of the four buffers of the PTT device's ring. The driver commits whole buffers, and what is in the last one at the end."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from ptttool.cli.terminal.talk import console
-from ptttool.pipeline.progress import Progress
+from ptttool.files.progress import Progress
 
 PATIENCE = 1.0
 _PERIOD = 0.2

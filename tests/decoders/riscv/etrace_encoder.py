@@ -109,10 +109,22 @@ class Settings:
 
 @dataclass(frozen=True)
 class Packet:
-    """A packet, without its envelope. ``cycle``: at which it was made. ``reaches``: number of the cycle up to which the packets up to it
-    tell what has retired; None where it tells nothing new. ``sync``: trace can begin here. ``trap``: what it tells of.
+    """A packet without its envelope.
 
-    ``epc``: where the address is the EPC. ``status``: of support packets.
+    Attributes
+    ----------
+    cycle : int
+        Cycle at which it was made.
+    reaches : int or None
+        Number of the cycle up to which this packet and those before it report what has retired. None: it reports nothing new.
+    sync : bool
+        Whether decoding can begin here.
+    trap : str
+        Which trap it reports.
+    epc : bool
+        Whether the address is the EPC.
+    status : int
+        Status of a support packet.
     """
 
     payload: bytes
