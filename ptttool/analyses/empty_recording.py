@@ -10,7 +10,8 @@ from ptttool.capture.event.terms import DIRECTIONS, FORMATS, TYPES, fields_of
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import PORT_FLAG
 from ptttool.machine.topology import endpoints_behind, is_bridge
-from ptttool.perfdata.model import Attribute, Contents
+from ptttool.perfdata.model import Contents
+from ptttool.recording.identity import ptt_attribute
 from ptttool.wording import in_words
 
 
@@ -43,12 +44,6 @@ def causes_on(machine: Machine, request: TraceRequest) -> Iterator[str]:
     requester = machine.functions.get(request.requester) if request.requester is not None else None
     if requester is not None and is_bridge(requester):
         yield f"{requester.address} is a switch port, which hardly ever requests by itself: trace what is behind it, or its root port"
-
-
-def ptt_attribute(contents: Contents) -> Attribute | None:
-    """The attribute of the PTT event, by the PMU type that AUXTRACE_INFO names."""
-    kind = contents.auxtrace_priv[0] if contents.auxtrace_priv else None
-    return next((attribute for attribute in contents.attributes if attribute.type == kind), None)
 
 
 def _contradictions(config: int) -> Iterator[str]:

@@ -278,7 +278,7 @@ def _holds_trace(path: Path) -> bool:
 
     try:
         with open_perfdata(path) as reader:
-            return any(len(chunk.data) for chunk in reader.chunks())
+            return any(chunk.size for chunk in reader.chunks())
     except (PtttoolError, OSError):
         return False
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptttool.perfdata.mapped import MappedFile
+from ptttool.errors import InputError
+from ptttool.perfdata.backing import Backing
 
 AUX_TRUNCATED, AUX_OVERWRITE, AUX_PARTIAL, AUX_COLLISION = 1, 2, 4, 8
 
@@ -51,43 +52,88 @@ class HardwareId:
 class AuxChunk:
     """The payload of one PERF_RECORD_AUXTRACE, or, where it comes through a pipe, a piece of it.
 
-    ``number``: of the payload, 0, 1, … in file order. ``offset``: of the payload in its AUX stream. ``start``: of this piece in the
-    payload, a multiple of 4096 (0 for a file: one piece). ``payload_size``: what the record promises. ``idx``: the stream; ``cpu``: -1
-    where the record names none. ``file_offset``: of ``data``. ``data``: read-only, a view of the mapped file or a buffer.
-    ``missing``: bytes of the payload that the file should hold and does not (told with the last piece). ``file``: that ``data`` is a
-    view of; None for a buffer. ``remote``: the address of a file elsewhere, of whose payload ``data`` holds just the beginning; all of
-    it is ``held`` bytes.
+    The bytes are read with :meth:`read`, while the recording is open. In a local file they are mapped and not copied; from remote storage
+    they are fetched; of a pipe they are in a buffer.
+
+    Attributes
+    ----------
+    number : int
+        Number of the payload, 0, 1, … in file order.
+    offset : int
+        Offset of the payload in its AUX stream.
+    start : int
+        Offset of this piece in the payload, a multiple of 4096 (0 for a file, which gives whole payloads).
+    payload_size : int
+        Size of the payload as the record states it.
+    size : int
+        Bytes of this piece that the file holds.
+    idx : int
+        Number of the AUX stream.
+    cpu, tid : int
+        CPU and thread of the AUX stream; -1 where the record names none.
+    reference : int
+        The record's reference.
+    file_offset : int
+        Offset of this piece in the file.
+    missing : int
+        Bytes of the payload that the file should hold and does not; set in its last piece.
     """
 
     number: int
     offset: int
     start: int
     payload_size: int
+    size: int
     idx: int
     cpu: int
     tid: int
     reference: int
     file_offset: int
-    data: memoryview
+    _backing: Backing
     missing: int = 0
-    file: MappedFile | None = None
-    remote: str = ""
-    remote_size: int = 0
-
-    @property
-    def held(self) -> int:
-        """Bytes of the payload, or of the piece of it, that the file has."""
-        return self.remote_size if self.remote else len(self.data)
 
     @property
     def path(self) -> str:
-        """Where its data can be read again; empty where nowhere."""
-        return self.remote if self.file is None else self.file.path
+        """Path or address where another process can read the bytes, at ``file_offset``; empty where there is none."""
+        return self._backing.path
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the bytes are mapped or buffered, so that reading all of them fetches and copies nothing."""
+        return self._backing.in_memory
+
+    def read(self, offset: int = 0, size: int | None = None) -> memoryview:
+        """Return bytes of this piece.
+
+        Parameters
+        ----------
+        offset : int, optional
+            Where to begin, from the start of the piece.
+        size : int, optional
+            Number of bytes; by default all up to the end of the piece.
+
+        Returns
+        -------
+        memoryview
+            The bytes, read-only; fewer than ``size`` only at the end of the piece.
+
+        Raises
+        ------
+        InputError
+            If remote storage reports an error, or the file became shorter.
+        """
+        offset = min(max(offset, 0), self.size)
+        left = self.size - offset
+        size = left if size is None else min(size, left)
+        data = self._backing.read(offset, size)
+        if len(data) < size:
+            where = self.file_offset + offset + len(data)
+            raise InputError(self.path, "the file was shortened while it was read", offset=where, code="truncated")
+        return data
 
     def forget(self, upto: int) -> None:
-        """Give the memory of its first ``upto`` bytes back, where they are a mapped file's; they can still be read."""
-        if self.file is not None:
-            self.file.forget(self.file_offset, self.file_offset + upto)
+        """Give the memory of the first ``upto`` bytes back to the system, where they are mapped; they can still be read."""
+        self._backing.forget(upto)
 
 
 @dataclass(frozen=True, slots=True)

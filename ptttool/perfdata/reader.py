@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from ptttool.errors import AccessError, InputError
-from ptttool.files.remote import is_remote
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable
+from ptttool.perfdata.backing import Backing, Memory
 from ptttool.perfdata.header import empty_file, parse_header, read_attributes, read_features
 from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents
@@ -57,18 +58,16 @@ class Reader:
     def close(self) -> None:
         """Let go of the file. Chunks that are still in use stay valid."""
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _chunk(
-        self, payload: Payload, number: int, start: int, file_offset: int, data: memoryview, missing: int, file: MappedFile | None = None
-    ) -> AuxChunk:
+    def _chunk(self, payload: Payload, number: int, start: int, file_offset: int, size: int, backing: Backing, missing: int) -> AuxChunk:
         return AuxChunk(
-            number=number, offset=payload.offset, start=start, payload_size=payload.size, idx=payload.idx, cpu=payload.cpu, tid=payload.tid,
-            reference=payload.reference, file_offset=file_offset, data=data, missing=missing, file=file,
+            number=number, offset=payload.offset, start=start, payload_size=payload.size, size=size, idx=payload.idx, cpu=payload.cpu,
+            tid=payload.tid, reference=payload.reference, file_offset=file_offset, _backing=backing, missing=missing,
         )  # fmt: skip
 
     def _end_payload(self, payload: Payload, number: int, file_offset: int, held: int) -> None:
@@ -168,7 +167,8 @@ class MappedReader(Reader):
                 held = min(payload.size, end - position)
                 number, self._number = self._number, self._number + 1
                 self._end_payload(payload, number, position, held)
-                yield self._chunk(payload, number, 0, position, view[position : position + held], payload.size - held, file)
+                backing = Memory(view[position : position + held], file, position)
+                yield self._chunk(payload, number, 0, position, held, backing, payload.size - held)
                 position += held
 
     def close(self) -> None:
@@ -183,10 +183,6 @@ def open_perfdata(path: str | Path) -> Reader:
     is none of that: the contents tell.
     """
     name = str(path)
-    if is_remote(name):
-        from ptttool.perfdata.remote import RemoteReader
-
-        return RemoteReader(name)
     if name == "-":
         try:
             descriptor = os.dup(sys.stdin.fileno())

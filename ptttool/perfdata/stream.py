@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ptttool.errors import InputError
 from ptttool.perfdata import layout
+from ptttool.perfdata.backing import Memory
 from ptttool.perfdata.header import FileHeader, parse_header, read_attributes, read_features
 from ptttool.perfdata.model import AuxChunk
 from ptttool.perfdata.reader import Reader
@@ -141,7 +142,8 @@ class StreamReader(Reader):
             if last:
                 self._end_payload(payload, number, begin, end)
             self.position = begin + start
-            yield self._chunk(payload, number, start, begin + start, memoryview(data).toreadonly(), payload.size - end if last else 0)
+            missing = payload.size - end if last else 0
+            yield self._chunk(payload, number, start, begin + start, len(data), Memory(memoryview(data).toreadonly()), missing)
             if last:
                 return
             start = end

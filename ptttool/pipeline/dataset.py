@@ -24,8 +24,9 @@ from ptttool.files.remote import is_remote
 from ptttool.parquet.file import ParquetFile
 from ptttool.pipeline.jobs import Batch, Outcome, results, size_of
 from ptttool.pipeline.selection import Select
-from ptttool.pipeline.trace import Trace, pmu_names
+from ptttool.pipeline.trace import Trace
 from ptttool.pipeline.workers import ALONE, Workers
+from ptttool.recording.identity import pmu_names
 
 # Names of the files of a dataset, and the end of those that are not finished.
 _OURS = re.compile(r"r[0-9]{4,}-.*\.parquet")

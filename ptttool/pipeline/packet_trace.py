@@ -17,13 +17,11 @@ from ptttool.decoders.opencsd.recorded_sources import sources_of
 from ptttool.decoders.parameters import Given
 from ptttool.errors import InputError, UsageError
 from ptttool.files.progress import Progress
-from ptttool.perfdata.layout import MAGIC
-from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents, Problem
-from ptttool.perfdata.reader import open_perfdata
-from ptttool.pipeline.trace import Source
+from ptttool.perfdata.model import AuxChunk, Contents, Problem
 from ptttool.recording import auxtrace
 from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
-from ptttool.recording.raw_dump import RawDump
+from ptttool.recording.marks import Marks, all_contents, can_look_ahead, of_stream
+from ptttool.recording.opening import InputForm, form_of, open_source, refuse_snapshot
 
 # Bytes given to a decoder at a time: what they become shall fit the caches, and be enough for a row group.
 PIECE = 1 << 19
@@ -35,14 +33,6 @@ class Part:
 
     batch: Batch
     cpu: int | None
-
-
-@dataclass(frozen=True)
-class _Marks:
-    """What AUX events say of each CPU's AUX stream: :func:`breaks_of` and :func:`begins_of`."""
-
-    breaks: Mapping[int, Sequence[int]]
-    begins: Mapping[int, Sequence[int]]
 
 
 class PacketTrace:
@@ -59,23 +49,23 @@ class PacketTrace:
         self.path = str(path)
         self.strict = strict
         self._open = ExitStack()
-        is_perf = form == "perf" or (form is None and _begins_as_perfdata(self.path))
+        is_perf = (InputForm(form) if form is not None else form_of(self.path)) is InputForm.PERF
         if not is_perf and protocol is None:
             hint = "name it with --protocol; ptttool protocols lists them"
             if self.path == "-":
                 hint += "; --input perf reads a perf.data from standard input"
             raise UsageError("a raw trace does not tell its protocol", hint=hint)
-        if Path(self.path, "snapshot.ini").is_file():
-            raise InputError(self.path, "a folder of a snapshot, not its trace", hint="name the trace: one of the files in it")
+        refuse_snapshot(self.path)
         stack = None if protocol is None else stack_of(protocol, given)
-        self._source: Source = open_perfdata(path) if is_perf else RawDump(path)
+        self._source = open_source(path, InputForm.PERF if is_perf else InputForm.RAW)
         self._open.callback(self._source.close)
         self.warning: str | None = None
         self.progress = Progress(total=self._source.size, noun="elements")
         try:
             self._chunks = self._source.chunks()
             self._first = next(self._chunks, None)
-            self._marks: _Marks | None = None
+            self._marks: Marks | None = None
+            self._ahead: Contents | None = None
             if is_perf:
                 stack = self._check(stack, given)
                 if stack.protocol.described:
@@ -128,9 +118,9 @@ class PacketTrace:
                 cpus[chunk.idx] = None if chunk.cpu < 0 else chunk.cpu
                 decoder = decoders[chunk.idx] = self.stack.decoder(cpus[chunk.idx])
             if fresh or not self._is_whole:
-                decoder.boundaries(_of_stream(self._aux_marks().begins, chunk))
+                decoder.boundaries(of_stream(self._aux_marks().begins, chunk))
             for start, end, broken in self._pieces(chunk):
-                data = chunk.data[start:end]
+                data = chunk.read(start, end - start)
                 batch = decoder.feed(data, index=chunk.offset + chunk.start + start, discontinuity=broken and not fresh)
                 fresh = False
                 yield from self._given(batch, cpus[chunk.idx])
@@ -157,8 +147,8 @@ class PacketTrace:
     def _pieces(self, chunk: AuxChunk) -> Iterator[tuple[int, int, bool]]:
         """Start and end of what is fed at a time, and whether bytes are missing before it."""
         first = chunk.offset + chunk.start
-        size = len(chunk.data)
-        breaks = _of_stream(self._aux_marks().breaks, chunk)
+        size = chunk.size
+        breaks = of_stream(self._aux_marks().breaks, chunk)
         inside = breaks[bisect_right(breaks, first) : bisect_left(breaks, first + size)]
         edges = [0, *(place - first for place in inside), size]
         for number, (start, end) in enumerate(pairwise(edges)):
@@ -169,24 +159,23 @@ class PacketTrace:
     @property
     def _is_whole(self) -> bool:
         """Whether the recording can be read before it is decoded."""
-        return self._source.size is not None and self.path != "-"
+        return self.contents.mode == "raw" or can_look_ahead(self._source)
 
-    def _aux_marks(self) -> _Marks:
+    def _aux_marks(self) -> Marks:
         """What AUX events say; of a pipe, those that have come so far."""
         if self._marks is None or not self._is_whole:
-            contents = self.contents if self.contents.mode == "raw" else self._all_contents()
+            contents = self._all_contents()
             self._check_frames(contents)
-            self._marks = _Marks(breaks_of(contents), begins_of(contents))
+            self._marks = Marks.of(contents)
         return self._marks
 
     def _all_contents(self) -> Contents:
-        """The contents of the whole recording: AUX events may come after the trace that they are about. Of a pipe, what has come so far."""
-        if not self._is_whole:
+        """The contents of the whole recording, read ahead once; of a pipe, what has come so far."""
+        if not can_look_ahead(self._source):
             return self.contents
-        with open_perfdata(self.path) as reader:
-            for chunk in reader.chunks():
-                chunk.forget(len(chunk.data))
-        return reader.contents
+        if self._ahead is None:
+            self._ahead = all_contents(self._source)
+        return self._ahead
 
     def _check_frames(self, contents: Contents) -> None:
         """CoreSight trace that a CPU wrote itself (TRBE) has no frames."""
@@ -212,49 +201,3 @@ class PacketTrace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def breaks_of(contents: Contents) -> dict[int, list[int]]:
-    """Of each CPU's AUX stream, the offsets before which bytes are missing, ascending (-1 for events that name no CPU).
-
-    PERF_AUX_FLAG_TRUNCATED: what follows the event's bytes was lost. PERF_AUX_FLAG_PARTIAL: there are gaps in them, it is not told where.
-    PERF_AUX_FLAG_OVERWRITE: older trace was overwritten before them.
-    """
-    found: dict[int, set[int]] = {}
-    for event in contents.aux_events:
-        places = found.setdefault(-1 if event.cpu is None else event.cpu, set())
-        if event.flags & (AUX_TRUNCATED | AUX_PARTIAL):
-            places.add(event.offset + event.size)
-        if event.flags & (AUX_PARTIAL | AUX_OVERWRITE):
-            places.add(event.offset)
-    return {cpu: sorted(places) for cpu, places in found.items()}
-
-
-def begins_of(contents: Contents) -> dict[int, list[int]]:
-    """Of each CPU's AUX stream, the offsets at which AUX events' bytes begin, ascending (-1 for events that name no CPU).
-
-    The trace unit was started there: what it had before has been emptied into the event before.
-    """
-    found: dict[int, set[int]] = {}
-    for event in contents.aux_events:
-        if event.size:
-            found.setdefault(-1 if event.cpu is None else event.cpu, set()).add(event.offset)
-    return {cpu: sorted(places) for cpu, places in found.items()}
-
-
-def _of_stream(places: Mapping[int, Sequence[int]], chunk: AuxChunk) -> Sequence[int]:
-    """Those of a chunk's AUX stream; where it names no CPU, of every stream: better too many."""
-    return places.get(chunk.cpu, ()) if chunk.cpu >= 0 else sorted({place for each in places.values() for place in each})
-
-
-def _begins_as_perfdata(path: str) -> bool:
-    if path == "-":
-        return False
-    try:
-        if Path(path).is_dir():
-            return True
-        with Path(path).open("rb") as file:
-            # A FIFO can be read once: it is raw unless the user says otherwise.
-            return file.seekable() and file.read(len(MAGIC)) == MAGIC
-    except OSError:  # told when it is opened for reading
-        return False

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,12 +24,12 @@ from ptttool.decoders.hisi_ptt.layout import Declared, Layout
 from ptttool.decoders.hisi_ptt.records import UNIT_RECORDS, Piece, Records, Unit
 from ptttool.errors import InputError, UsageError
 from ptttool.files.progress import Progress
-from ptttool.files.remote import read_into
-from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.perfdata.model import Attribute, AuxChunk, Contents
 from ptttool.pipeline.jobs import M, Task, Work, batches, in_order, merged, work_on_each
 from ptttool.pipeline.workers import ALONE, Workers
 from ptttool.recording import auxtrace
+from ptttool.recording.identity import ptt_attribute
+from ptttool.recording.opening import Source, open_perfdata
 from ptttool.recording.raw_dump import RawDump
 from ptttool.tlp.bulk import U32
 from ptttool.tlp.columns import BY_NAME
@@ -47,17 +47,8 @@ _OTHERS = "ptttool packets decodes other traces: ptttool protocols lists of what
 RAW_FORMATS = {"4dw": False, "8dw": True}
 
 
-class Source(Protocol):
-    """What a trace is read from: a perf.data reader or a raw dump."""
-
-    path: str
-    contents: Contents
-    size: int | None
-
-    @property
-    def position(self) -> int: ...
-    def chunks(self) -> Iterator[AuxChunk]: ...
-    def close(self) -> None: ...
+# Bytes of a remote payload that are looked at to see what its records are; more where they are all zero, up to the device's ring.
+SAMPLE, MOST_SAMPLE = 64 << 10, 16 << 20
 
 
 @dataclass(frozen=True)
@@ -115,13 +106,7 @@ class Trace:
     @property
     def attribute(self) -> Attribute | None:
         """The PTT event; None where the recording does not tell (a raw dump, a damaged file)."""
-        contents = self.contents
-        numbers = [number for number, name in pmu_names(contents).items() if name.startswith(PMU_PREFIX)]
-        if contents.auxtrace_type == auxtrace.HISI_PTT:
-            numbers[:0] = contents.auxtrace_priv[:1]
-        by_number = (a for number in numbers for a in contents.attributes if a.type == number)
-        by_name = (a for a in contents.attributes if a.name is not None and a.name.startswith(PMU_PREFIX))
-        return next(by_number, None) or next(by_name, None)
+        return ptt_attribute(self.contents)
 
     def frames(self, columns: Sequence[str], *, workers: Workers = ALONE) -> Iterator[pl.DataFrame]:
         """The TLPs as frames of just these columns, in this order, up to :data:`FRAME_ROWS` rows each; at least one frame.
@@ -198,7 +183,7 @@ class Trace:
             )
         layout = Layout(eight_dw=bool(self._raw))
         for chunk in self._chunks():
-            words = np.frombuffer(whole_data(chunk), dtype="<u4", count=chunk.held // 4)
+            words = np.frombuffer(chunk.read(), dtype="<u4", count=chunk.size // 4)
             if chunk.start == 0 and not self.is_raw:
                 layout = Layout(eight_dw=bool(len(words)) and int(words[0]) >= hisi_ptt.CHECK_WORD)
             records = words[: len(words) // layout.words * layout.words].reshape(-1, layout.words)
@@ -225,7 +210,7 @@ class Trace:
 
         for chunk, found in self._laid_out():
             begin = self._source.position
-            size = chunk.held // found.record_size * found.record_size
+            size = chunk.size // found.record_size * found.record_size
             start = 0
             while start < size:
                 if pieces and (found != layout or records >= enough):
@@ -233,11 +218,11 @@ class Trace:
                     pieces, spent, records = [], [], 0
                 layout = found
                 part = min(size - start, (most - records) * layout.record_size)
-                data = None if chunk.remote else chunk.data[start : start + part]
+                data = chunk.read(start, part) if chunk.in_memory else None
                 pieces.append(Piece(chunk.path, chunk.file_offset + start, part, chunk.offset + chunk.start + start, chunk.cpu, data))
                 start += part
                 records += part // layout.record_size
-                spent.append((chunk if chunk.file is not None else _without_data(chunk), start))
+                spent.append((chunk, start))
                 position = begin + start
         if pieces:
             yield planned()
@@ -249,7 +234,7 @@ class Trace:
         for chunk in self._chunks():
             if not self.is_raw:
                 declared = self._declared()
-            words = np.frombuffer(chunk.data, dtype="<u4", count=len(chunk.data) // 4)
+            words = _beginning(chunk)
             if choice is None or chunk.number != number or not choice.decided:
                 again = chunk.number == number and choice is not None and choice.conflict
                 choice = hisi_ptt.choose_layout(words, declared)
@@ -262,7 +247,7 @@ class Trace:
             layout = choice.layout
             if chunk.start == 0:
                 self.findings.count_format(layout.title)
-            self.findings.count_tail(chunk.held % layout.record_size)
+            self.findings.count_tail(chunk.size % layout.record_size)
             yield chunk, layout
 
     def _chunks(self) -> Iterator[AuxChunk]:
@@ -321,18 +306,14 @@ class Trace:
         self.close()
 
 
-def _without_data(chunk: AuxChunk) -> AuxChunk:
-    """A chunk to remember: nothing of it can be given back."""
-    return replace(chunk, data=memoryview(b""))
-
-
-def whole_data(chunk: AuxChunk) -> memoryview:
-    """A chunk's data, fetched where they are elsewhere."""
-    if not chunk.remote:
-        return chunk.data
-    buffer = np.empty(chunk.held, dtype=np.uint8).data
-    read_into(chunk.remote, chunk.file_offset, buffer)
-    return buffer
+def _beginning(chunk: AuxChunk) -> U32:
+    """The words of a chunk by which its layout is chosen: all where they are in memory, else so many that they are not all zero."""
+    size = chunk.size if chunk.in_memory else min(SAMPLE, chunk.size)
+    while True:
+        words = np.frombuffer(chunk.read(0, size), dtype="<u4", count=size // 4)
+        if size >= min(chunk.size, MOST_SAMPLE) or words.any():
+            return words
+        size = min(4 * size, chunk.size, MOST_SAMPLE)
 
 
 def checked_columns(columns: Sequence[str]) -> tuple[str, ...]:
@@ -343,12 +324,6 @@ def checked_columns(columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def pmu_names(contents: Contents) -> dict[int, str]:
-    """Names of PMUs by type number, as far as the recording's header has them."""
-    mappings = contents.features.get("pmu_mappings")
-    return dict(mappings) if isinstance(mappings, dict) else {}
-
-
 def open_trace(path: str | Path, *, raw_format: str | None = None, pattern: str | None = None) -> Trace:
     """Open a recording: perf.data as a file, a folder or from a pipe (``-`` is standard input), or a raw AUX dump.
 
@@ -357,8 +332,6 @@ def open_trace(path: str | Path, *, raw_format: str | None = None, pattern: str 
     """
     number = None if pattern is None else _pattern(pattern)
     if raw_format is None:
-        from ptttool.perfdata.reader import open_perfdata
-
         return Trace(lambda: open_perfdata(path), pattern=number)
     eight_dw = RAW_FORMATS[_known("input format", raw_format, RAW_FORMATS)]
     return Trace(lambda: RawDump(path), raw=eight_dw, pattern=number)

@@ -6,75 +6,97 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
-from ptttool.errors import AccessError, InputError, UsageError
+from ptttool.errors import AccessError, InputError
 from ptttool.files.remote import is_remote
+from ptttool.perfdata.backing import Backing, Memory, OnRequest
+from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import AuxChunk, Contents
+from ptttool.recording.remote import RemoteFile
 
 # Read at a time from what cannot be mapped; a multiple of every record size.
 PIECE = 1 << 22
 
 
 class RawDump:
-    """Same face as the perf.data reader's. ``path``: a file, or ``-`` for standard input; a pipe is read in pieces."""
+    """A raw dump, read as one AUX payload; satisfies :class:`ptttool.recording.opening.Source`.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, a FIFO, an address, or ``-`` for standard input; a pipe is read in pieces.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is empty.
+    AccessError
+        If it may not be read.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self.contents = Contents(mode="raw")
         self.size: int | None = None
         self.position = 0
-        self._file_map: MappedFile | None = None
-        self._open = ExitStack()
-        self._file: BinaryIO = sys.stdin.buffer if self.path == "-" else self._open_file()
-        status = os.fstat(self._file.fileno())
-        if stat.S_ISREG(status.st_mode):
-            self.size = status.st_size
-            if not self.size:
-                self.close()
-                raise InputError(self.path, "the file is empty")
-
-    def _open_file(self) -> BinaryIO:
+        self._map: MappedFile | None = None
+        self._remote: RemoteFile | None = None
+        self._file: BinaryIO | None = None
         if is_remote(self.path):
-            raise UsageError(f"{self.path}: dumps without a container are read from files of this machine", code="remote-dump")
-        try:
-            return self._open.enter_context(Path(self.path).open("rb"))
-        except IsADirectoryError:
-            raise InputError(self.path, "is a folder, no AUX dump") from None
-        except PermissionError as error:
-            raise AccessError(f"{self.path}: {error.strerror}", hint="recordings of root belong to root: copy it or use sudo") from None
-        except OSError as error:
-            raise InputError(self.path, error.strerror or str(error)) from None
+            self._remote = RemoteFile(self.path)
+            self.size = self._remote.size
+        else:
+            self._file = sys.stdin.buffer if self.path == "-" else _open(self.path)
+            status = os.fstat(self._file.fileno())
+            if stat.S_ISREG(status.st_mode):
+                self.size = status.st_size
+        if self.size == 0:
+            self.close()
+            raise InputError(self.path, "the file is empty")
 
     def chunks(self) -> Iterator[AuxChunk]:
-        """The dump as one payload: of a file the whole mapping, of a pipe a piece at a time."""
-        if self.size is not None and self.path != "-":
-            self._file_map = MappedFile(self._file.fileno(), self.path)
-            self._refuse_container(bytes(self._file_map.view[:8]))
-            yield self._chunk(0, self._file_map.view[:])
-            self.position = self.size
-            return
+        """Yield the dump as one payload: all of a file, a pipe piece by piece.
+
+        Raises
+        ------
+        InputError
+            If it is a perf.data, or nothing comes through the pipe.
+        """
+        if self._remote is not None:
+            yield from self._whole(self._remote.size, OnRequest(self._remote, 0))
+        elif self.size is not None and self.path != "-":
+            assert self._file is not None
+            self._map = MappedFile(self._file.fileno(), self.path)
+            yield from self._whole(self._map.size, Memory(self._map.view[:], self._map))
+        else:
+            yield from self._pieces()
+
+    def _whole(self, size: int, backing: Backing) -> Iterator[AuxChunk]:
+        self._refuse_container(bytes(backing.read(0, len(MAGIC))))
+        yield self._chunk(0, size, backing)
+        self.position = size
+
+    def _pieces(self) -> Iterator[AuxChunk]:
         start = 0
         while piece := self._read_piece():
             if not start:
-                self._refuse_container(piece[:8])
-            yield self._chunk(start, memoryview(piece))
+                self._refuse_container(piece[: len(MAGIC)])
+            yield self._chunk(start, len(piece), Memory(memoryview(piece)))
             start += len(piece)
             self.position = start
         if not start:
             raise InputError(self.path, "the input is empty")
 
     def _refuse_container(self, head: bytes) -> None:
-        if head == b"PERFILE2":
-            raise InputError(
-                self.path, "this is a perf.data, no dump of AUX data alone", offset=0, hint="leave --input out", code="not-raw"
-            )
+        if head == MAGIC:
+            raise InputError(self.path, "this is a perf.data, not a raw dump", offset=0, hint="leave --input out", code="not-raw")
 
     def _read_piece(self) -> bytes:
+        assert self._file is not None
         parts = []
         missing = PIECE
         while missing and (part := self._file.read(missing)):
@@ -82,21 +104,35 @@ class RawDump:
             missing -= len(part)
         return b"".join(parts)
 
-    def _chunk(self, start: int, data: memoryview) -> AuxChunk:
-        size = self.size if self.size is not None else start + len(data)
+    def _chunk(self, start: int, size: int, backing: Backing) -> AuxChunk:
+        payload_size = self.size if self.size is not None else start + size
         return AuxChunk(
-            number=0, offset=0, start=start, payload_size=size, idx=0, cpu=-1, tid=-1, reference=0, file_offset=start, data=data,
-            file=self._file_map,
+            number=0, offset=0, start=start, payload_size=payload_size, size=size, idx=0, cpu=-1, tid=-1, reference=0, file_offset=start,
+            _backing=backing,
         )  # fmt: skip
 
     def close(self) -> None:
-        """Let the file go."""
-        if self._file_map is not None:
-            self._file_map.close()
-        self._open.close()
+        """Close the file; standard input stays open."""
+        if self._map is not None:
+            self._map.close()
+        if self._remote is not None:
+            self._remote.close()
+        if self._file is not None and self.path != "-":
+            self._file.close()
 
-    def __enter__(self) -> RawDump:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _open(path: str) -> BinaryIO:
+    try:
+        return Path(path).open("rb")
+    except IsADirectoryError:
+        raise InputError(path, "is a folder, not a dump of AUX data") from None
+    except PermissionError as error:
+        raise AccessError(f"{path}: {error.strerror}", hint="recordings of root belong to root: copy it or use sudo") from None
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from None

@@ -402,3 +402,18 @@ def test_hints_for_what_is_no_trace(tmp_path: Path, raw: Path, capsys: pytest.Ca
     assert "--input perf" in capsys.readouterr().err
     assert main(["packets", "--input", "perf", *PARAMETERS, str(raw)]) == 6
     assert "--input says what they are" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["perf", "raw"])
+def test_a_remote_recording_loses_nothing(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """1 MiB of AUX data decode to the same elements through an address as from the file."""
+    path = tmp_path / "trace"
+    trace = EXAMPLE * ((1 << 20) // len(EXAMPLE))
+    path.write_bytes(trace if form == "raw" else build_perfdata([(0, 0, trace)], auxtrace_type=99, name="rvtrace/event=1/"))
+    found = []
+    for address in (str(path), f"file://{path}"):
+        output = tmp_path / "output.parquet"
+        printed(capsys, [*PARAMETERS, "--input", form, address, "-o", str(output), "--force"])
+        found.append(pl.read_parquet(output))
+    assert found[0].height == (1 << 20) // len(EXAMPLE)
+    assert found[0].equals(found[1])

@@ -21,9 +21,9 @@ def check(reader: Reader, name: str) -> None:
     found = []
     for chunk in reader.chunks():
         assert chunk.missing == 0
-        assert chunk.data.readonly
+        assert chunk.read().readonly
         assert chunk.start == len(payloads.setdefault(chunk.number, bytearray()))
-        payloads[chunk.number] += chunk.data
+        payloads[chunk.number] += chunk.read()
         if chunk.start == 0:
             record = chunk.file_offset - AUXTRACE_RECORD
             found.append((chunk.offset, chunk.payload_size, chunk.cpu, chunk.idx, chunk.tid, chunk.reference, record))

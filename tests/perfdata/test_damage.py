@@ -67,9 +67,9 @@ def survive(content: bytes) -> list[tuple[list[bytes], Contents]]:
         payloads: list[bytes] = []
         with reader:
             for chunk in reader.chunks():
-                assert len(chunk.data) + chunk.missing == chunk.payload_size
-                assert chunk.data == content[chunk.file_offset :][: len(chunk.data)]
-                payloads.append(bytes(chunk.data))
+                assert len(chunk.read()) + chunk.missing == chunk.payload_size
+                assert chunk.read() == content[chunk.file_offset :][: len(chunk.read())]
+                payloads.append(bytes(chunk.read()))
             contents = reader.contents
         assert sum(len(payload) for payload in payloads) <= len(content)
         assert len(contents.problems) <= 101

@@ -33,7 +33,7 @@ def gather(reader: Reader) -> list[tuple[int, int, bytes]]:
     for chunk in reader.chunks():
         before = payloads.get(chunk.number, (0, 0, b""))[2]
         assert len(before) == chunk.start
-        payloads[chunk.number] = (chunk.cpu, chunk.offset, before + bytes(chunk.data))
+        payloads[chunk.number] = (chunk.cpu, chunk.offset, before + bytes(chunk.read()))
     return list(payloads.values())
 
 
@@ -430,11 +430,11 @@ def test_a_pipe_gives_pieces(mode: str, size: int, tmp_path: Path) -> None:
     with fifo(tmp_path, content) as path, open_perfdata(path) as reader:
         seen: list[AuxChunk] = list(reader.chunks())
     expected = [(0, start, min(PIECE, size - start)) for start in range(0, max(size, 1), PIECE)] + [(1, 0, 32)]
-    assert [(chunk.number, chunk.start, len(chunk.data)) for chunk in seen] == expected
+    assert [(chunk.number, chunk.start, len(chunk.read())) for chunk in seen] == expected
     assert all(chunk.start % 4096 == 0 and not chunk.missing for chunk in seen)
-    assert b"".join(chunk.data for chunk in seen[:-1]) == payload
+    assert b"".join(chunk.read() for chunk in seen[:-1]) == payload
     assert [(chunk.payload_size, chunk.offset, chunk.cpu) for chunk in seen[:-1]] == [(size, 4096, 2)] * (len(seen) - 1)
-    assert all(content[chunk.file_offset :][: len(chunk.data)] == chunk.data for chunk in seen)
+    assert all(content[chunk.file_offset :][: len(chunk.read())] == chunk.read() for chunk in seen)
     assert reader.contents.problems == []
 
 
@@ -465,7 +465,7 @@ def test_views_outlive_the_reader(tmp_path: Path) -> None:
     path.write_bytes(rec.build_perfdata(ONE))
     with open_perfdata(path) as reader:
         (chunk,) = reader.chunks()
-    assert bytes(chunk.data) == ONE[0][2]
+    assert bytes(chunk.read()) == ONE[0][2]
     reader.close()
 
 
@@ -496,14 +496,14 @@ def test_the_walk_touches_no_payload_and_forgets_what_was_read(tmp_path: Path) -
     with open_perfdata(path) as reader:
         for chunk in reader.chunks():
             assert resident() - before < 8 << 20
-            assert sum(chunk.data[::4096]) == 0
+            assert sum(chunk.read()[::4096]) == 0
             touched = resident()
             assert touched - before > size // 2
             chunk.forget(size // 2)
             assert resident() < touched - size // 3
-            chunk.forget(len(chunk.data))
+            chunk.forget(len(chunk.read()))
             assert resident() - before < 8 << 20
-            assert chunk.data[5] == 0
+            assert chunk.read()[5] == 0
             assert reader.position == chunk.file_offset
     assert reader.position == len(head) + size
 

@@ -112,7 +112,8 @@ def _subject(what: str, machine: Machine | None) -> Subject:
 def _recording(path: str, machine: Machine | None) -> Subject:
     """The event of a recording, with the names of its sidecar unless another machine was asked for."""
     from ptttool.capture.sidecar import load
-    from ptttool.pipeline.trace import open_trace, pmu_names
+    from ptttool.pipeline.trace import open_trace
+    from ptttool.recording.identity import pmu_names
 
     if path != "-" and not Path(path).exists():
         raise InputError(

@@ -99,7 +99,7 @@ def traced_part(machine: Machine | None, trace: Trace) -> Machine | None:
     """
     from ptttool.capture.event.parse import pmu_of
     from ptttool.capture.sidecar import part_of
-    from ptttool.pipeline.trace import pmu_names
+    from ptttool.recording.identity import pmu_names
 
     attribute = trace.attribute
     if machine is None or attribute is None:

@@ -42,12 +42,12 @@ def _whole(path: str, contents: Contents) -> Contents:
     """The contents of the whole recording; of standard input, which is read once, what has come so far."""
     if path == "-":
         return contents
-    from ptttool.perfdata.reader import open_perfdata
+    from ptttool.recording.opening import open_perfdata
 
     with open_perfdata(path) as reader:
-        for chunk in reader.chunks():
-            chunk.forget(len(chunk.data))
-    return reader.contents
+        for _ in reader.chunks():
+            pass
+        return reader.contents
 
 
 def _document(path: str, contents: Contents, metadata: CsEtm) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Summary:
     def explanation(self) -> Explanation | None:
         """The event in words; None where the recording does not tell it."""
         from ptttool.capture.event.explain import explain
-        from ptttool.pipeline.trace import pmu_names
+        from ptttool.recording.identity import pmu_names
 
         attribute = self.trace.attribute
         if attribute is None:

@@ -1,0 +1,38 @@
+"""What a recording says of itself: its PMUs, the event that traced, the type of its AUX data."""
+
+from __future__ import annotations
+
+from ptttool.machine.pmu import PMU_PREFIX
+from ptttool.perfdata.model import Attribute, Contents
+from ptttool.recording import auxtrace
+
+
+def pmu_names(contents: Contents) -> dict[int, str]:
+    """Return the names of PMUs by type number, as far as the recording's header has them."""
+    mappings = contents.features.get("pmu_mappings")
+    return dict(mappings) if isinstance(mappings, dict) else {}
+
+
+def ptt_attribute(contents: Contents) -> Attribute | None:
+    """Return the attribute of the PTT event.
+
+    AUXTRACE_INFO of a PTT recording names the type number of the PMU. Where it is missing, the header's names of PMUs say which number
+    is PTT's, and where they are missing, too, the name of the event says it.
+
+    Returns
+    -------
+    Attribute or None
+        None where the recording does not say (a raw dump, a damaged file, another PMU).
+    """
+    numbers = [number for number, name in pmu_names(contents).items() if name.startswith(PMU_PREFIX)]
+    if contents.auxtrace_type == auxtrace.HISI_PTT:
+        numbers[:0] = contents.auxtrace_priv[:1]
+    by_number = (attribute for number in numbers for attribute in contents.attributes if attribute.type == number)
+    by_name = (attribute for attribute in contents.attributes if attribute.name is not None and attribute.name.startswith(PMU_PREFIX))
+    return next(by_number, None) or next(by_name, None)
+
+
+def aux_type_name(contents: Contents) -> str | None:
+    """Return the name of the type of AUX data, such as ``CoreSight ETM`` or ``type 99``; None where the recording names no type."""
+    kind = contents.auxtrace_type
+    return None if kind is None else auxtrace.NAMES.get(kind, f"type {kind}")
