@@ -7,7 +7,7 @@ DEMO_PACKAGES := python3-venv libudev1
 TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint man schemas format clean test-system bench-system
+.PHONY: help demo test bench lint man schemas docs format clean test-system bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -38,8 +38,11 @@ man: $(VENV)/dev.stamp ## write the manual pages from the command tree
 schemas: $(VENV)/dev.stamp ## write docs/schemas, the JSON Schemas of what --json prints
 	$(BIN)/python -m ptttool.cli.schemas docs/schemas
 
+docs: $(VENV)/dev.stamp ## build the site of docs/ in site/, and fail on a warning
+	$(BIN)/python -m mkdocs build --strict
+
 clean: ## remove the environment and the caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site
 
 # A virtual environment needs Debian's python3-venv where `python3 -m venv` does not work by itself.
 $(VENV)/pyvenv.cfg:

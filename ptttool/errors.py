@@ -1,68 +1,32 @@
-"""The one tree of errors, and the exit codes of the command line.
+"""The one tree of errors; each class owns the exit code of its kind.
 
-Every error class has the exit code of its kind. :class:`ExitCode` is the only table of codes and meanings: the manual page is made
-from it, and a test compares the documentation with it.
+| exit | kind                                                        |
+| ---- | ----------------------------------------------------------- |
+| 2    | wrong usage: an option, an argument, an expression          |
+| 3    | no device, no driver                                        |
+| 4    | no permission                                               |
+| 5    | perf failed, or the trace is empty                          |
+| 6    | bad input: a damaged, foreign or unreadable file            |
+| 7    | hardware: ETIMEDOUT, or what was read back differs          |
+| 8    | an optional package is missing                              |
+| 9    | the processes or the cluster that do the work failed        |
+| 130  | interrupted                                                 |
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 
-class ExitCode(IntEnum):
-    """Exit codes of the command line, each with its meaning in one line.
-
-    Attributes
-    ----------
-    meaning : str
-        What the code says, in Markdown: commands and options stand in backticks.
-    """
-
-    meaning: str
-
-    def __new__(cls, value: int, meaning: str) -> ExitCode:
-        """Make a member from its number and meaning."""
-        code = int.__new__(cls, value)
-        code._value_ = value
-        code.meaning = meaning
-        return code
-
-    SUCCESS = 0, "success"
-    DIFFERENT = 1, "`tune diff`: the values differ"
-    USAGE = 2, "wrong usage: an option, an argument, an expression"
-    NO_DEVICE = 3, "no device, or no driver"
-    NO_PERMISSION = 4, "no permission"
-    PERF = 5, "perf failed, or the trace is empty"
-    FILE = 6, "bad input: a damaged, foreign or unreadable file; or the output cannot be written"
-    HARDWARE = 7, "hardware: no answer in time, or the value read back differs from the one written"
-    PACKAGE = 8, "an optional package is missing, or a plug-in is broken"
-    WORKERS = 9, "the processes, or the cluster of `--scheduler`, that do the work failed"
-    INTERRUPTED = 130, "interrupted"
-
-
 class PtttoolError(Exception):
-    """A failure, with what a person or a script needs to react to it.
+    """A failure with everything a person or a script needs to go on.
 
-    Parameters
-    ----------
-    message : str
-        What is wrong, in one line.
-    hint : str, optional
-        What to do next, in one line.
-    code : str, optional
-        A stable word in kebab case, one for each cause (``"device-busy"``). Default: the code of the class.
-    **details
-        Further facts for ``--json``: numbers and strings.
-
-    Attributes
-    ----------
-    exit_code : ExitCode
-        Exit code of the command line for errors of this class.
+    ``message``: one line, what is wrong. ``hint``: one line, what to do next. ``code``: a stable word for scripts, distinct by
+    cause (``"device-busy"``). ``details``: further facts for ``--json`` (numbers and strings only).
     """
 
-    exit_code: ExitCode = ExitCode.DIFFERENT
+    exit_code = 1
     code = "error"
 
     def __init__(self, message: str, *, hint: str | None = None, code: str | None = None, **details: Any) -> None:
@@ -74,12 +38,12 @@ class PtttoolError(Exception):
         self.details = details
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle every attribute: exceptions are otherwise made anew from their message alone."""
+        """Whole from one process to another: exceptions are otherwise made anew of their message alone."""
         return _restored, (type(self), self.args, self.__dict__)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the error as the value of ``"error"`` in ``--json`` output."""
-        body: dict[str, Any] = {"code": self.code, "exit_code": int(self.exit_code), "message": self.message}
+        """The error as the value of ``"error"`` in ``--json`` output."""
+        body: dict[str, Any] = {"code": self.code, "exit_code": self.exit_code, "message": self.message}
         if self.hint is not None:
             body["hint"] = self.hint
         body.update(self.details)
@@ -94,55 +58,46 @@ def _restored(kind: type[PtttoolError], arguments: tuple[Any, ...], state: dict[
 
 
 class UsageError(PtttoolError):
-    """An option, an argument or an expression that is not valid."""
+    """An option, an argument or an expression that cannot mean anything."""
 
-    exit_code = ExitCode.USAGE
+    exit_code = 2
     code = "usage"
 
 
 class DeviceError(PtttoolError):
-    """The device or its driver is not there."""
+    """No such device, or the driver is not there."""
 
-    exit_code = ExitCode.NO_DEVICE
+    exit_code = 3
     code = "no-device"
 
 
 class AccessError(PtttoolError):
-    """The operating system denies permission."""
+    """The operating system refused: no permission."""
 
-    exit_code = ExitCode.NO_PERMISSION
+    exit_code = 4
     code = "no-permission"
 
 
 class PerfError(PtttoolError):
     """perf is missing, cannot record, or failed."""
 
-    exit_code = ExitCode.PERF
+    exit_code = 5
     code = "perf-failed"
 
 
 class EmptyTraceError(PerfError):
-    """perf ended normally and the recording holds no trace."""
+    """perf ended well and traced nothing."""
 
     code = "empty-trace"
 
 
 class InputError(PtttoolError):
-    """A file cannot be read as what it should be.
+    """A file that cannot be read as what it should be.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    reason : str
-        What is wrong with it. Path, offset and reason make up the message.
-    offset : int, optional
-        Location in bytes from the start of the file; None if there is no such location.
-    hint, code, **details
-        See :class:`PtttoolError`.
+    ``path``, ``offset`` (bytes from the file's start; None where there is no such place) and ``reason`` make up the message.
     """
 
-    exit_code = ExitCode.FILE
+    exit_code = 6
     code = "bad-input"
 
     def __init__(
@@ -155,71 +110,60 @@ class InputError(PtttoolError):
         code: str | None = None,
         **details: Any,
     ) -> None:
-        location = f"{path}" if offset is None else f"{path}: offset {offset:#x}"
-        super().__init__(f"{location}: {reason}", hint=hint, code=code, **details)
+        place = f"{path}" if offset is None else f"{path}: offset {offset:#x}"
+        super().__init__(f"{place}: {reason}", hint=hint, code=code, **details)
         self.path = str(path)
         self.offset = offset
         self.reason = reason
 
     def as_json(self) -> dict[str, Any]:
-        """Return the error as the value of ``"error"`` in ``--json`` output, with path, offset and reason."""
         body = super().as_json()
         body.update({"path": self.path, "offset": self.offset, "reason": self.reason})
         return body
 
 
 class OutputError(PtttoolError):
-    """The output cannot be written: the disk is full, or the file exists and ``--force`` is not given."""
+    """What was asked for cannot be written: a full disk, an existing file without --force."""
 
-    exit_code = ExitCode.FILE
+    exit_code = 6
     code = "cannot-write"
 
 
 class HardwareError(PtttoolError):
-    """The device did not answer in time, or holds another value than the one written."""
+    """The device did not answer in time, or holds another value than was written."""
 
-    exit_code = ExitCode.HARDWARE
+    exit_code = 7
     code = "hardware"
 
 
 class WorkersError(PtttoolError):
-    """The processes or the cluster cannot do the work."""
+    """The processes, or the cluster, that should do the work cannot."""
 
-    exit_code = ExitCode.WORKERS
+    exit_code = 9
     code = "workers"
 
 
 class MissingPackageError(PtttoolError):
-    """An optional package that this job needs is not installed."""
+    """A package that this one job needs is not installed."""
 
-    exit_code = ExitCode.PACKAGE
+    exit_code = 8
     code = "missing-package"
 
     @classmethod
     def of_extra(cls, what: str, package: str, extra: str) -> MissingPackageError:
-        """Make the error for a package that an extra of ptttool installs.
-
-        Parameters
-        ----------
-        what : str
-            What needs the package: the subject of the message.
-        package : str
-            The package that is missing.
-        extra : str
-            The extra that installs it, such as ``flow``.
-        """
+        """``what`` needs a package that comes with an extra of ours."""
         return cls(f"{what} needs the package {package}", hint=f"pip install 'ptttool[{extra}]'", package=package)
 
 
 class PlugInError(PtttoolError):
-    """A package that adds something to ptttool is broken."""
+    """A package that adds something to this program is broken."""
 
-    exit_code = ExitCode.PACKAGE
+    exit_code = 8
     code = "bad-plug-in"
 
 
 class InterruptedByUserError(PtttoolError):
-    """Ctrl-C, with nothing to keep."""
+    """Ctrl-C where there was nothing to keep."""
 
-    exit_code = ExitCode.INTERRUPTED
+    exit_code = 130
     code = "interrupted"

@@ -1,43 +1,88 @@
-"""The examples of the documents work as written. ``python -m tests.test_docs`` writes the real output into them."""
+"""README and docs: examples work as written, tables are those of the code, links lead somewhere, the site builds.
+
+``python -m tests.test_docs`` writes the real output and the tables into them (``python -m tests.test_docs NAME.md …`` into these).
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests import ROOT
-from tests.test_readme import BLOCK, matches, run, steps
+from tests.support.doc_tables import TABLES
+from tests.support.examples import Folder, examples, matches, refreshed, with_tables
 
-DOCUMENTS = sorted(path for path in (ROOT / "docs").rglob("*.md") if BLOCK.search(path.read_text(encoding="utf-8")))
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_EXAMPLES = [path for path in DOCUMENTS if any(examples(path.read_text(encoding="utf-8")))]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name_of)
 def test_examples_print_what_the_document_shows(document: Path, tmp_path: Path) -> None:
-    for block in BLOCK.findall(document.read_text(encoding="utf-8")):
-        for command, shown in steps(block):
-            real = run(command, str(tmp_path))
-            assert matches(shown, real), f"$ {command}\n{real}\n--- the document shows\n{shown}"
+    folder = Folder(tmp_path)
+    for _, steps in examples(document.read_text(encoding="utf-8")):
+        for step in steps:
+            real = folder.run(step)
+            assert matches(step.shown, real), f"{step.source}\n{real}\n--- the document shows\n{step.shown}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_tables_are_those_of_the_code(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert text == with_tables(text, TABLES), "run `python -m tests.test_docs`"
 
 
 def test_links_lead_somewhere() -> None:
-    for document in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for document in [*DOCUMENTS, ROOT / "fixtures" / "README.md", ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document}: {target}"
 
 
-def write() -> None:
-    for document in DOCUMENTS:
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    pages = {path.relative_to(tmp_path / "site").with_suffix(".md") for path in (tmp_path / "site").rglob("*.html")}
+    assert {path.relative_to(ROOT / "docs") for path in DOCUMENTS[1:]} <= pages
+    index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    loaded = re.findall(r"""<(?:script|link|img)\b[^>]*?(?:src|href)="(https?:[^"]*)""", index)
+    assert loaded == [], "the site loads something from the network"
+
+
+@pytest.mark.parametrize(
+    ("shown", "real", "same"),
+    [("a\nb", "a\nb", True), ("a\n…", "a\nb\nc", True), ("a\n…\nc", "a\nc", True), ("a", "a\nb", False), ("…\nc", "a\nb", False)],
+)
+def test_lines_left_out(shown: str, real: str, same: bool) -> None:
+    assert matches(shown, real) is same
+
+
+def test_python_examples_share_their_names(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    text = "```python\na = 1\nprint(a)\n```\n\ntext\n\n```python\nprint(a + 1)\n```\n\n```text\n2\n```\n"
+    shown = [(step.shown, folder.run(step)) for _, steps in examples(text) for step in steps]
+    assert shown == [(None, "1"), ("2", "2")]
+    assert not matches(None, folder.run(next(examples("```python\n1 / 0\n```"))[1][0]))
+    assert refreshed(text, Folder(tmp_path)) == text
+
+
+def write(documents: list[Path]) -> None:
+    """Put the real output and the tables into the documents."""
+    for document in documents:
+        text = with_tables(document.read_text(encoding="utf-8"), TABLES)
         with tempfile.TemporaryDirectory() as folder:
-
-            def fresh(block: re.Match[str], folder: str = folder) -> str:
-                lines = [line for command, _ in steps(block[1]) for line in (f"$ {command}", run(command, folder)) if line]
-                return "```console\n" + "\n".join(lines) + "\n```"
-
-            document.write_text(BLOCK.sub(fresh, document.read_text(encoding="utf-8")), encoding="utf-8")
+            document.write_text(refreshed(text, Folder(Path(folder))), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write()
+    write([Path(name).absolute() for name in sys.argv[1:]] or DOCUMENTS)

@@ -18,7 +18,7 @@ from ptttool.cli.main import main
 from ptttool.generate.profiles import PROFILES
 
 PTTTOOL = (sys.executable, "-m", "ptttool")
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "generating.md"
 
 
 def test_a_recording_that_info_and_decode_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,11 +148,11 @@ def test_memory_is_bounded() -> None:
     assert peaks[1] < 200
 
 
-def test_help_and_readme_describe_the_profiles_as_they_do_themselves(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_page_describe_the_profiles_as_they_do_themselves(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "--help"]) == 0
     shown = capsys.readouterr().out
     assert f"<{'|'.join(PROFILES.names())}>" in shown
-    readme = README.read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     for profile in PROFILES:
         assert re.search(rf"^ +{profile.name} +{re.escape(profile.text)}$", shown, re.MULTILINE)
-        assert f"\n| `{profile.name}` | {profile.text} |\n" in readme
+        assert f"\n| `{profile.name}` | {profile.text} |\n" in page

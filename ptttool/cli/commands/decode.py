@@ -104,7 +104,7 @@ def decode(
     bits: & | XOR << >>), CASE, and functions of one TLP such as coalesce() and abs(). Numbers may be hexadecimal, IDs are written
     '01:00.0', texts stand in single quotes. A value that a column cannot have is an error, and so are aggregates and windows.
 
-    The columns, their types and their meaning are listed in the README; a field that a TLP does not have is empty (null). The Time
+    The columns, their types and their meaning are listed in docs/columns.md; a field that a TLP does not have is empty (null). The Time
     field is raw: its unit is not documented.
     """
     from ptttool.cli.dataset_job import DatasetJob, is_dataset

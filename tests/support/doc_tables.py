@@ -1,0 +1,63 @@
+"""The tables of the documents that are made of the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ptttool import errors
+from ptttool.cli.schemas import schemas
+from ptttool.generate.profiles import PROFILES
+from ptttool.table.where.functions import FUNCTIONS, Function
+from ptttool.tlp.columns import COLUMNS, ENUMS, WORDS
+from tests.support.examples import table
+
+
+def columns() -> Iterator[str]:
+    for column in (*COLUMNS, *WORDS):
+        values = f": {' '.join(ENUMS[column.name])}" if column.dtype == "enum" else ""
+        asked = " (with `--words`)" if column in WORDS else ""
+        yield f"`{column.name}`{' *' if column.default else ''} | {column.dtype} | {column.meaning}{values}{asked}"
+
+
+def functions() -> Iterator[str]:
+    for name, function in FUNCTIONS.items():
+        yield f"`{name.lower()}({', '.join(_arguments(function))})` | {_TYPES[function.result]}"
+
+
+_TYPES = {"number": "number", "text": "text", "truth": "condition", "null": "null", None: "as the arguments"}
+
+
+def _arguments(function: Function) -> list[str]:
+    names = {"number": "number", "text": "text", "truth": "condition", "null": "null", None: "value"}
+    arguments = [names[one] for one in function.arguments]
+    first_optional = len(arguments) - function.optional
+    shown = [f"[{one}]" if at >= first_optional else one for at, one in enumerate(arguments)]
+    return [*shown, "…"] if function.most is not None else shown
+
+
+def documents() -> Iterator[str]:
+    for name, schema in schemas().items():
+        if not name.startswith("test-"):
+            yield f"[`{name}`](schemas/{name}.json) | {schema['description']}"
+
+
+def exit_codes() -> Iterator[str]:
+    lines = (errors.__doc__ or "").splitlines()
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if line.startswith("| ") and line[2].isdigit()]
+    yield "0 | success"
+    yield "1 | `tune diff`: the values differ"
+    yield from (" | ".join(row) for row in rows)
+
+
+def profiles() -> Iterator[str]:
+    for profile in PROFILES:
+        yield f"`{profile.name}` | {profile.text}"
+
+
+TABLES: Mapping[str, str] = {
+    "columns": table("column | type | meaning", list(columns())),
+    "documents": table("document | what it is", list(documents())),
+    "exit-codes": table("code | meaning", list(exit_codes())),
+    "functions": table("function | result", list(functions())),
+    "profiles": table("profile | what goes over the link", list(profiles())),
+}
