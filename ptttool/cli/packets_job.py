@@ -15,6 +15,7 @@ from ptttool.cli.terminal.destination import destination, page_rows
 from ptttool.cli.terminal.talk import clean, note, warn
 from ptttool.errors import InputError, UsageError
 from ptttool.exporters.output_format import chosen_format
+from ptttool.perfdata.problems import error_of
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
@@ -168,4 +169,4 @@ class PacketsJob:
 def _failures_of(trace: PacketTrace) -> list[InputError]:
     """Damage of a recording, of which all that could be read was given."""
     hint = "what could be read before that place was given"
-    return [InputError(trace.path, problem.reason, offset=problem.offset, code=problem.code, hint=hint) for problem in trace.problems]
+    return [error_of(problem, trace.path, hint=hint) for problem in trace.problems]

@@ -274,7 +274,7 @@ def _settle(destination: Destination) -> Path | None:
 
 def _holds_trace(path: Path) -> bool:
     """Whether there is any AUX data in a file that perf did not finish."""
-    from ptttool.perfdata.reader import open_perfdata
+    from ptttool.recording.opening import open_perfdata
 
     try:
         with open_perfdata(path) as reader:

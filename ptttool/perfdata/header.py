@@ -1,4 +1,4 @@
-"""The first bytes of a perf.data file, and everything they point to."""
+"""The first bytes of a perf.data file, and what they point to."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ptttool.errors import InputError
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import MAX_ATTRIBUTES, MAX_IDS, parse_attribute
-from ptttool.perfdata.records import Walker
+from ptttool.perfdata.walker import Walker
 
-# What people hand over by mistake, and what to tell them.
+# Files that are taken for a perf.data by mistake, and the command that unpacks them.
 _COMPRESSED_FILES = {
     b"\xfd7zXZ\0": ("an xz file", "xz -dc"),
     b"\x1f\x8b": ("a gzip file", "gzip -dc"),
@@ -22,7 +22,17 @@ _RAW_HINT = "of AUX data without a container, --input says what they are: see --
 
 @dataclass(frozen=True)
 class FileHeader:
-    """A file-mode header: sections as (offset, size). ``features``: numbers of the feature bits set, ascending."""
+    """A header of file mode.
+
+    Attributes
+    ----------
+    attr_size : int
+        Size of an entry of the attribute section, in bytes.
+    attributes, data : tuple of int
+        Offset and size of the sections.
+    features : tuple of int
+        Numbers of the feature bits that are set, ascending.
+    """
 
     attr_size: int
     attributes: tuple[int, int]
@@ -31,12 +41,30 @@ class FileHeader:
 
     @property
     def data_end(self) -> int:
-        """Where the data section should end, and the table of the feature sections begins."""
+        """Offset at which the data section should end and the table of the feature sections begins."""
         return self.data[0] + self.data[1]
 
 
 def parse_header(path: str, start: bytes | memoryview) -> FileHeader | None:
-    """The header in a file's first bytes (104 are enough); None for pipe mode. Raises InputError where it is none."""
+    """Parse the header in a file's first bytes.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file, for errors.
+    start : bytes or memoryview
+        The first bytes; 104 are enough.
+
+    Returns
+    -------
+    FileHeader or None
+        None for pipe mode.
+
+    Raises
+    ------
+    InputError
+        If the bytes are not a header.
+    """
     start = bytes(start[: layout.FILE_HEADER_SIZE])
     if not start.startswith(layout.MAGIC):
         raise _foreign(path, start)
@@ -52,7 +80,7 @@ def parse_header(path: str, start: bytes | memoryview) -> FileHeader | None:
         raise InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")
     _, _, attr_size, attrs, attrs_size, data, data_size, _, _ = layout.FILE_HEADER.unpack_from(start)
     if data < size:
-        raise InputError(path, f"the data section should begin at offset {data:#x}, inside the header", offset=40)
+        raise InputError(path, f"the data section should begin at offset {data:#x}, inside the header", offset=layout.DATA_FIELD)
     bits = 0
     if size == layout.FILE_HEADER_SIZE:
         for shift, word in zip((0, 64, 128, 192), layout.FEATURE_BITS.unpack_from(start, layout.FILE_HEADER.size), strict=True):
@@ -61,18 +89,16 @@ def parse_header(path: str, start: bytes | memoryview) -> FileHeader | None:
 
 
 def empty_file(path: str) -> InputError:
-    """What a recording without one byte is."""
+    """Return the error for a file without a byte in it."""
     return InputError(
         path, "the file is empty", hint="perf record leaves an empty file when it fails; look at what it said", code="empty-file"
     )
 
 
 def _foreign(path: str, start: bytes) -> InputError:
-    """Why this is no perf.data file, as well as its first bytes can tell."""
+    """Return why this is not a perf.data, as far as its first bytes say."""
     if not start:
-        return InputError(
-            path, "the file is empty", hint="perf record leaves an empty file when it fails; look at what it said", code="empty-file"
-        )
+        return empty_file(path)
     if start.startswith(layout.MAGIC_OTHER_ENDIAN):
         return InputError(path, "recorded on a big-endian machine, where there is no PTT device", offset=0, code="big-endian")
     if start.startswith(layout.MAGIC_VERSION_1):
@@ -86,24 +112,25 @@ def _foreign(path: str, start: bytes) -> InputError:
 
 
 def read_attributes(header: FileHeader, view: memoryview, walker: Walker) -> None:
-    """The attribute section; ``view``: the file, or as much of its start as there is."""
+    """Read the attribute section; ``view`` is the file, or as much of its start as there is."""
     offset, size = header.attributes
     entry = header.attr_size
     ids_size = layout.SECTION.size
     if not layout.ATTR_SIZE_VER0 + ids_size <= entry <= 1 << 16:
-        walker.problem(16, f"attributes of {entry} bytes each cannot be", "damaged-header")
+        walker.problems.add("damaged-header", f"the header states attributes of {entry} bytes", 16, size=entry)
         return
     count = size // entry
     fitting = max(0, len(view) - offset) // entry
     if count > min(fitting, MAX_ATTRIBUTES):
-        walker.problem(24, f"the header claims {count} attributes at offset {offset:#x}; there is room for {fitting}", "damaged-header")
+        message = f"the header states {count} attributes at offset {offset:#x}; there is room for {fitting}"
+        walker.problems.add("damaged-header", message, 24, count=count)
         count = min(count, fitting, MAX_ATTRIBUTES)
     for start in range(offset, offset + count * entry, entry):
         try:
             ids = _ids(view, *layout.SECTION.unpack_from(view, start + entry - ids_size))
             walker.attributes.add(parse_attribute(view[start : start + entry - ids_size], ids))
         except ValueError as error:
-            walker.problem(start, f"a damaged attribute: {error}", "damaged-header")
+            walker.problems.add("damaged-header", f"a damaged attribute: {error}", start)
 
 
 def _ids(view: memoryview, offset: int, size: int) -> tuple[int, ...]:
@@ -113,23 +140,29 @@ def _ids(view: memoryview, offset: int, size: int) -> tuple[int, ...]:
 
 
 def read_features(header: FileHeader, view: memoryview, base: int, walker: Walker) -> None:
-    """The feature sections; ``view``: the file from the table on, whose first byte is at ``base`` in the file."""
-    for place, number in enumerate(header.features):
-        at = place * layout.SECTION.size
+    """Read the feature sections; ``view`` is the file from the table on, ``base`` the offset of its first byte in the file."""
+    for number_in_table, number in enumerate(header.features):
+        at = number_in_table * layout.SECTION.size
         if at + layout.SECTION.size > len(view):
-            walker.problem(base + at, "the file ends inside the table of feature sections", "damaged-feature")
+            walker.problems.add("damaged-feature", "the file ends inside the table of feature sections", base + at)
             return
-        name = layout.FEATURES.get(number)
-        offset, size = layout.SECTION.unpack_from(view, at)
-        start = offset - base
-        if start < 0 or start + size > len(view):
-            # Also one that is not understood: the file is cut, whatever is missing.
-            what = f"the {name} section" if name is not None else f"the section of feature {number}"
-            walker.problem(base + at, f"{what} should be {size} bytes at offset {offset:#x}, outside the file", "damaged-feature")
-            continue
-        if name is None:
-            continue
-        try:
-            walker.feature(number, view[start : start + size])
-        except ValueError as error:
-            walker.problem(offset, f"a damaged {name} section: {error}", "damaged-feature")
+        _read_feature(number, view, at, base, walker)
+
+
+def _read_feature(number: int, view: memoryview, at: int, base: int, walker: Walker) -> None:
+    """Read one feature section; ``at`` is where its entry of the table lies in ``view``."""
+    name = layout.FEATURES.get(number)
+    offset, size = layout.SECTION.unpack_from(view, at)
+    start = offset - base
+    if start < 0 or start + size > len(view):
+        # Also a section that is not understood: the file is cut, whatever is missing.
+        what = f"the {name} section" if name is not None else f"the section of feature {number}"
+        message = f"{what} should be {size} bytes at offset {offset:#x}, outside the file"
+        walker.problems.add("damaged-feature", message, base + at, feature=number if name is None else name)
+        return
+    if name is None:
+        return
+    try:
+        walker.interpreter.feature(number, view[start : start + size])
+    except ValueError as error:
+        walker.problems.add("damaged-feature", f"a damaged {name} section: {error}", offset, feature=name)

@@ -17,6 +17,7 @@ MAGIC_VERSION_1 = b"PERFFILE"
 PIPE_HEADER = Struct("<8sQ")
 # struct perf_file_header: magic, size, attr_size, then attrs, data and event_types as (offset, size), then 256 feature bits.
 FILE_HEADER = Struct("<8sQQQQQQQQ")
+DATA_FIELD = 40  # offset in the file header of the data section's offset
 FEATURE_BITS = Struct("<4Q")
 FILE_HEADER_SIZE = FILE_HEADER.size + FEATURE_BITS.size  # 104; a header of 72 has no feature bits
 SECTION = Struct("<QQ")  # struct perf_file_section: offset, size

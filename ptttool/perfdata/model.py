@@ -1,9 +1,11 @@
-"""What a perf.data file is made of, once read."""
+"""What a recording consists of, once it is read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError
 from ptttool.perfdata.backing import Backing
 
@@ -12,7 +14,25 @@ AUX_TRUNCATED, AUX_OVERWRITE, AUX_PARTIAL, AUX_COLLISION = 1, 2, 4, 8
 
 @dataclass(frozen=True)
 class Attribute:
-    """One ``perf_event_attr`` and what names it. ``size``: the attribute's own size in bytes (it differs between perf versions)."""
+    """One ``perf_event_attr`` and what names it.
+
+    Attributes
+    ----------
+    type : int
+        Type number of the PMU.
+    config : int
+        The event's ``config``.
+    size : int
+        Size of the attribute in bytes; it differs between versions of perf.
+    sample_type : int
+        Bits that say which fields samples and trailers have.
+    sample_id_all : bool
+        Whether all records of the kernel have a trailer.
+    ids : tuple of int
+        Ids of the event, one for each CPU.
+    name : str or None
+        The event string; None where the recording does not have it.
+    """
 
     type: int
     config: int
@@ -25,10 +45,20 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class AuxEvent:
-    """One PERF_RECORD_AUX: the kernel committed ``size`` bytes at ``offset`` of a CPU's AUX stream.
+    """One PERF_RECORD_AUX: the kernel committed bytes to a CPU's AUX stream.
 
-    ``cpu``: whose stream it is (of the event that traced, not of the CPU that happened to commit); None where the file does not tell.
-    ``time``: perf's clock in nanoseconds, None where the event carries none.
+    Attributes
+    ----------
+    offset, size : int
+        The bytes, in the AUX stream.
+    flags : int
+        ``AUX_TRUNCATED`` and so on; bits 8 to 15 belong to the PMU.
+    cpu : int or None
+        CPU of the AUX stream (of the event that traced, not of the CPU that happened to commit); None where the file does not say.
+    time : int or None
+        Time on perf's clock, in nanoseconds; None where the record has none.
+    file_offset : int
+        Offset of the record in the file.
     """
 
     offset: int
@@ -41,7 +71,7 @@ class AuxEvent:
 
 @dataclass(frozen=True, slots=True)
 class HardwareId:
-    """One PERF_RECORD_AUX_OUTPUT_HW_ID: a number that the hardware of a CPU's trace goes by (CoreSight: its trace ID)."""
+    """One PERF_RECORD_AUX_OUTPUT_HW_ID: a number that the hardware gives a CPU's trace (CoreSight: its trace ID)."""
 
     value: int
     cpu: int | None
@@ -138,7 +168,15 @@ class AuxChunk:
 
 @dataclass(frozen=True, slots=True)
 class AuxPayload:
-    """One PERF_RECORD_AUXTRACE without its data. ``size``: bytes promised; ``held``: bytes that are in the file."""
+    """One PERF_RECORD_AUXTRACE without its data.
+
+    Attributes
+    ----------
+    size : int
+        Bytes that the record states.
+    held : int
+        Bytes that are in the file.
+    """
 
     number: int
     offset: int
@@ -149,26 +187,52 @@ class AuxPayload:
     file_offset: int
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A place in a file where reading could not go on as it should; what was read before it is good."""
+class Mode(StrEnum):
+    """What a recording is: how its container was written, or that it has none."""
 
-    offset: int | None
-    reason: str
-    code: str = "bad-input"
+    FILE = "file"
+    PIPE = "pipe"
+    DIRECTORY = "directory"
+    RAW = "raw"
 
 
 @dataclass
 class Contents:
-    """Everything of a recording but the payloads; complete once the chunks have been walked to the end.
+    """Everything of a recording but the AUX data; complete once the chunks have been walked to the end.
 
-    ``mode``: ``file``, ``pipe``, ``directory``. ``records``: counts by name of record type; ``unknown``: counts by number of those that
-    are not understood. ``features``: the header's feature sections by name (``hostname``, ``osrelease``, ``version``, ``arch``,
-    ``cmdline``, ``pmu_mappings`` …). ``auxtrace_type``/``auxtrace_priv``: from PERF_RECORD_AUXTRACE_INFO.
-    ``first_time``/``last_time``: of all records, perf's clock in nanoseconds. ``interrupted``: perf did not finish the file.
+    Attributes
+    ----------
+    mode : Mode
+        What the recording is.
+    attributes : list of Attribute
+        The events that were recorded.
+    features : dict
+        The header's feature sections by name (``hostname``, ``osrelease``, ``version``, ``arch``, ``cmdline``, ``pmu_mappings`` …); see
+        :func:`ptttool.perfdata.features.parse_feature` for the values.
+    auxtrace_type : int or None
+        Type of the AUX data, from PERF_RECORD_AUXTRACE_INFO; None where there is no such record.
+    auxtrace_priv : tuple of int
+        The 64-bit numbers of PERF_RECORD_AUXTRACE_INFO; what they mean depends on the type.
+    aux_events : list of AuxEvent
+        The AUX records, up to 2**20 of them.
+    aux_payloads : list of AuxPayload
+        The AUXTRACE records, up to 2**20 of them.
+    hardware_ids : list of HardwareId
+        The AUX_OUTPUT_HW_ID records, up to 2**20 of them.
+    records : dict of str to int
+        Number of records by name of their type.
+    unknown : dict of int to int
+        Number of records by type, of types that are not understood.
+    problems : list of Diagnostic
+        Damage, in the order in which it was met. What was read before it is good. ``details["offset"]`` is the offset in the file, or
+        None; ``details["file"]`` is there for a file of a folder.
+    first_time, last_time : int or None
+        Times of all records on perf's clock, in nanoseconds; None where no record has one.
+    interrupted : bool
+        Whether perf did not finish the file.
     """
 
-    mode: str
+    mode: Mode
     attributes: list[Attribute] = field(default_factory=list)
     features: dict[str, object] = field(default_factory=dict)
     auxtrace_type: int | None = None
@@ -178,7 +242,7 @@ class Contents:
     hardware_ids: list[HardwareId] = field(default_factory=list)
     records: dict[str, int] = field(default_factory=dict)
     unknown: dict[int, int] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
     first_time: int | None = None
     last_time: int | None = None
     interrupted: bool = False

@@ -15,9 +15,10 @@ from ptttool.decoders.contract import PROTOCOLS, Decoder, Stack, first_violation
 from ptttool.decoders.element_batch import Batch
 from ptttool.decoders.opencsd.recorded_sources import sources_of
 from ptttool.decoders.parameters import Given
+from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError, UsageError
 from ptttool.files.progress import Progress
-from ptttool.perfdata.model import AuxChunk, Contents, Problem
+from ptttool.perfdata.model import AuxChunk, Contents, Mode
 from ptttool.recording import auxtrace
 from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
 from ptttool.recording.marks import Marks, all_contents, can_look_ahead, of_stream
@@ -85,7 +86,7 @@ class PacketTrace:
         return self._source.contents
 
     @property
-    def problems(self) -> Sequence[Problem]:
+    def problems(self) -> Sequence[Diagnostic]:
         """Damage that was met so far."""
         return self.contents.problems
 
@@ -159,7 +160,7 @@ class PacketTrace:
     @property
     def _is_whole(self) -> bool:
         """Whether the recording can be read before it is decoded."""
-        return self.contents.mode == "raw" or can_look_ahead(self._source)
+        return self.contents.mode is Mode.RAW or can_look_ahead(self._source)
 
     def _aux_marks(self) -> Marks:
         """What AUX events say; of a pipe, those that have come so far."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents
+from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents, Mode
 from ptttool.recording.opening import InputForm, Source, open_source
 
 NO_CPU = -1
@@ -68,7 +68,7 @@ def of_stream(offsets: Mapping[int, Sequence[int]], chunk: AuxChunk) -> Sequence
 
 def can_look_ahead(source: Source) -> bool:
     """Return whether the records can be read to the end before the AUX data are decoded."""
-    return source.size is not None and source.path != "-" and source.contents.mode != "raw"
+    return source.size is not None and source.path != "-" and source.contents.mode is not Mode.RAW
 
 
 def all_contents(source: Source) -> Contents:

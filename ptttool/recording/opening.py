@@ -12,8 +12,8 @@ from ptttool.errors import InputError
 from ptttool.files.remote import is_remote
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AuxChunk, Contents
-from ptttool.perfdata.reader import open_perfdata as open_local
-from ptttool.perfdata.seekable import SeekableReader
+from ptttool.perfdata.readers.opening import open_perfdata as open_local
+from ptttool.perfdata.readers.seekable import SeekableReader
 from ptttool.recording.raw_dump import RawDump
 from ptttool.recording.remote import RemoteFile
 

@@ -15,7 +15,7 @@ from ptttool.files.remote import is_remote
 from ptttool.perfdata.backing import Backing, Memory, OnRequest
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.mapped import MappedFile
-from ptttool.perfdata.model import AuxChunk, Contents
+from ptttool.perfdata.model import AuxChunk, Contents, Mode
 from ptttool.recording.remote import RemoteFile
 
 # Read at a time from what cannot be mapped; a multiple of every record size.
@@ -40,7 +40,7 @@ class RawDump:
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        self.contents = Contents(mode="raw")
+        self.contents = Contents(Mode.RAW)
         self.size: int | None = None
         self.position = 0
         self._map: MappedFile | None = None

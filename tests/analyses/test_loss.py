@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ptttool.analyses.loss import Finding, signs_of_loss
-from ptttool.perfdata.model import AuxEvent, AuxPayload, Contents, Problem
-from ptttool.perfdata.reader import open_perfdata
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.perfdata.model import AuxEvent, AuxPayload, Contents, Mode
+from ptttool.perfdata.readers.opening import open_perfdata
 from tests.support import captures
 from tests.support import recordings as rec
 
@@ -41,7 +42,7 @@ def contents(
     **more: object,
 ) -> Contents:
     """Contents with AUX events of (cpu, offset, size, seconds)."""
-    made = Contents("file", auxtrace_type=6, auxtrace_priv=(11,), **more)  # type: ignore[arg-type]
+    made = Contents(Mode.FILE, auxtrace_type=6, auxtrace_priv=(11,), **more)  # type: ignore[arg-type]
     made.aux_events = [AuxEvent(offset, size, flags, cpu, int(time * SECOND), 0) for cpu, offset, size, time in events]
     total = sum(size for _, _, size, _ in events) if held is None else held
     if total:
@@ -182,11 +183,11 @@ def test_interrupted_after_the_first_write() -> None:
 
 
 def test_a_cut_file_says_nothing_of_its_end() -> None:
-    cut = contents((0, 0, 4 * MIB, 3.0), problems=[Problem(5, "cut", "truncated")])
+    cut = contents((0, 0, 4 * MIB, 3.0), problems=[Diagnostic(Severity.ERROR, "truncated", "cut")])
     assert signs_of_loss(cut) == []
-    nothing = contents(problems=[Problem(5, "cut", "truncated")])
+    nothing = contents(problems=[Diagnostic(Severity.ERROR, "truncated", "cut")])
     assert signs_of_loss(nothing) == []
-    harmless = contents(problems=[Problem(5, "a feature", "damaged-feature")])
+    harmless = contents(problems=[Diagnostic(Severity.ERROR, "damaged-feature", "a feature")])
     assert codes(signs_of_loss(harmless)) == ["empty-trace"]
 
 
@@ -194,8 +195,8 @@ def test_other_recordings_have_no_signs() -> None:
     other = contents()
     other.auxtrace_type = 4
     assert signs_of_loss(other) == []
-    assert signs_of_loss(Contents("raw")) == []
-    assert signs_of_loss(Contents("file")) == []
+    assert signs_of_loss(Contents(Mode.RAW)) == []
+    assert signs_of_loss(Contents(Mode.FILE)) == []
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_cut_recording_gives_what_it_holds_and_fails(capsys: pytest.CaptureFix
     said = capsys.readouterr()
     document = json.loads(said.out)
     assert document["records"] == 1010
-    assert document["problems"][0]["offset"] == document["error"]["offset"] > 0
+    assert document["problems"][0]["details"]["offset"] == document["error"]["offset"] > 0
     assert str(path) in said.err
     assert "offset 0x" in said.err
 

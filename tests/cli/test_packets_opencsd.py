@@ -11,7 +11,7 @@ import pytest
 
 from ptttool.cli.main import main
 from ptttool.decoders.opencsd.recorded_sources import sources_of
-from ptttool.perfdata.model import Contents
+from ptttool.perfdata.model import Contents, Mode
 from tests.decoders.coresight.frames import frames
 from tests.decoders.opencsd import etm4
 from tests.support.recordings import auxtrace_info, build_perfdata, record, trailer
@@ -83,7 +83,7 @@ def test_the_same_trace_id_in_two_sinks(path: Path, capsys: pytest.CaptureFixtur
     half = unit(0, 0x80)
     half[3] = 0  # TRCCONFIGR: no context IDs
     path.write_bytes(recording([(2, 0, frames([(0x10, TRACE)]))], [half, unit(1, 0x80), unit(2, 0x80)], 2, extra=b"".join(ids)))
-    contents = Contents("file", auxtrace_type=3, auxtrace_priv=(2, 11 << 32 | 2, 0, *half, *unit(1, 0x80)))
+    contents = Contents(Mode.FILE, auxtrace_type=3, auxtrace_priv=(2, 11 << 32 | 2, 0, *half, *unit(1, 0x80)))
     assert [source.sink for source in sources_of(contents)[0]] == [None, None]
     assert main(["info", "--json", str(path)]) == 0
     assert [each["trace_id"] for each in json.loads(capsys.readouterr().out)["metadata"]["trace_units"]] == [0x10] * 3
@@ -123,9 +123,9 @@ def test_trace_of_every_cpu_without_frames(path: Path, capsys: pytest.CaptureFix
 def test_older_trace_units(path: Path, capsys: pytest.CaptureFixture[str], etmidr: int, kind: str) -> None:
     """A PTM is told from an ETMv3 by its ID register."""
     words = (0, 11 << 32 | 1, 0, ETMV3, 0, 0x1000, 0x10, 0, etmidr)
-    contents = Contents("file", auxtrace_type=3, auxtrace_priv=words)
+    contents = Contents(Mode.FILE, auxtrace_type=3, auxtrace_priv=words)
     assert [(source.unit, source.trace_id, source.cpu) for source in sources_of(contents)[0]] == [(kind, 0x10, 0)]
-    assert sources_of(Contents("file", auxtrace_type=6)) == ((), None)
+    assert sources_of(Contents(Mode.FILE, auxtrace_type=6)) == ((), None)
     path.write_bytes(recording([(0, 0, frames([(0x10, bytes(5) + b"\x80")]))], [[*words[3:5], 4, *words[5:]]]))
     assert [each["kind"] for each in decoded(path, capsys) if each.get("channel") == 0x10] == ["no_sync", "eo_trace"]
 

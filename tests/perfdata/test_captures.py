@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.perfdata.reader import Reader, open_perfdata
+from ptttool.perfdata.readers.base import Reader
+from ptttool.perfdata.readers.opening import open_perfdata
 from tests.support import captures
 
 SHAPES = captures.shapes()

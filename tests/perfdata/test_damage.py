@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from ptttool.analyses.loss import signs_of_loss
 from ptttool.errors import PtttoolError
 from ptttool.perfdata.model import Contents
-from ptttool.perfdata.reader import Reader, open_perfdata
-from ptttool.perfdata.stream import StreamReader
+from ptttool.perfdata.problems import offset_of
+from ptttool.perfdata.readers.base import Reader
+from ptttool.perfdata.readers.opening import open_perfdata
+from ptttool.perfdata.readers.stream import StreamReader
 from tests.support import captures
 from tests.support import recordings as rec
 
@@ -74,8 +76,9 @@ def survive(content: bytes) -> list[tuple[list[bytes], Contents]]:
         assert sum(len(payload) for payload in payloads) <= len(content)
         assert len(contents.problems) <= 101
         for problem in contents.problems:
-            assert problem.reason
-            assert problem.offset is None or 0 <= problem.offset < 1 << 64
+            offset = offset_of(problem)
+            assert problem.message
+            assert offset is None or 0 <= offset < 1 << 64
         for finding in signs_of_loss(contents):
             assert finding.text
         outcomes.append((payloads, contents))

@@ -14,8 +14,10 @@ import pytest
 
 from ptttool.errors import AccessError, InputError, MissingPackageError
 from ptttool.perfdata.model import AuxChunk, Contents
-from ptttool.perfdata.reader import Reader, open_perfdata
-from ptttool.perfdata.stream import PIECE
+from ptttool.perfdata.problems import error_of, offset_of
+from ptttool.perfdata.readers.base import Reader
+from ptttool.perfdata.readers.opening import open_perfdata
+from ptttool.perfdata.readers.stream import PIECE
 from tests.support import recordings as rec
 
 ONE = [(0, 0, rec.words_8dw(10))]
@@ -225,8 +227,7 @@ def test_data_size_beyond_the_file(lie: int, tmp_path: Path) -> None:
         assert chunks == TWO
         (problem,) = contents.problems
         assert problem.code == "truncated"
-        assert problem.offset == len(content)
-        assert str(data + lie - len(content)) in problem.reason
+        assert problem.details == {"offset": len(content), "missing": data + lie - len(content)}
 
 
 def test_data_section_behind_the_end(tmp_path: Path) -> None:
@@ -289,7 +290,7 @@ def test_a_feature_outside_the_file(tmp_path: Path) -> None:
             assert chunks == ONE
             assert "hostname" not in contents.features
             assert contents.features["arch"] == "aarch64"
-            assert "hostname" in contents.problems[0].reason
+            assert contents.problems[0].details["feature"] == "hostname"
 
 
 def test_strange_text_in_features(tmp_path: Path) -> None:
@@ -318,15 +319,15 @@ def test_tracing_data_is_stepped_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "words"),
+    ("bad", "record", "size"),
     [
-        (rec.record(3, size=0), "a COMM record states a size of 0 bytes"),
-        (rec.record(11, size=7), "an AUX record states a size of 7 bytes"),
-        (rec.record(9, bytes(32), size=21), "a SAMPLE record states a size of 21 bytes, no multiple of 8"),
-        (rec.record(71, bytes(16)), "an AUXTRACE record of 24 bytes is too short"),
+        (rec.record(3, size=0), "COMM", 0),
+        (rec.record(11, size=7), "AUX", 7),
+        (rec.record(9, bytes(32), size=21), "SAMPLE", 21),
+        (rec.record(71, bytes(16)), "AUXTRACE", 24),
     ],
 )
-def test_a_record_that_cannot_be(bad: bytes, words: str, tmp_path: Path) -> None:
+def test_a_record_that_cannot_be(bad: bytes, record: str, size: int, tmp_path: Path) -> None:
     """What is before it stays good; its place in the file is named."""
     good = rec.build_records(ONE)
     attribute = [(rec.attr(11, rec.DEFAULT_CONFIG), [1])]
@@ -334,8 +335,8 @@ def test_a_record_that_cannot_be(bad: bytes, words: str, tmp_path: Path) -> None
     for chunks, contents in both_ways(tmp_path, content):
         assert chunks == ONE
         (problem,) = contents.problems
-        assert words in problem.reason
-        assert problem.offset == content.index(good) + len(good)
+        assert problem.code == "damaged-record"
+        assert problem.details == {"offset": content.index(good) + len(good), "record": record, "size": size}
 
 
 def test_short_records_of_types_that_matter(tmp_path: Path) -> None:
@@ -444,7 +445,7 @@ def test_a_payload_without_its_end(held: int, tmp_path: Path) -> None:
     content = whole[: whole.index(b"\x55" * 64) + held]
     for way, (chunks, contents) in enumerate(both_ways(tmp_path, content)):
         assert chunks == [(0, 0, b"\x55" * held)]
-        assert any(f"lacks its last {PIECE + 128 - held}" in problem.reason for problem in contents.problems), way
+        assert any(problem.details.get("missing") == PIECE + 128 - held for problem in contents.problems), way
         assert [(p.size, p.held) for p in contents.aux_payloads] == [(PIECE + 128, held)]
     path = tmp_path / "perf.data"
     with open_perfdata(path) as reader:
@@ -555,16 +556,16 @@ def test_zstandard_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("bad", "words"),
+    ("bad", "code", "words"),
     [
-        (b"no zstd at all", "not a zstd stream"),
-        (None, "becomes more than 64 MiB"),
-        (rec.record(71, bytes(40)), "never compressed"),
-        (rec.record(3, size=4), "states a size of 4 bytes"),
+        (b"no zstd at all", "damaged-compression", "not a zstd stream"),
+        (None, "damaged-compression", "becomes more than 64 MiB"),
+        (rec.record(71, bytes(40)), "damaged-compression", "never compressed"),
+        (rec.record(3, size=4), "damaged-record", "states a size of 4 bytes"),
     ],
     ids=["garbage", "bomb", "auxtrace inside", "bad record inside"],
 )
-def test_damaged_compression(bad: bytes | None, words: str, tmp_path: Path) -> None:
+def test_damaged_compression(bad: bytes | None, code: str, words: str, tmp_path: Path) -> None:
     """What was inside is lost from there on, the payloads outside are not."""
     import zstandard
 
@@ -582,8 +583,9 @@ def test_damaged_compression(bad: bytes | None, words: str, tmp_path: Path) -> N
     assert contents.records["COMM"] == 1
     assert contents.records["COMPRESSED"] == 5  # the frames end in records of their own
     (problem,) = contents.problems
-    assert words in problem.reason
-    assert problem.offset == path.read_bytes().index(before) + len(before)
+    assert problem.code == code
+    assert words in problem.message
+    assert offset_of(problem) == path.read_bytes().index(before) + len(before)
 
 
 def test_compressed_records_that_end_inside_a_record(tmp_path: Path) -> None:
@@ -597,7 +599,7 @@ def test_compressed2_that_lies(tmp_path: Path) -> None:
     bad = rec.record(rec.COMPRESSED2, struct.pack("<Q", 1 << 63) + bytes(16))
     for chunks, contents in both_ways(tmp_path, rec.build_file(bad + rec.auxtrace(bytes(32)), [(rec.attr(11, 1), [1])])):
         assert chunks == []
-        assert "too short for what it holds" in contents.problems[0].reason
+        assert contents.problems[0].details["record"] == "COMPRESSED2"
 
 
 # Directories. No perf writes AUX data into one: these are made by hand.
@@ -625,9 +627,13 @@ def test_directory_with_a_damaged_and_an_unreadable_file(tmp_path: Path) -> None
     (folder / "data.1").mkdir()
     chunks, contents = read(folder)
     assert chunks == [(0, 0, rec.words_8dw(4)[:-8]), (2, 0, rec.words_8dw(4))]
-    told = [problem.reason for problem in contents.problems]
-    assert "data.1" in told[0]
-    assert told[1].startswith("data.0: ")
+    assert [(problem.code, problem.details["file"]) for problem in contents.problems[:2]] == [
+        ("bad-input", "data.1"),
+        ("truncated", "data.0"),
+    ]
+    assert [str(error_of(problem, "perf.data")).count("data.1") > 0 for problem in contents.problems[:2]] == [True, False]
+    assert offset_of(contents.problems[1]) == (folder / "data.0").stat().st_size
+    assert str(contents.problems[0].where) == f"{folder}/data.1"
 
 
 def test_directory_of_kcore(tmp_path: Path) -> None:

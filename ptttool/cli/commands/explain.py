@@ -112,6 +112,7 @@ def _subject(what: str, machine: Machine | None) -> Subject:
 def _recording(path: str, machine: Machine | None) -> Subject:
     """The event of a recording, with the names of its sidecar unless another machine was asked for."""
     from ptttool.capture.sidecar import load
+    from ptttool.perfdata.problems import error_of
     from ptttool.pipeline.trace import open_trace
     from ptttool.recording.identity import pmu_names
 
@@ -130,7 +131,7 @@ def _recording(path: str, machine: Machine | None) -> Subject:
         if attribute is None:
             problem = next(iter(trace.contents.problems), None)
             if problem is not None:
-                raise InputError(path, problem.reason, offset=problem.offset, code=problem.code)
+                raise error_of(problem, str(path))
             raise InputError(path, "holds no event of a PTT device", code="no-ptt-event")
         pmu = _pmu(attribute, pmu_names(trace.contents))
     if machine is None:

@@ -9,6 +9,7 @@ import typer
 
 from ptttool.cli.terminal.talk import clean, note, warn
 from ptttool.errors import InputError, UsageError
+from ptttool.perfdata.problems import error_of
 from ptttool.pipeline.workers import Workers, workers_for
 
 if TYPE_CHECKING:
@@ -118,8 +119,7 @@ def failure_of(trace: Trace) -> InputError | None:
     for problem in problems[1:]:
         if problem.code == problems[0].code == "truncated":  # what lies behind a cut is missing, too: one sentence is enough
             continue
-        warn(clean(str(InputError(trace.path, problem.reason, offset=problem.offset))))
+        warn(clean(str(error_of(problem, trace.path))))
     if not problems:
         return None
-    first = problems[0]
-    return InputError(trace.path, first.reason, offset=first.offset, code=first.code, hint="what could be read before that place was given")
+    return error_of(problems[0], trace.path, hint="what could be read before that place was given")

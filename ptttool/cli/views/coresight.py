@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.terminal.talk import PrintedError, console, print_json, print_labelled
-from ptttool.errors import InputError
+from ptttool.documents import to_json
+from ptttool.perfdata.problems import error_of
 from ptttool.recording.auxtrace import CS_ETM
 from ptttool.wording import counted
 
@@ -24,8 +25,7 @@ def show_coresight(path: str, contents: Contents, *, json: bool) -> bool:
     metadata = parse_cs_etm(whole.auxtrace_priv, whole.hardware_ids)
     failure = None
     if whole.problems:
-        first = whole.problems[0]
-        failure = InputError(path, first.reason, offset=first.offset, code=first.code)
+        failure = error_of(whole.problems[0], path)
     if json:
         document = _document(path, whole, metadata)
         if failure is not None:
@@ -63,7 +63,7 @@ def _document(path: str, contents: Contents, metadata: CsEtm) -> dict[str, Any]:
             {"cpu": cpu, "payloads": payloads, "bytes": size, "aux_events": events} for cpu, payloads, size, events in streams(contents)
         ],
         "container_records": dict(contents.records),
-        "problems": [{"offset": problem.offset, "code": problem.code, "reason": problem.reason} for problem in contents.problems],
+        "problems": [to_json(problem) for problem in contents.problems],
     }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.options.reading import traced_part
 from ptttool.cli.terminal.talk import clean, console, print_labelled
+from ptttool.documents import to_json
 from ptttool.machine.model import ROOT_PORT, Machine
 from ptttool.machine.topology import functions_by_id, names_behind
 from ptttool.pci import format_id
@@ -79,7 +80,7 @@ class Summary:
             **self.tally.as_dict(),
             "findings": {**self.trace.findings.as_dict(), "sentences": self.trace.findings.sentences()},
             "signs_of_loss": [finding.as_json() for finding in self.loss],
-            "problems": [{"offset": problem.offset, "code": problem.code, "reason": problem.reason} for problem in contents.problems],
+            "problems": [to_json(problem) for problem in contents.problems],
         }
 
 

@@ -9,20 +9,36 @@ from ptttool.errors import InputError
 from ptttool.perfdata import layout
 from ptttool.perfdata.backing import Memory
 from ptttool.perfdata.header import FileHeader, parse_header, read_attributes, read_features
-from ptttool.perfdata.model import AuxChunk
-from ptttool.perfdata.reader import Reader
-from ptttool.perfdata.records import Payload, Why
+from ptttool.perfdata.model import AuxChunk, Mode
+from ptttool.perfdata.readers.base import Reader
+from ptttool.perfdata.walker import Payload, Why
 
 PIECE = 8 << 20
 READ_SIZE = 256 << 10
-MAX_APART = 64 << 20  # of a file-mode recording: what lies before the data section, and what after
+# Bytes before the data section of a recording of file mode, and bytes after it, that are kept in memory at most.
+MAX_APART = 64 << 20
 
 
 class StreamReader(Reader):
-    """Reads a descriptor to its end, which it then owns. Both modes: a file-mode recording needs its attributes before its data."""
+    """Reads a descriptor to its end. A recording of file mode can be read, too: its attributes lie before its data.
 
-    def __init__(self, path: str, descriptor: int) -> None:
-        super().__init__(path, "pipe")
+    Parameters
+    ----------
+    path : str
+        The path as given.
+    descriptor : int
+        Where to read; closed with the reader.
+    name : str, optional
+        Name of the recording for messages, where it is not the path.
+
+    Raises
+    ------
+    InputError
+        If it is not a perf.data.
+    """
+
+    def __init__(self, path: str, descriptor: int, name: str | None = None) -> None:
+        super().__init__(path, Mode.PIPE, name)
         self._descriptor = descriptor
         self._read = 0  # bytes taken from the descriptor
         self._buffer = b""  # read, not walked: the file's bytes up to self._read
@@ -44,20 +60,20 @@ class StreamReader(Reader):
         self._header = parse_header(self._name, start)
         if self._header is None:
             return
-        self.contents.mode = "file"
+        self.contents.mode = Mode.FILE
         offset, size = self._header.data
         if offset > MAX_APART:
             reason = f"the data section begins at offset {offset:#x}, too far on for a pipe"
-            raise InputError(self._name, reason, offset=40, hint="read it from a file")
+            raise InputError(self._name, reason, offset=layout.DATA_FIELD, hint="read it from a file")
         start += self._take(offset - len(start))
         read_attributes(self._header, memoryview(start), self._walker)
         if len(start) < offset:
-            self._walker.problem(len(start), "the file ends before its data section", "truncated")
+            self._problems.add("truncated", "the file ends before its data section", len(start))
         self.contents.interrupted = size == 0
         self._left = size or None
 
     def _take(self, size: int) -> bytes:
-        """``size`` bytes, fewer only at the end of the stream."""
+        """Return ``size`` bytes, fewer only at the end of the stream."""
         parts = []
         while size > 0:
             part = self._read_some(min(size, READ_SIZE))
@@ -76,7 +92,7 @@ class StreamReader(Reader):
         return part
 
     def _data(self, size: int) -> bytes:
-        """Up to ``size`` bytes of the data section; empty at its end."""
+        """Return up to ``size`` bytes of the data section; none at its end."""
         if self._left is None:
             return self._read_some(size)
         if self._left == 0:
@@ -109,11 +125,12 @@ class StreamReader(Reader):
         walker = self._walker
         if why is Why.MORE:
             left = len(self._buffer)
-            walker.problem(self._read - left, f"the data ends inside a record, after {left} bytes of it", "truncated")
+            self._problems.add("truncated", f"the data ends inside a record, after {left} bytes of it", self._read - left)
         walker.finish()
         if self._header is not None and self._left is not None:
             if self._left and why is not Why.DAMAGE:
-                walker.problem(self._read, f"the file ends here, {self._left} bytes before the end of its data section", "truncated")
+                message = f"the file ends here, {self._left} bytes before the end of its data section"
+                self._problems.add("truncated", message, self._read, missing=self._left)
             elif not self._left and not self._features_are_read:
                 base = self._read
                 read_features(self._header, memoryview(self._take(MAX_APART)), base, walker)
@@ -130,8 +147,8 @@ class StreamReader(Reader):
             size -= len(part)
 
     def _payload(self, payload: Payload) -> Iterator[AuxChunk]:
-        """The payload in pieces of :data:`PIECE` bytes; the last one may be shorter."""
-        number, self._number = self._number, self._number + 1
+        """Yield the payload in pieces of :data:`PIECE` bytes; the last one may be shorter."""
+        number = self._next_number()
         begin = self._read - len(self._buffer)
         start = 0
         while True:
@@ -149,7 +166,7 @@ class StreamReader(Reader):
             start = end
 
     def _fill(self, size: int) -> bytearray:
-        """``size`` bytes of a payload, fewer only at the end of the data."""
+        """Return ``size`` bytes of a payload, fewer only at the end of the data."""
         filled = min(size, len(self._buffer))
         data = bytearray(self._buffer[:filled])
         self._buffer = self._buffer[filled:]
@@ -161,6 +178,7 @@ class StreamReader(Reader):
         return data
 
     def close(self) -> None:
+        """Close the descriptor."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ptttool.perfdata.backing import OnRequest, RandomAccess
 from ptttool.perfdata.header import read_features
 from ptttool.perfdata.model import AuxChunk
-from ptttool.perfdata.records import Payload
-from ptttool.perfdata.stream import MAX_APART, StreamReader
+from ptttool.perfdata.readers.stream import MAX_APART, StreamReader
+from ptttool.perfdata.walker import Payload
 
 
 class SeekableReader(StreamReader):
@@ -45,7 +45,7 @@ class SeekableReader(StreamReader):
         return part
 
     def _payload(self, payload: Payload) -> Iterator[AuxChunk]:
-        number, self._number = self._number, self._number + 1
+        number = self._next_number()
         begin = self._read - len(self._buffer)
         held = max(0, min(payload.size, self._file.size - begin))
         if self._left is not None:

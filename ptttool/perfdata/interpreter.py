@@ -1,0 +1,144 @@
+"""Understands the records of perf.data that a trace needs, and puts what they say into the contents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ptttool.perfdata import layout
+from ptttool.perfdata.attributes import MAX_IDS, AttributeTable, parse_attribute
+from ptttool.perfdata.features import events_of, parse_feature, text_of
+from ptttool.perfdata.model import AuxEvent, Contents, HardwareId
+from ptttool.perfdata.problems import Problems
+
+Buffer = memoryview | bytes
+MAX_AUX_EVENTS = 1 << 20
+
+
+class Interpreter:
+    """Fills :class:`Contents` from single records.
+
+    Each method takes a buffer and the position of a record in it, which the caller has checked to lie inside the buffer. Records that
+    perf writes itself are in :attr:`handlers` by type; a handler raises ValueError for a damaged record.
+    """
+
+    def __init__(self, contents: Contents, attributes: AttributeTable, problems: Problems) -> None:
+        self._contents = contents
+        self._attributes = attributes
+        self._problems = problems
+        self._cpus: dict[int, int] = {}  # by event id
+        self._aux_full = False
+        self.handlers: dict[int, Callable[[Buffer, int, int], None]] = {
+            layout.HEADER_ATTR: self._header_attr,
+            layout.HEADER_FEATURE: self._header_feature,
+            layout.EVENT_UPDATE: self._event_update,
+            layout.ID_INDEX: self._id_index,
+            layout.AUXTRACE_INFO: self._auxtrace_info,
+        }
+
+    def aux(self, buffer: Buffer, position: int, size: int, at: int) -> None:
+        """Take in a PERF_RECORD_AUX; ``at`` is its offset in the file."""
+        room = size - layout.RECORD.size - layout.AUX_BODY.size
+        if room < 0:
+            self._problems.add("damaged-record", f"an AUX record of {size} bytes is too short", at, record="AUX", size=size)
+            return
+        events = self._contents.aux_events
+        if len(events) >= MAX_AUX_EVENTS:
+            if not self._aux_full:
+                self._problems.add("too-many", f"more than {MAX_AUX_EVENTS} AUX records; the later ones are only counted", at)
+            self._aux_full = True
+            return
+        offset, length, flags = layout.AUX_BODY.unpack_from(buffer, position + layout.RECORD.size)
+        cpu, time = self._cpu_and_time(buffer, position + size, room)
+        events.append(AuxEvent(offset, length, flags, cpu, time, at))
+
+    def hardware_id(self, buffer: Buffer, position: int, size: int, at: int) -> None:
+        """Take in a PERF_RECORD_AUX_OUTPUT_HW_ID; ``at`` is its offset in the file."""
+        room = size - layout.RECORD.size - layout.U64.size
+        if room < 0:
+            message = f"an AUX_OUTPUT_HW_ID record of {size} bytes is too short"
+            self._problems.add("damaged-record", message, at, record="AUX_OUTPUT_HW_ID", size=size)
+            return
+        if len(self._contents.hardware_ids) < MAX_AUX_EVENTS:
+            (value,) = layout.U64.unpack_from(buffer, position + layout.RECORD.size)
+            cpu, _ = self._cpu_and_time(buffer, position + size, room)
+            self._contents.hardware_ids.append(HardwareId(value, cpu, at))
+
+    def _cpu_and_time(self, buffer: Buffer, end: int, room: int) -> tuple[int | None, int | None]:
+        """Return what the trailer says of a record that ends at ``end`` and has ``room`` bytes for a trailer."""
+        trailer = self._attributes.trailer(buffer, end, room)
+        cpu = time = None
+        if trailer is not None:
+            if trailer.time:
+                (time,) = layout.U64.unpack_from(buffer, end - trailer.time)
+            # The event's own CPU comes first: another CPU may commit at the end of a session, and the trailer names that one.
+            if trailer.id:
+                cpu = self._cpus.get(layout.U64.unpack_from(buffer, end - trailer.id)[0])
+            if cpu is None and trailer.cpu:
+                (cpu,) = layout.U32.unpack_from(buffer, end - trailer.cpu)
+        return cpu, time
+
+    def time_of(self, buffer: Buffer, position: int, size: int, kind: int) -> int:
+        """Return the time of a record that the kernel wrote, in nanoseconds; 0 where it has none."""
+        end = position + size
+        common = self._attributes.common
+        if kind == layout.SAMPLE:
+            at = common.sample_time if common is not None else 0
+            return int(layout.U64.unpack_from(buffer, position + at)[0]) if 0 < at <= size - layout.U64.size else 0
+        trailer = self._attributes.trailer(buffer, end, size - layout.RECORD.size)
+        return int(layout.U64.unpack_from(buffer, end - trailer.time)[0]) if trailer is not None and trailer.time else 0
+
+    def feature(self, number: int, section: memoryview) -> None:
+        """Take in a feature section. Raises ValueError where it is damaged."""
+        parsed = parse_feature(number, section)
+        if parsed is None:
+            return
+        name, value = parsed
+        self._contents.features[name] = value
+        if name == "event_desc":
+            self._attributes.describe(events_of(section))
+
+    def _header_attr(self, buffer: Buffer, position: int, size: int) -> None:
+        body = _body(buffer, position, size)
+        attribute = parse_attribute(body)
+        count = (len(body) - attribute.size) // layout.U64.size
+        ids = tuple(layout.U64.unpack_from(body, attribute.size + layout.U64.size * i)[0] for i in range(count))
+        self._attributes.add(parse_attribute(body, ids))
+
+    def _header_feature(self, buffer: Buffer, position: int, size: int) -> None:
+        body = _body(buffer, position, size)
+        if len(body) < layout.U64.size:
+            raise ValueError("it names no feature")
+        self.feature(layout.U64.unpack_from(body)[0], body[layout.U64.size :])
+
+    def _event_update(self, buffer: Buffer, position: int, size: int) -> None:
+        body = _body(buffer, position, size)
+        if len(body) < layout.EVENT_UPDATE_BODY.size:
+            raise ValueError("it is too short")
+        kind, id = layout.EVENT_UPDATE_BODY.unpack_from(body)
+        if kind == layout.EVENT_UPDATE_NAME:
+            self._attributes.name_by_id(id, text_of(body[layout.EVENT_UPDATE_BODY.size :]))
+
+    def _id_index(self, buffer: Buffer, position: int, size: int) -> None:
+        """Note the CPUs of event ids."""
+        body = _body(buffer, position, size)
+        if len(body) < layout.U64.size:
+            raise ValueError("it is too short")
+        count = min(layout.U64.unpack_from(body)[0], (len(body) - layout.U64.size) // layout.ID_INDEX_ENTRY.size)
+        for number in range(count):
+            id, _, cpu, _ = layout.ID_INDEX_ENTRY.unpack_from(body, layout.U64.size + number * layout.ID_INDEX_ENTRY.size)
+            if 0 <= cpu <= 0x7FFF_FFFF and len(self._cpus) < MAX_IDS:
+                self._cpus[id] = cpu
+
+    def _auxtrace_info(self, buffer: Buffer, position: int, size: int) -> None:
+        body = _body(buffer, position, size)
+        first = layout.AUXTRACE_INFO_BODY.size
+        if len(body) < first:
+            raise ValueError("it is too short")
+        self._contents.auxtrace_type = layout.AUXTRACE_INFO_BODY.unpack_from(body)[0]
+        count = (len(body) - first) // layout.U64.size
+        self._contents.auxtrace_priv = tuple(layout.U64.unpack_from(body, first + layout.U64.size * i)[0] for i in range(count))
+
+
+def _body(buffer: Buffer, position: int, size: int) -> memoryview:
+    """Return a record without its header."""
+    return memoryview(buffer)[position + layout.RECORD.size : position + size]
