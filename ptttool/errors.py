@@ -1,32 +1,68 @@
-"""The one tree of errors; each class owns the exit code of its kind.
+"""The one tree of errors, and the exit codes of the command line.
 
-| exit | kind                                                        |
-| ---- | ----------------------------------------------------------- |
-| 2    | wrong usage: an option, an argument, an expression          |
-| 3    | no device, no driver                                        |
-| 4    | no permission                                               |
-| 5    | perf failed, or the trace is empty                          |
-| 6    | bad input: a damaged, foreign or unreadable file            |
-| 7    | hardware: ETIMEDOUT, or what was read back differs          |
-| 8    | an optional package is missing                              |
-| 9    | the processes or the cluster that do the work failed        |
-| 130  | interrupted                                                 |
+Every error class has the exit code of its kind. :class:`ExitCode` is the only table of codes and meanings: the manual page is made
+from it, and a test compares the documentation with it.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 
-class PtttoolError(Exception):
-    """A failure with everything a person or a script needs to go on.
+class ExitCode(IntEnum):
+    """Exit codes of the command line, each with its meaning in one line.
 
-    ``message``: one line, what is wrong. ``hint``: one line, what to do next. ``code``: a stable word for scripts, distinct by
-    cause (``"device-busy"``). ``details``: further facts for ``--json`` (numbers and strings only).
+    Attributes
+    ----------
+    meaning : str
+        What the code says, in Markdown: commands and options stand in backticks.
     """
 
-    exit_code = 1
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> ExitCode:
+        """Make a member from its number and meaning."""
+        code = int.__new__(cls, value)
+        code._value_ = value
+        code.meaning = meaning
+        return code
+
+    SUCCESS = 0, "success"
+    DIFFERENT = 1, "`tune diff`: the values differ"
+    USAGE = 2, "wrong usage: an option, an argument, an expression"
+    NO_DEVICE = 3, "no device, or no driver"
+    NO_PERMISSION = 4, "no permission"
+    PERF = 5, "perf failed, or the trace is empty"
+    FILE = 6, "bad input: a damaged, foreign or unreadable file; or the output cannot be written"
+    HARDWARE = 7, "hardware: no answer in time, or the value read back differs from the one written"
+    PACKAGE = 8, "an optional package is missing, or a plug-in is broken"
+    WORKERS = 9, "the processes, or the cluster of `--scheduler`, that do the work failed"
+    INTERRUPTED = 130, "interrupted"
+
+
+class PtttoolError(Exception):
+    """A failure, with what a person or a script needs to react to it.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one line.
+    hint : str, optional
+        What to do next, in one line.
+    code : str, optional
+        A stable word in kebab case, one for each cause (``"device-busy"``). Default: the code of the class.
+    **details
+        Further facts for ``--json``: numbers and strings.
+
+    Attributes
+    ----------
+    exit_code : ExitCode
+        Exit code of the command line for errors of this class.
+    """
+
+    exit_code: ExitCode = ExitCode.DIFFERENT
     code = "error"
 
     def __init__(self, message: str, *, hint: str | None = None, code: str | None = None, **details: Any) -> None:
@@ -38,12 +74,12 @@ class PtttoolError(Exception):
         self.details = details
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Whole from one process to another: exceptions are otherwise made anew of their message alone."""
+        """Pickle every attribute: exceptions are otherwise made anew from their message alone."""
         return _restored, (type(self), self.args, self.__dict__)
 
     def as_json(self) -> dict[str, Any]:
-        """The error as the value of ``"error"`` in ``--json`` output."""
-        body: dict[str, Any] = {"code": self.code, "exit_code": self.exit_code, "message": self.message}
+        """Return the error as the value of ``"error"`` in ``--json`` output."""
+        body: dict[str, Any] = {"code": self.code, "exit_code": int(self.exit_code), "message": self.message}
         if self.hint is not None:
             body["hint"] = self.hint
         body.update(self.details)
@@ -58,46 +94,55 @@ def _restored(kind: type[PtttoolError], arguments: tuple[Any, ...], state: dict[
 
 
 class UsageError(PtttoolError):
-    """An option, an argument or an expression that cannot mean anything."""
+    """An option, an argument or an expression that is not valid."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
     code = "usage"
 
 
 class DeviceError(PtttoolError):
-    """No such device, or the driver is not there."""
+    """The device or its driver is not there."""
 
-    exit_code = 3
+    exit_code = ExitCode.NO_DEVICE
     code = "no-device"
 
 
 class AccessError(PtttoolError):
-    """The operating system refused: no permission."""
+    """The operating system denies permission."""
 
-    exit_code = 4
+    exit_code = ExitCode.NO_PERMISSION
     code = "no-permission"
 
 
 class PerfError(PtttoolError):
     """perf is missing, cannot record, or failed."""
 
-    exit_code = 5
+    exit_code = ExitCode.PERF
     code = "perf-failed"
 
 
 class EmptyTraceError(PerfError):
-    """perf ended well and traced nothing."""
+    """perf ended normally and the recording holds no trace."""
 
     code = "empty-trace"
 
 
 class InputError(PtttoolError):
-    """A file that cannot be read as what it should be.
+    """A file cannot be read as what it should be.
 
-    ``path``, ``offset`` (bytes from the file's start; None where there is no such place) and ``reason`` make up the message.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    reason : str
+        What is wrong with it. Path, offset and reason make up the message.
+    offset : int, optional
+        Location in bytes from the start of the file; None if there is no such location.
+    hint, code, **details
+        See :class:`PtttoolError`.
     """
 
-    exit_code = 6
+    exit_code = ExitCode.FILE
     code = "bad-input"
 
     def __init__(
@@ -110,60 +155,71 @@ class InputError(PtttoolError):
         code: str | None = None,
         **details: Any,
     ) -> None:
-        place = f"{path}" if offset is None else f"{path}: offset {offset:#x}"
-        super().__init__(f"{place}: {reason}", hint=hint, code=code, **details)
+        location = f"{path}" if offset is None else f"{path}: offset {offset:#x}"
+        super().__init__(f"{location}: {reason}", hint=hint, code=code, **details)
         self.path = str(path)
         self.offset = offset
         self.reason = reason
 
     def as_json(self) -> dict[str, Any]:
+        """Return the error as the value of ``"error"`` in ``--json`` output, with path, offset and reason."""
         body = super().as_json()
         body.update({"path": self.path, "offset": self.offset, "reason": self.reason})
         return body
 
 
 class OutputError(PtttoolError):
-    """What was asked for cannot be written: a full disk, an existing file without --force."""
+    """The output cannot be written: the disk is full, or the file exists and ``--force`` is not given."""
 
-    exit_code = 6
+    exit_code = ExitCode.FILE
     code = "cannot-write"
 
 
 class HardwareError(PtttoolError):
-    """The device did not answer in time, or holds another value than was written."""
+    """The device did not answer in time, or holds another value than the one written."""
 
-    exit_code = 7
+    exit_code = ExitCode.HARDWARE
     code = "hardware"
 
 
 class WorkersError(PtttoolError):
-    """The processes, or the cluster, that should do the work cannot."""
+    """The processes or the cluster cannot do the work."""
 
-    exit_code = 9
+    exit_code = ExitCode.WORKERS
     code = "workers"
 
 
 class MissingPackageError(PtttoolError):
-    """A package that this one job needs is not installed."""
+    """An optional package that this job needs is not installed."""
 
-    exit_code = 8
+    exit_code = ExitCode.PACKAGE
     code = "missing-package"
 
     @classmethod
     def of_extra(cls, what: str, package: str, extra: str) -> MissingPackageError:
-        """``what`` needs a package that comes with an extra of ours."""
+        """Make the error for a package that an extra of ptttool installs.
+
+        Parameters
+        ----------
+        what : str
+            What needs the package: the subject of the message.
+        package : str
+            The package that is missing.
+        extra : str
+            The extra that installs it, such as ``flow``.
+        """
         return cls(f"{what} needs the package {package}", hint=f"pip install 'ptttool[{extra}]'", package=package)
 
 
 class PlugInError(PtttoolError):
-    """A package that adds something to this program is broken."""
+    """A package that adds something to ptttool is broken."""
 
-    exit_code = 8
+    exit_code = ExitCode.PACKAGE
     code = "bad-plug-in"
 
 
 class InterruptedByUserError(PtttoolError):
-    """Ctrl-C where there was nothing to keep."""
+    """Ctrl-C, with nothing to keep."""
 
-    exit_code = 130
+    exit_code = ExitCode.INTERRUPTED
     code = "interrupted"

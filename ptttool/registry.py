@@ -1,97 +1,222 @@
-"""Things found by name: protocols, exporters; adding one is adding one file to a package."""
+"""Things found by name: protocols, analyses, exporters, commands. To add one is to add one file.
+
+A built-in thing is a module in the folder of its kind. Another package adds a thing by an entry point: its name is the name of the
+thing, its value the module (or an object in the module) that registers the thing when it is imported.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import EntryPoint
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ptttool.errors import PlugInError, UsageError
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 T = TypeVar("T")
+
+
+class PlugIns:
+    """The entry points of other packages that add things of one kind.
+
+    Parameters
+    ----------
+    what : str
+        The kind, for messages: ``"protocol"``.
+    group : str
+        Group of entry points: ``"ptttool.protocols"``.
+    """
+
+    def __init__(self, what: str, group: str) -> None:
+        self.what = what
+        self._group = group
+        self._found: dict[str, EntryPoint] | None = None
+        self._clashes: list[PlugInError] = []
+
+    def _find(self) -> dict[str, EntryPoint]:
+        """Return the entry points by name; the first one of a name counts."""
+        if self._found is None:
+            from importlib.metadata import entry_points  # its import takes longer than the search
+
+            self._found = {}
+            for point in entry_points(group=self._group):
+                first = self._found.setdefault(point.name, point)
+                if first.value != point.value:
+                    self._clashes.append(self._clash(point, f"{first.value} has that name, too"))
+        return self._found
+
+    def names(self) -> list[str]:
+        """Return the names, sorted."""
+        return sorted(self._find())
+
+    def load(self, name: str) -> Any:
+        """Import what an entry point names.
+
+        Raises
+        ------
+        PlugInError
+            The import fails, for any reason: ``code`` is ``bad-plug-in``.
+        """
+        point = self._find()[name]
+        try:
+            return point.load()
+        except (Exception, SystemExit) as error:
+            raise PlugInError(
+                f"{self.what} {name} cannot be loaded from {point.value}: {type(error).__name__}: {error}",
+                hint=None if point.dist is None else f"update or remove the package {point.dist.name}",
+                name=name,
+            ) from error
+
+    def registers_nothing(self, name: str) -> PlugInError:
+        """Make the error for an entry point that was imported and did not register its name."""
+        return PlugInError(f"{self._find()[name].value} does not register a {self.what} with the name {name}", name=name)
+
+    def clashes(self, built_in: set[str]) -> list[PlugInError]:
+        """Return an error for every entry point that does not count, since its name is taken.
+
+        Parameters
+        ----------
+        built_in : set of str
+            Names of the built-in things.
+        """
+        found = self._find()
+        taken = [self._clash(point, "that name is built in") for name, point in found.items() if name in built_in]
+        return [*taken, *self._clashes]
+
+    def _clash(self, point: EntryPoint, reason: str) -> PlugInError:
+        return PlugInError(
+            f"{self.what} {point.name} from {point.value} is not used: {reason}",
+            hint=None if point.dist is None else f"remove the package {point.dist.name}, or rename its {self.what}",
+            code="plug-in-clash",
+            name=point.name,
+        )
 
 
 class Registry(Generic[T]):
     """Named things of one kind.
 
-    ``what``: the kind in words, for messages. ``package``: dotted name of the package whose modules register themselves when
-    imported; they are imported at the first look. ``entry_points``: a group of entry points of other installed packages: each is named
-    as the thing that its module registers, and imported when that is asked for.
+    Built-in things are imported when they are first needed: ``get("a-b")`` tries the module ``a_b`` of the package before it imports
+    the others. An entry point is imported when its name is asked for.
+
+    Parameters
+    ----------
+    what : str
+        The kind, for messages: ``"protocol"``.
+    package : str, optional
+        Dotted name of the package that holds the built-in things: its modules, at any depth, register themselves when imported.
+    entry_points : str, optional
+        Group of entry points by which other packages add things.
     """
 
     def __init__(self, what: str, package: str | None = None, entry_points: str | None = None) -> None:
         self.what = what
         self._package = package
-        self._group = entry_points
+        self._loaded = package is None
+        self._plug_ins = None if entry_points is None else PlugIns(what, entry_points)
         self._things: dict[str, T] = {}
-        self._others: dict[str, EntryPoint] = {}
+        self._built_in: set[str] = set()
+        self._of_plug_in = False
 
     def add(self, name: str, thing: T) -> T:
-        """Register ``thing`` under ``name``; a name is given once."""
+        """Register a thing.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        thing : T
+            The thing.
+
+        Returns
+        -------
+        T
+            The thing, as it is.
+
+        Raises
+        ------
+        ValueError
+            The name is taken.
+        """
         if name in self._things:
             raise ValueError(f"{self.what} {name!r} is registered twice")
         self._things[name] = thing
+        if not self._of_plug_in:
+            self._built_in.add(name)
         return thing
 
-    def _load(self) -> None:
-        if self._package is not None:
-            package = importlib.import_module(self._package)
-            self._package = None
-            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-                importlib.import_module(module.name)
-        if self._group is not None:
-            from importlib.metadata import entry_points
+    def _load_built_in(self) -> None:
+        if self._loaded or self._package is None:
+            return
+        self._loaded = True
+        package = importlib.import_module(self._package)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
-            group, self._group = self._group, None
-            self._others = {found.name: found for found in entry_points(group=group) if found.name not in self._things}
+    def _load_module_of(self, name: str) -> None:
+        """Import the module of the package that has the name of the thing, if there is one."""
+        if self._loaded or self._package is None:
+            return
+        module = f"{self._package}.{name.replace('-', '_')}"
+        with suppress(ModuleNotFoundError, ValueError):
+            if name.replace("-", "_").isidentifier() and importlib.util.find_spec(module) is not None:
+                importlib.import_module(module)
 
-    def _load_other(self, name: str) -> None:
-        """Import what an entry point names; whatever goes wrong there is told with its name."""
-        found = self._others.pop(name)
+    def _load_plug_in(self, name: str) -> None:
+        assert self._plug_ins is not None
+        self._of_plug_in = True
         try:
-            found.load()
-        except (Exception, SystemExit) as error:
-            self._others[name] = found
-            raise PlugInError(
-                f"{self.what} {name} cannot be loaded from {found.value}: {type(error).__name__}: {error}",
-                hint=f"update or remove the package {found.dist.name}" if found.dist is not None else None,
-            ) from error
+            self._plug_ins.load(name)
+        finally:
+            self._of_plug_in = False
         if name not in self._things:
-            raise PlugInError(f"{found.value} registers no {self.what} of the name {name}")
+            raise self._plug_ins.registers_nothing(name)
 
     def names(self) -> list[str]:
-        """All names, sorted."""
-        self._load()
-        return sorted({*self._things, *self._others})
+        """Return all names, sorted; those of plug-ins that cannot be loaded are among them."""
+        self._load_built_in()
+        return sorted({*self._things, *(self._plug_ins.names() if self._plug_ins is not None else ())})
 
     def __iter__(self) -> Iterator[T]:
-        """All that can be loaded; :meth:`broken` has the others."""
+        """Iterate over all things that can be loaded, by name; :meth:`broken` reports the others."""
         for name in self.names():
             with suppress(PlugInError):
                 yield self.get(name)
 
     def broken(self) -> list[PlugInError]:
-        """Why some cannot be loaded."""
+        """Return why some plug-ins cannot be loaded, or are not used since their names are taken."""
         found = []
         for name in self.names():
             try:
                 self.get(name)
             except PlugInError as error:
                 found.append(error)
-        return found
+        return found + (self._plug_ins.clashes(self._built_in) if self._plug_ins is not None else [])
 
     def get(self, name: str) -> T:
-        """The thing of that name; an unknown name is a usage error that lists the near misses."""
-        self._load()
-        if name in self._others:
-            self._load_other(name)
+        """Return the thing with a name.
+
+        Raises
+        ------
+        UsageError
+            No thing has that name; the hint lists similar names.
+        PlugInError
+            The plug-in of that name cannot be loaded.
+        """
+        if name not in self._things:
+            self._load_module_of(name)
+        if name not in self._things:
+            self._load_built_in()
+        if name not in self._things and self._plug_ins is not None and name in self._plug_ins.names():
+            self._load_plug_in(name)
         try:
             return self._things[name]
         except KeyError:
             near = difflib.get_close_matches(name.lower(), self.names(), n=3)
-            known = "did you mean " + " or ".join(near) if near else "known: " + ", ".join(self.names())
-            raise UsageError(f"no {self.what} is called {name!r}", hint=known) from None
+            hint = "did you mean " + " or ".join(near) if near else "known: " + ", ".join(self.names())
+            raise UsageError(f"unknown {self.what} {name!r}", hint=hint, code=f"unknown-{self.what.replace(' ', '-')}") from None

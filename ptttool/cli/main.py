@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import inspect
 import os
 import pkgutil
 import sys
@@ -15,26 +16,79 @@ from typer.exceptions import TyperException
 
 from ptttool.cli import commands
 from ptttool.cli.app import app
-from ptttool.cli.terminal.talk import PrintedError, clean, json_text, say
-from ptttool.errors import InputError, InterruptedByUserError, OutputError, PtttoolError, WorkersError
+from ptttool.cli.terminal.talk import PrintedError, clean, json_text, say, warn
+from ptttool.errors import InputError, InterruptedByUserError, OutputError, PlugInError, PtttoolError, UsageError, WorkersError
+from ptttool.registry import PlugIns
 
 # Characters of an error that are shown: what it quotes may be of any length.
 LONGEST = 2000
 
+PLUG_INS = PlugIns("command", "ptttool.commands")
 
-def load_commands(arguments: Sequence[str] = ()) -> None:
-    """Import the files of commands: where the first argument is one of them, just that one, which is faster."""
-    names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
-    for name in arguments[:1] if arguments and arguments[0] in names else names:
+
+def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
+    """Import the modules that hold the commands; each registers itself on :data:`ptttool.cli.app.app`.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The command line. If the first argument names a command, only that command is imported, which is faster.
+
+    Returns
+    -------
+    list of PlugInError
+        Why some commands of other packages are not there.
+
+    Raises
+    ------
+    PlugInError
+        The first argument names a command of another package that cannot be loaded.
+    """
+    built_in = {module.name for module in pkgutil.iter_modules(commands.__path__)}
+    wanted = arguments[0] if arguments else None
+    if wanted in built_in:
+        importlib.import_module(f"{commands.__name__}.{wanted}")
+        return []
+    if wanted is not None and wanted in PLUG_INS.names():
+        _load_plug_in(wanted)
+        return []
+    for name in built_in:
         importlib.import_module(f"{commands.__name__}.{name}")
+    problems = PLUG_INS.clashes(built_in)
+    for name in PLUG_INS.names():
+        if name not in built_in:
+            try:
+                _load_plug_in(name)
+            except PlugInError as error:
+                problems.append(error)
+    return problems
+
+
+def _load_plug_in(name: str) -> None:
+    """Import a command of another package; a plain function or a ``typer.Typer`` gets the name of its entry point."""
+    loaded = PLUG_INS.load(name)
+    if name in _registered():
+        return
+    if isinstance(loaded, typer.Typer):
+        app.add_typer(loaded, name=name)
+    elif inspect.isfunction(loaded):
+        app.command(name)(loaded)
+    else:
+        raise PLUG_INS.registers_nothing(name)
+
+
+def _registered() -> set[str | None]:
+    return {command.name for command in app.registered_commands} | {str(group.name) for group in app.registered_groups}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    load_commands(arguments)
-    command = typer.main.get_command(app)
     try:
+        for problem in load_commands(arguments):
+            if "_PTTTOOL_COMPLETE" not in os.environ:  # a shell that completes a line shows nothing else
+                warn(clean(problem.message))
+        command = typer.main.get_command(app)
         result = command.main(arguments, prog_name="ptttool", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -93,9 +147,7 @@ def _report_usage(error: TyperException, arguments: Sequence[str]) -> int:
         sys.stderr.write(context.get_help() + "\n")
         return 2
     path = context.command_path if context is not None else "ptttool"
-    wrapped = PtttoolError(message, hint=f"see '{path} --help'", code="usage")
-    wrapped.exit_code = 2
-    return _report(wrapped, arguments)
+    return _report(UsageError(message, hint=f"see '{path} --help'"), arguments)
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

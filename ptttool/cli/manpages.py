@@ -11,19 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-EXIT_CODES = (
-    ("0", "Success."),
-    ("1", "The compared things differ (tune diff)."),
-    ("2", "Wrong usage: an option, an argument, an expression."),
-    ("3", "No device, or no driver."),
-    ("4", "No permission."),
-    ("5", "perf failed, or the trace is empty."),
-    ("6", "Bad input: a damaged, foreign or unreadable file; or the output cannot be written."),
-    ("7", "Hardware: the device did not answer in time, or holds another value than was written."),
-    ("8", "A package that this one job needs is missing."),
-    ("9", "The processes, or the cluster of --scheduler, that do the work failed."),
-    ("130", "Interrupted."),
-)
+from ptttool.errors import ExitCode
 
 
 def roff(text: str) -> str:
@@ -114,8 +102,9 @@ def page(command: Any, path: str, others: list[str], parent: Any = None) -> str:
             lines += [".TP", f"\\fB{roff(name)}\\fR (see \\fB{roff(title + '-' + name)}\\fR(1))", roff(sub.get_short_help_str(limit=200))]
     if path == "ptttool":
         lines.append(".SH EXIT STATUS")
-        for code, meaning in EXIT_CODES:
-            lines += [".TP", f"\\fB{code}\\fR", roff(meaning)]
+        for code in ExitCode:
+            meaning = code.meaning.replace("`", "")
+            lines += [".TP", f"\\fB{code}\\fR", roff(f"{meaning[0].upper()}{meaning[1:]}.")]
         lines += [
             ".SH ENVIRONMENT",
             ".TP",

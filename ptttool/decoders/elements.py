@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any
 
-from ptttool.errors import PtttoolError
+from ptttool.errors import ExitCode, PtttoolError
 
 
 class Flags(IntFlag):
@@ -213,7 +213,7 @@ class Element:
 class StrictError(PtttoolError):
     """Strict decoding met what it may not pass over. ``index``: of the packet in its stream."""
 
-    exit_code = 6
+    exit_code = ExitCode.FILE
     code = "strict"
 
     def __init__(self, index: int, reason: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ptttool import errors
 from ptttool.cli.schemas import schemas
+from ptttool.errors import ExitCode
 from ptttool.generate.profiles import PROFILES
 from ptttool.table.where.functions import FUNCTIONS, Function
 from ptttool.tlp.columns import COLUMNS, ENUMS, WORDS
@@ -42,11 +42,8 @@ def documents() -> Iterator[str]:
 
 
 def exit_codes() -> Iterator[str]:
-    lines = (errors.__doc__ or "").splitlines()
-    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if line.startswith("| ") and line[2].isdigit()]
-    yield "0 | success"
-    yield "1 | `tune diff`: the values differ"
-    yield from (" | ".join(row) for row in rows)
+    for code in ExitCode:
+        yield f"{int(code)} | {code.meaning}"
 
 
 def profiles() -> Iterator[str]:

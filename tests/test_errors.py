@@ -1,0 +1,42 @@
+"""The tree of errors and the table of exit codes."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from ptttool import errors
+from ptttool.errors import ExitCode, InputError, PtttoolError
+from tests import ROOT
+
+
+def every_class(kind: type[PtttoolError] = PtttoolError) -> Iterator[type[PtttoolError]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from every_class(below)
+
+
+def test_every_class_has_an_exit_code_and_every_code_a_class() -> None:
+    ours = {kind for kind in every_class() if kind.__module__ == errors.__name__}
+    assert {kind.exit_code for kind in ours} == set(ExitCode) - {ExitCode.SUCCESS, ExitCode.DIFFERENT}
+    assert all(isinstance(kind.exit_code, ExitCode) for kind in every_class())
+
+
+def test_documentation_has_the_table() -> None:
+    """One page, the README or one in docs/, has the table of exit codes, as the errors have it."""
+    rows = [
+        re.findall(r"(?m)^\| (\d+) \| (.+) \|$", section)
+        for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+        for section in re.findall(r"(?ms)^#+ Exit codes$(.*?)(?=^#|\Z)", path.read_text(encoding="utf-8"))
+    ]
+    assert rows == [[(str(int(code)), code.meaning) for code in ExitCode]]
+
+
+@pytest.mark.parametrize("error", [InputError("a.data", "it is short", offset=104, hint="again", code="truncated", size=3)])
+def test_pickled_errors_are_whole(error: PtttoolError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (again.as_json(), str(again), again.exit_code) == (error.as_json(), str(error), error.exit_code)
