@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.exporters.perf_text import PAGE_SIZE, STEP, text
-from ptttool.perfdata import stream
+from ptttool.perfdata.readers import stream
 from ptttool.pipeline.trace import Payload, open_trace
 from tests.support import captures, records
 from tests.support import recordings as rec
