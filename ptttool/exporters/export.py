@@ -133,10 +133,10 @@ def _parquet_encoder(_columns: Sequence[str]) -> Encoder:
 
 
 def _parquet_writer(file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> Writer:
-    from ptttool.exporters.parquet_blocks import columns_of
+    from ptttool.exporters.parquet_blocks import CREATED_BY, columns_of
     from ptttool.parquet.file import ParquetFile
 
-    return ParquetFile(file, columns_of(columns), facts)
+    return ParquetFile(file, columns_of(columns), facts, created_by=CREATED_BY)
 
 
 def _arrow_writer(file: IO[bytes], columns: Sequence[str], _facts: Mapping[str, str]) -> Writer:

@@ -33,10 +33,11 @@ def write(
     if name == "parquet":
         from ptttool.exporters.export import fill
         from ptttool.exporters.packet_parquet import Groups
+        from ptttool.exporters.parquet_blocks import CREATED_BY
         from ptttool.parquet.file import ParquetFile
 
         groups = Groups(fields, raw=raw)
-        fill(ParquetFile(file, groups.columns, facts), map(groups.group_of, gathered(rows)))
+        fill(ParquetFile(file, groups.columns, facts, created_by=CREATED_BY), map(groups.group_of, gathered(rows)))
         return False
     from ptttool.exporters.packet_table import Table
     from ptttool.exporters.packet_text import write_text

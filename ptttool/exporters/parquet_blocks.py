@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ptttool import __version__
 from ptttool.parquet.file import RowGroup
 from ptttool.parquet.pages import ABSENT, Cells, chunk_of, levels_of
 from ptttool.parquet.schema import Column
 from ptttool.table.block import Block, Mask, Values
 from ptttool.tlp.columns import BY_NAME, ENUMS
+
+CREATED_BY = f"ptttool version {__version__}"
 
 _COLUMNS = {name: Column(name, column.dtype, ENUMS.get(name, ())) for name, column in BY_NAME.items()}
 

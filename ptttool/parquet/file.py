@@ -1,4 +1,4 @@
-"""A Parquet file: row groups one by one, then the footer that says where everything is.
+"""A Parquet file: row groups one after the other, then the footer that locates everything.
 
 Source: the Apache Parquet format, ``parquet.thrift``.
 """
@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from ptttool import __version__
 from ptttool.parquet import thrift
 from ptttool.parquet.arrow_schema import arrow_schema
 from ptttool.parquet.pages import ZSTD, Chunk
@@ -20,30 +19,43 @@ MAGIC = b"PAR1"
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows ready to be written, the chunks in the order of the columns."""
+    """Encoded rows, with one chunk for each column of the file, in order."""
 
     rows: int
     chunks: tuple[Chunk, ...]
 
 
 class ParquetFile:
-    """A file that is being written. ``facts``: key and value, kept in the footer."""
+    """A Parquet file that is being written.
 
-    def __init__(self, file: IO[bytes], columns: Sequence[Column], facts: Mapping[str, str]) -> None:
+    Parameters
+    ----------
+    file : binary file
+        The file to write to, from its current position; it stays open. It need not be seekable.
+    columns : sequence of Column
+        The columns, in order.
+    facts : Mapping[str, str]
+        Key-value metadata, written to the footer.
+    created_by : str
+        Name and version of the program that writes: ``NAME version VERSION``.
+    """
+
+    def __init__(self, file: IO[bytes], columns: Sequence[Column], facts: Mapping[str, str], *, created_by: str) -> None:
         self._file = file
         self._columns = tuple(columns)
         self._facts = facts
+        self._created_by = created_by
         self._groups: list[thrift.Value] = []
         self._rows = 0
         self._position = 0
         self._write(MAGIC)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
         self._file.write(data)
         self._position += len(data)
 
     def add(self, group: RowGroup) -> None:
-        """Write rows; none are left out."""
+        """Write a row group; one without rows is skipped."""
         if not group.rows:
             return
         start = self._position
@@ -65,10 +77,10 @@ class ParquetFile:
         )
 
     def close(self) -> None:
-        """Write the footer. A file without rows has no row groups."""
+        """Write the footer. The underlying file stays open."""
         schema = [thrift.struct({4: thrift.binary("schema"), 5: thrift.i32(len(self._columns))}), *map(element_of, self._columns)]
         facts = {"ARROW:schema": arrow_schema(self._columns), **self._facts}
-        order = thrift.struct({1: thrift.struct({})})  # statistics are ordered as the type says
+        order = thrift.struct({1: thrift.struct({})})  # statistics are ordered by type
         footer = thrift.struct(
             {
                 1: thrift.i32(2),
@@ -76,14 +88,14 @@ class ParquetFile:
                 3: thrift.i64(self._rows),
                 4: thrift.list_of(self._groups) if self._groups else (9, b"\x0c"),
                 5: thrift.list_of(thrift.struct({1: thrift.binary(key), 2: thrift.binary(value)}) for key, value in facts.items()),
-                6: thrift.binary(f"ptttool version {__version__}"),
+                6: thrift.binary(self._created_by),
                 7: thrift.list_of([order] * len(self._columns)),
             }
         )[1]
         self._write(footer + len(footer).to_bytes(4, "little") + MAGIC)
 
     def abandon(self) -> None:
-        """A file without its footer is none."""
+        """Do nothing: without its footer, what was written is not a Parquet file."""
 
 
 def _column_chunk(column: Column, chunk: Chunk, start: int) -> thrift.Value:

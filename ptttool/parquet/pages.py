@@ -1,39 +1,48 @@
-"""A column of a row group as the pages of a Parquet column chunk.
+"""One column of a row group as the pages of a Parquet column chunk.
 
-Source: the Apache Parquet format, "Encodings" and "File format". Encodings by what a column is: RLE_DICTIONARY where values are few or
-small (indexes of 1, 4, 8 or 16 bits, of which all but the first are a numpy array as it stands), DELTA_BINARY_PACKED for numbers that are
-evenly spaced or near one another, DELTA_LENGTH_BYTE_ARRAY for byte strings, PLAIN for the rest; definition levels are a bit a row, or one
+Source: the Apache Parquet format, "Encodings" and "File format". The values decide the encoding: RLE_DICTIONARY if they are few or small
+(indexes of 1, 4, 8 or 16 bits; those of 8 and 16 bits are a numpy array as it stands), DELTA_BINARY_PACKED for numbers that are evenly
+spaced or close to one another, DELTA_LENGTH_BYTE_ARRAY for byte strings, PLAIN for the rest. Definition levels are one bit a row, or one
 run. Pages are compressed with zstd.
 """
 
 from __future__ import annotations
 
 import struct
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from pickle import PickleBuffer
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import zstandard
 
 from ptttool.parquet import encodings, thrift
-from ptttool.parquet.encodings import DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, PLAIN, RLE, RLE_DICTIONARY
+from ptttool.parquet.encodings import DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, PLAIN, RLE, RLE_DICTIONARY, Array, Mask
 from ptttool.parquet.schema import Column
-from ptttool.table.block import Array, Mask
 
 ZSTD = 6
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _LEVEL = 1
 
-# A dictionary of all numbers up to here may be longer than it needs to be: its indexes are the numbers themselves.
+# Up to this number, a dictionary of all smaller numbers pays, although it may be longer than needed: the numbers are their own indexes.
 _SMALL_NUMBERS = 1 << 12
-# By bytes of a number: differences of so many bits take less room than numbers, once they are compressed.
+# Greatest width of differences, in bits, that compress better than the numbers themselves, by the size of a number in bytes.
 _NEAR = {4: 24, 8: 32}
 
 
 @dataclass(frozen=True)
 class Strings:
-    """Byte strings: string i is ``data[start[i] : start[i] + length[i]]`` (u8; i64)."""
+    """Byte strings of any length.
+
+    Parameters
+    ----------
+    data : ndarray of uint8
+        The bytes of all strings.
+    start, length : ndarray of int64, shape (n,)
+        String i is ``data[start[i] : start[i] + length[i]]``.
+    """
 
     data: Array
     start: Array
@@ -45,7 +54,15 @@ class Strings:
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts of a few. ``codes``: u8, places in ``texts``, each of which is there once."""
+    """Texts of which there are few different ones.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8 or uint16, shape (n,)
+        Position of each text in `texts`.
+    texts : tuple of str
+        The different texts.
+    """
 
     codes: Array
     texts: tuple[str, ...]
@@ -55,11 +72,15 @@ class Texts:
 
 
 class Cells(NamedTuple):
-    """What rows have in one column.
+    """The values of one column in one row group.
 
-    ``present``: the values of the rows that have one, in order: numbers of the column's dtype (of an enum: places in its values; a range
-    where they are evenly spaced), Texts for text, Strings for bytes. ``levels``: which rows have one, by :func:`levels_of`; None for all,
-    or, where ``present`` is None, for no row.
+    Parameters
+    ----------
+    present : ndarray, range, Texts, Strings or None
+        The values of the rows that are not null, in order: numbers of the column's dtype (codes for an enum; a range if they are evenly
+        spaced), Texts for text, Strings for bytes. None: all rows are null.
+    levels : bytes or None
+        Which rows are not null, from :func:`levels_of`; None: all of them (or none, if `present` is None).
     """
 
     present: Array | range | Texts | Strings | None
@@ -71,10 +92,27 @@ ABSENT = Cells(None)
 
 @dataclass(frozen=True)
 class Chunk:
-    """One column of one row group. ``data``: its pages. ``dictionary_size``: bytes of the first page, 0 without a dictionary.
-    ``plain_size``: bytes before compression. ``smallest``, ``largest``: of its values, as PLAIN has them; None where that is not told."""
+    """One column of one row group.
 
-    data: bytes
+    A chunk that is pickled with protocol 5 hands out its data as an out-of-band buffer.
+
+    Parameters
+    ----------
+    data : bytes or memoryview
+        The pages.
+    dictionary_size : int
+        Size of the first page in bytes; 0 without a dictionary.
+    encodings : tuple of int
+        The encodings that occur, by their numbers in the format.
+    plain_size : int
+        Size before compression in bytes.
+    values, nulls : int
+        Number of rows, and of rows that are null.
+    smallest, largest : bytes or None
+        Minimum and maximum of the values, PLAIN encoded; None: not known.
+    """
+
+    data: bytes | memoryview
     dictionary_size: int
     encodings: tuple[int, ...]
     plain_size: int
@@ -83,9 +121,14 @@ class Chunk:
     smallest: bytes | None = None
     largest: bytes | None = None
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        data = PickleBuffer(self.data) if int(protocol) >= 5 else bytes(self.data)
+        rest = self.dictionary_size, self.encodings, self.plain_size, self.values, self.nulls, self.smallest, self.largest
+        return Chunk, (data, *rest)
+
 
 class _Encoded(NamedTuple):
-    """Values of a page. ``dictionary``: how many entries, and its page, where there is one."""
+    """Values of a page; `dictionary` is the number of entries of the dictionary and its page, if there is one."""
 
     encoding: int
     body: bytes
@@ -95,7 +138,17 @@ class _Encoded(NamedTuple):
 
 
 def chunk_of(column: Column, cells: Cells, rows: int) -> Chunk:
-    """A column's pages; ``rows``: of the row group."""
+    """Encode one column of a row group.
+
+    Parameters
+    ----------
+    column : Column
+        The column.
+    cells : Cells
+        Its values.
+    rows : int
+        Number of rows of the row group, nulls included.
+    """
     present, levels = cells
     if present is None or not len(present):
         return _absent(rows)
@@ -110,14 +163,14 @@ def chunk_of(column: Column, cells: Cells, rows: int) -> Chunk:
 
 @lru_cache(maxsize=16)
 def _absent(rows: int) -> Chunk:
-    """Rows without a value, whatever the column."""
+    """Return a chunk of nulls, which is the same for any column."""
     page, size = _page(_DATA_PAGE, _one_run(rows, False), rows, PLAIN)
     return Chunk(page, 0, (PLAIN, RLE), size, rows, rows)
 
 
-def levels_of(having: Mask) -> bytes:
-    """Definition levels: 1 where a row has a value."""
-    runs = thrift.varint(-(-len(having) // 8) << 1 | 1) + encodings.bits(having)
+def levels_of(valid: Mask) -> bytes:
+    """Encode a validity mask of shape (rows,) as definition levels. Columns with the same nulls can share the result."""
+    runs = thrift.varint(-(-len(valid) // 8) << 1 | 1) + encodings.bits(valid)
     return struct.pack("<I", len(runs)) + runs
 
 
@@ -183,7 +236,7 @@ def _plain(column: Column, value: int) -> bytes:
 
 @lru_cache(maxsize=64)
 def _text_entries(texts: tuple[str, ...]) -> bytes:
-    """The dictionary page of texts."""
+    """Return the dictionary page of texts."""
     return b"".join(struct.pack("<I", len(raw)) + raw for raw in (text.encode(errors="replace") for text in texts))
 
 
@@ -192,15 +245,19 @@ def _dictionary_page(count: int, entries: bytes) -> tuple[bytes, int]:
     return _page(_DICTIONARY_PAGE, entries, count, PLAIN)
 
 
-_compressor: zstandard.ZstdCompressor | None = None
+class _Local(threading.local):
+    """A compressor for each thread: it must not be used by two at once, and a new one for each page costs 15 µs."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+
+
+_local = _Local()
 
 
 def _page(kind: int, data: bytes, values: int, encoding: int) -> tuple[bytes, int]:
-    """A page with its header, and the size of both before compression."""
-    global _compressor
-    if _compressor is None:
-        _compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    packed = _compressor.compress(data)
+    """Return a page with its header, and the size of both before compression."""
+    packed = _local.compressor.compress(data)
     if kind == _DICTIONARY_PAGE:
         described = {7: thrift.struct({1: thrift.i32(values), 2: thrift.i32(encoding)})}
     else:

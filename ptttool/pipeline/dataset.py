@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.errors import AccessError, OutputError, UsageError
-from ptttool.exporters.parquet_blocks import columns_of, row_group_of
+from ptttool.exporters.parquet_blocks import CREATED_BY, columns_of, row_group_of
 from ptttool.files.remote import is_remote
 from ptttool.parquet.file import ParquetFile
 from ptttool.pipeline.jobs import Batch, Outcome, results, size_of
@@ -97,7 +97,7 @@ class WritePart:
         first = batch[0].pieces[0]
         name = f"{self.prefix}{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}.parquet"
         with _whole_file(posixpath.join(self.folder, name)) as file:
-            parquet = ParquetFile(file, columns_of(self.select.columns), dict(self.facts))
+            parquet = ParquetFile(file, columns_of(self.select.columns), dict(self.facts), created_by=CREATED_BY)
             for block in results(self.select, batch, index, findings):
                 rows += block.size
                 parquet.add(row_group_of(block))
@@ -107,7 +107,7 @@ class WritePart:
     def write_nothing(self) -> None:
         """A file without rows, which tells the columns of a recording without records."""
         with _whole_file(posixpath.join(self.folder, f"{self.prefix}empty.parquet")) as file:
-            ParquetFile(file, columns_of(self.select.columns), dict(self.facts)).close()
+            ParquetFile(file, columns_of(self.select.columns), dict(self.facts), created_by=CREATED_BY).close()
 
 
 @contextmanager

@@ -144,7 +144,7 @@ def test_any_batches(data: st.DataObject) -> None:
         path = Path(folder) / "x.parquet"
         with path.open("wb") as file:
             made_groups = Groups(FIELDS, raw=raw)
-            parquet = ParquetFile(file, made_groups.columns, {})
+            parquet = ParquetFile(file, made_groups.columns, {}, created_by="tests")
             for group in rows:
                 parquet.add(made_groups.group_of(group))
             parquet.close()

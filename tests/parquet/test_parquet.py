@@ -58,7 +58,7 @@ def blocks(name: str, largest: int, nulls: str, few: bool) -> list[tuple[Block, 
 
 def written(path: Path, name: str, groups: list[Block]) -> None:
     with path.open("wb") as file:
-        parquet = ParquetFile(file, columns_of((name,)), {})
+        parquet = ParquetFile(file, columns_of((name,)), {}, created_by="tests")
         for group in groups:
             parquet.add(row_group_of(group))
         parquet.close()
@@ -119,7 +119,7 @@ def test_numbers_near_one_another(tmp_path: Path, dtype: str, size: int, bits: i
     array = np.array(numbers, dtype=f"<u{width // 8}").view(f"<{dtype[0]}{width // 8}")
     column = Column("x", dtype, near=True)
     with path.open("wb") as file:
-        parquet = ParquetFile(file, (column,), {})
+        parquet = ParquetFile(file, (column,), {}, created_by="tests")
         parquet.add(RowGroup(size, (chunk_of(column, Cells(array), size),)))
         parquet.close()
     assert pl.read_parquet(path)["x"].to_list() == array.tolist()
