@@ -19,8 +19,8 @@ from ptttool.perfdata.problems import error_of
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
-    from ptttool.decoders.contract import Stack
     from ptttool.decoders.parameters import Given
+    from ptttool.decoders.stack import Stack
     from ptttool.exporters.packet_rows import Rows
     from ptttool.pipeline.packet_trace import PacketTrace
 
@@ -69,7 +69,7 @@ class PacketsJob:
             raise UsageError("standard input can be read once only", code="stdin-twice")
         with PacketTrace(self.paths[0], self.protocol, self.given, form=self.form, strict=self.strict) as first:
             fields = tuple(field for field in first.stack.fields if self.fields is None or field.name in self.fields)
-            facts = {"ptttool.protocol": first.stack.title, **{f"ptttool.{key}": f"{value}" for key, value in first.stack.settings.items()}}
+            facts = {"ptttool.protocol": first.stack.title, **{f"ptttool.{key}": f"{value}" for key, value in first.stack.values.items()}}
             with (
                 tidy_end(),
                 destination(
@@ -98,7 +98,7 @@ class PacketsJob:
         if len(self._remarks) > _MOST_REMARKS:
             warn(f"and {len(self._remarks) - _MOST_REMARKS} more of this kind")
         protocol = first.stack.protocol
-        for remark in () if protocol.afterwards is None else protocol.afterwards(first.stack.settings):
+        for remark in protocol.afterwards(first.stack.settings):
             warn(clean(remark))
         for failure in self._failures[1:]:
             warn(clean(str(failure)))
@@ -151,15 +151,14 @@ class PacketsJob:
         if trace.warning is not None:
             warn(f"{clean(trace.path)}: {trace.warning}")
         name = trace.path if len(self.paths) > 1 else None
-        remarks = trace.stack.protocol.remarks
+        protocol = trace.stack.protocol
         without = [CODES[kind] for kind in self.without]
         with nullcontext() if self._on_terminal else shown_progress(trace):
             for part in trace.parts():
                 batch = part.batch
                 if self.channels:
                     batch = batch.take(np.isin(batch.channel, self.channels))
-                if remarks is not None:
-                    self._remarks.update(remarks(batch, trace.stack.settings))
+                self._remarks.update(protocol.remarks(batch, trace.stack.settings))
                 if without:
                     batch = batch.take(~np.isin(batch.kind, without))
                 if len(batch):

@@ -1,76 +1,91 @@
-"""Elements as arrays: what decoders make. Objects of single elements are made by :meth:`Batch.elements` alone."""
+"""Elements as arrays, one entry an element: what the decoders of packets make.
+
+:meth:`Elements.batch` gives them the form that the filter, the analyses and the exporters take.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptttool.decoders.elements import CUSTOM, FIELDS_BY_NAME, KIND_NAMES, Element, Field, Flags
+from ptttool.decoders.elements import (
+    CUSTOM,
+    FIELDS_BY_NAME,
+    FLAG_NAMES,
+    KIND_NAMES,
+    NO_SYNC,
+    REASON_CODES,
+    STRICT_FLAGS,
+    UNKNOWN,
+    Element,
+    Flags,
+    StrictError,
+)
+from ptttool.table.batch import ABSENT, NO_BYTES, NUMPY_DTYPES, Array, Batch, Strings, Texts, Values
+from ptttool.table.schema import Column, DType, Schema
 
-Array: TypeAlias = NDArray[Any]
 U8: TypeAlias = NDArray[np.uint8]
 I64: TypeAlias = NDArray[np.int64]
 U64: TypeAlias = NDArray[np.uint64]
 Bool: TypeAlias = NDArray[np.bool_]
-DTYPES: dict[str, type[np.generic]] = {
-    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "i64": np.int64, "bool": np.bool_, "enum": np.uint8,
-}  # fmt: skip
-NO_BYTES: U8 = np.empty(0, dtype=np.uint8)
+
+__all__ = ["I64", "NO_BYTES", "U8", "U64", "Array", "Bool", "Elements", "FieldPart", "Strings"]
+
+_STRICT_REASONS = [REASON_CODES[name] for name in ("bad_packet", "bad_image", "not_followed")]
 
 
 @dataclass(frozen=True)
-class Spans:
-    """Byte strings of any length: string i is ``data[start[i] : start[i] + length[i]]``; a negative start is none at all."""
+class FieldPart:
+    """Values of one field for some elements.
 
-    data: U8
-    start: I64
-    length: I64
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, row: int) -> bytes | None:
-        start = int(self.start[row])
-        return None if start < 0 else self.data[start : start + int(self.length[row])].tobytes()
-
-    def take(self, rows: I64 | Bool) -> Spans:
-        """Those of some rows."""
-        return Spans(self.data, self.start[rows], self.length[rows])
-
-    @staticmethod
-    def none(count: int) -> Spans:
-        """As many absent ones."""
-        return Spans(NO_BYTES, np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64))
-
-    @staticmethod
-    def join(parts: Sequence[Spans]) -> Spans:
-        """One after the other."""
-        shift, starts = 0, []
-        for part in parts:
-            starts.append(np.where(part.start < 0, -1, part.start + shift))
-            shift += len(part.data)
-        data = np.concatenate([part.data for part in parts])
-        return Spans(data, np.concatenate(starts), np.concatenate([part.length for part in parts]))
-
-
-@dataclass(frozen=True)
-class Part:
-    """Values of one field for some elements. ``rows``: which, ascending; None for all of them."""
+    Parameters
+    ----------
+    rows : ndarray of int64 or None
+        The elements, ascending; None for all of them.
+    values : ndarray or Strings
+        One value for each of `rows`.
+    """
 
     rows: I64 | None
-    values: Array | Spans
+    values: Array | Strings
 
 
-class Batch:
-    """Elements of one feed, in order. All arrays have one entry an element.
+class Elements:
+    """Elements of one feed, in order.
 
-    ``protocol``: u8, into ``protocols``. ``index``, ``size``: u64, bytes. ``kind``: u8, a number of :data:`~.elements.KIND_NAMES`.
-    ``channel``: i32, -1 for none. ``flags``: u32, of :class:`~.elements.Flags`. ``timestamp``: u64, where ``timed`` says so. ``raw``: the
-    packets' bytes. Fields are kept for the elements that have them: :meth:`put` takes their rows.
+    A field is kept only for the elements that have it, see :meth:`put`. All other arrays have one entry an element.
+
+    Parameters
+    ----------
+    protocol : str
+        Name of the protocol of all elements.
+    index, size : ndarray of uint64
+        Offset of the packet in its stream, and the bytes that the element stands for.
+    kind : ndarray of uint8 or int
+        Positions in :data:`~.elements.KIND_NAMES`.
+    channel : ndarray of int32 or int
+        Source ID or trace ID; -1 for none.
+    flags : ndarray of uint32 or int
+        :class:`~.elements.Flags`.
+    timestamp : ndarray of uint64, optional
+        Timestamps; any value where `timed` is false.
+    timed : ndarray of bool, optional
+        Which elements have a timestamp; by default all, if there are timestamps.
+    raw : Strings, optional
+        Bytes of the packets.
+
+    Attributes
+    ----------
+    protocols : tuple of str
+        Names of the protocols.
+    protocol : ndarray of uint8
+        Position of each element's protocol in `protocols`.
+    parts : dict of str to list of FieldPart
+        Fields by name, in the order in which they were put.
     """
 
     def __init__(
@@ -84,7 +99,7 @@ class Batch:
         flags: Array | int = 0,
         timestamp: Array | None = None,
         timed: Bool | None = None,
-        raw: Spans | None = None,
+        raw: Strings | None = None,
     ) -> None:
         count = len(index)
         self.protocols: tuple[str, ...] = (protocol,)
@@ -95,50 +110,73 @@ class Batch:
         self.channel: NDArray[np.int32] = _filled(channel, count, np.int32)
         self.flags: NDArray[np.uint32] = _filled(flags, count, np.uint32)
         self.timestamp: U64 = np.zeros(count, dtype=np.uint64) if timestamp is None else np.asarray(timestamp, dtype=np.uint64)
-        # Timestamps without a mask are all there.
         self.timed: Bool = np.full(count, timestamp is not None) if timed is None else timed
-        self.raw = Spans.none(count) if raw is None else raw
-        self.parts: dict[str, list[Part]] = {}
+        self.raw = Strings.none(count) if raw is None else raw
+        self.parts: dict[str, list[FieldPart]] = {}
 
     def __len__(self) -> int:
         return len(self.index)
 
     @staticmethod
-    def empty(protocol: str = "") -> Batch:
-        """No elements."""
-        return Batch(protocol, np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64))
+    def empty(protocol: str = "") -> Elements:
+        """Return no elements."""
+        return Elements(protocol, np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64))
 
-    def put(self, name: str, values: Array | Spans | int, rows: Array | None = None) -> None:
-        """Give elements a field: ``rows`` (ascending; a mask is none) or all. A number is the same for all of them.
+    def put(self, name: str, values: Array | Strings | int, rows: Array | None = None) -> None:
+        """Give elements a field.
 
-        Enum fields take the numbers of their names. A field may be put several times, for different rows.
+        A field may be put several times; where two values are for the same element, the last one counts.
+
+        Parameters
+        ----------
+        name : str
+            Name of the field.
+        values : ndarray, Strings or int
+            One value for each row; an integer is the value of all of them. Enum fields take the codes of their values.
+        rows : ndarray of int64, optional
+            The elements, ascending; by default all of them.
         """
         if isinstance(values, int):
             values = np.full(len(self) if rows is None else len(rows), values, dtype=np.int64 if values < 0 else np.uint64)
         if len(values):
-            self.parts.setdefault(name, []).append(Part(rows, values))
+            self.parts.setdefault(name, []).append(FieldPart(rows, values))
 
-    def column(self, name: str, dtype: str | None = None) -> tuple[Array, Bool]:
-        """A field for every element, and which of them have it. ``dtype``: of the field, where it is not one of OpenCSD's."""
-        kind = DTYPES[dtype or FIELDS_BY_NAME[name].dtype]
+    def column(self, name: str, dtype: DType | None = None) -> tuple[Array, Bool]:
+        """Return a field for every element.
+
+        Parameters
+        ----------
+        name : str
+            Name of the field.
+        dtype : DType, optional
+            Type of its values, where the field is not one of :data:`~.elements.FIELDS`.
+
+        Returns
+        -------
+        values : ndarray, shape (len(self),)
+            Values; 0 where an element does not have the field.
+        valid : ndarray of bool, shape (len(self),)
+            Which elements have the field.
+        """
+        kind = NUMPY_DTYPES[dtype or FIELDS_BY_NAME[name].dtype]
         parts = self.parts.get(name, [])
-        if len(parts) == 1 and parts[0].rows is None and not isinstance(parts[0].values, Spans):
+        if len(parts) == 1 and parts[0].rows is None and not isinstance(parts[0].values, Strings):
             return parts[0].values.astype(kind, copy=False), np.ones(len(self), dtype=np.bool_)
         values, valid = np.zeros(len(self), dtype=kind), np.zeros(len(self), dtype=np.bool_)
         for part in parts:
             rows = slice(None) if part.rows is None else part.rows
-            assert not isinstance(part.values, Spans), f"{name} holds bytes"
+            assert not isinstance(part.values, Strings), f"{name} holds bytes"
             values[rows] = part.values
             valid[rows] = True
         return values, valid
 
-    def spans(self, name: str) -> Spans:
-        """A field of bytes or text for every element."""
+    def strings(self, name: str) -> Strings:
+        """Return a field of bytes or text for every element."""
         parts = self.parts.get(name, [])
         if len(parts) == 1 and parts[0].rows is None:
-            assert isinstance(parts[0].values, Spans)
+            assert isinstance(parts[0].values, Strings)
             return parts[0].values
-        whole = Spans.join([part.values for part in parts if isinstance(part.values, Spans)] or [Spans.none(0)])
+        whole = Strings.join([part.values for part in parts if isinstance(part.values, Strings)] or [Strings.none(0)])
         start, length = np.full(len(self), -1, dtype=np.int64), np.zeros(len(self), dtype=np.int64)
         at = 0
         for part in parts:
@@ -146,76 +184,131 @@ class Batch:
             start[rows] = whole.start[at : at + len(part.values)]
             length[rows] = whole.length[at : at + len(part.values)]
             at += len(part.values)
-        return Spans(whole.data, start, length)
+        return Strings(whole.data, start, length)
 
-    def take(self, rows: Array) -> Batch:
-        """Some elements, in the order of ``rows`` (numbers, each once, or a mask)."""
+    def batch(
+        self,
+        schema: Schema,
+        *,
+        names: Sequence[str] | None = None,
+        cpu: int | Array | None = None,
+        file: str | Texts | None = None,
+    ) -> Batch:
+        """Return the elements as rows of a table; arrays are shared where possible.
+
+        Parameters
+        ----------
+        schema : Schema
+            Columns of the elements' stack, see :func:`~.elements.schema_of`.
+        names : sequence of str, optional
+            The columns that are wanted; by default all.
+        cpu : int, ndarray of int32 or None
+            CPU of all elements or of each (-1 for none).
+        file : str, Texts or None
+            Name of the recording of all elements or of each.
+
+        Returns
+        -------
+        Batch
+            Fields that elements have in the same rows share their `rows` array.
+        """
+        chosen = schema if names is None else schema.select(names)
+        columns = _Columns(self, cpu, file)
+        return Batch(chosen, len(self), {column.name: columns.values(column) for column in chosen})
+
+    def take(self, rows: Array) -> Elements:
+        """Return some elements, in the order of `rows` (positions, each once) or those where a mask is true."""
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        chosen = Batch(
+        chosen = Elements(
             "", self.index[rows], self.size[rows], kind=self.kind[rows], channel=self.channel[rows], flags=self.flags[rows],
             timestamp=self.timestamp[rows], timed=self.timed[rows], raw=self.raw.take(rows),
         )  # fmt: skip
         chosen.protocols, chosen.protocol = self.protocols, self.protocol[rows]
-        place = np.full(len(self), -1, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
+        position = np.full(len(self), -1, dtype=np.int64)
+        position[rows] = np.arange(len(rows))
+        moves: dict[int, tuple[Array, Array]] = {}  # fields of one group of elements share their rows
         for name, parts in self.parts.items():
             for part in parts:
-                moved = place if part.rows is None else place[part.rows]
-                kept = np.flatnonzero(moved >= 0)
-                order = kept[np.argsort(moved[kept], kind="stable")]
-                values = part.values.take(order) if isinstance(part.values, Spans) else part.values[order]
-                chosen.put(name, values, moved[order])
+                if id(part.rows) not in moves:
+                    moved = position if part.rows is None else position[part.rows]
+                    kept = np.flatnonzero(moved >= 0)
+                    kept = kept[np.argsort(moved[kept], kind="stable")]
+                    moves[id(part.rows)] = kept, moved[kept]
+                kept, moved = moves[id(part.rows)]
+                chosen.put(name, part.values.take(kept) if isinstance(part.values, Strings) else part.values[kept], moved)
         return chosen
 
+    def head(self, count: int) -> Elements:
+        """Return the first elements."""
+        return self if count >= len(self) else self.take(np.arange(count))
+
     @staticmethod
-    def join(batches: Sequence[Batch], *, by_index: bool = False) -> Batch:
-        """Batches one after the other, or in the order of their indexes; those of the same index stay as they come."""
-        batches = [batch for batch in batches if len(batch)]
-        if len(batches) < 2:
-            return batches[0] if batches else Batch.empty()
-        index = np.concatenate([batch.index for batch in batches])
-        order: I64 | None = np.argsort(index, kind="stable") if by_index and (index[1:] < index[:-1]).any() else None
+    def join(several: Sequence[Elements], *, by_index: bool = False) -> Elements:
+        """Join elements of several feeds.
 
-        def joined(arrays: list[Any]) -> Any:
-            whole = np.concatenate(arrays)
-            return whole if order is None else whole[order]
-
-        raw = Spans.join([batch.raw for batch in batches])
-        whole = Batch(
-            "",
-            index if order is None else index[order],
-            joined([batch.size for batch in batches]),
-            kind=joined([batch.kind for batch in batches]),
-            channel=joined([batch.channel for batch in batches]),
-            flags=joined([batch.flags for batch in batches]),
-            timestamp=joined([batch.timestamp for batch in batches]),
-            timed=joined([batch.timed for batch in batches]),
-            raw=raw if order is None else raw.take(order),
-        )
-        whole.protocols = tuple(dict.fromkeys(name for batch in batches for name in batch.protocols))
-        numbers = [np.array([whole.protocols.index(name) for name in batch.protocols], dtype=np.uint8) for batch in batches]
-        whole.protocol = joined([number[batch.protocol] for number, batch in zip(numbers, batches, strict=True)])
-        place = None
-        if order is not None:
-            place = np.empty(len(order), dtype=np.int64)
-            place[order] = np.arange(len(order))
-        at = 0
-        for batch in batches:
-            # Fields of one group of elements share their rows: they are moved once.
-            moved: dict[int, Array] = {}
-            for name, parts in batch.parts.items():
-                for part in parts:
-                    if id(part.rows) not in moved:
-                        rows = np.arange(at, at + len(batch)) if part.rows is None else part.rows + at
-                        moved[id(part.rows)] = rows if place is None else place[rows]
-                    whole.parts.setdefault(name, []).append(Part(moved[id(part.rows)], part.values))
-            at += len(batch)
+        Parameters
+        ----------
+        several : sequence of Elements
+            What is joined, one after the other.
+        by_index : bool
+            Sort them by their index; elements of the same index keep their order.
+        """
+        several = [each for each in several if len(each)]
+        if len(several) < 2:
+            return several[0] if several else Elements.empty()
+        index = np.concatenate([each.index for each in several])
+        order = np.argsort(index, kind="stable") if by_index and (index[1:] < index[:-1]).any() else None
+        whole = _joined_arrays(several, index, order)
+        whole.parts = _joined_parts(several, order)
         return whole
 
-    def elements(self, fields: Sequence[Field] = ()) -> Iterator[Element]:
-        """The elements as objects, for people and tests. ``fields``: the protocol's own; OpenCSD's are known."""
-        known = {**{field.name: field for field in fields}, **FIELDS_BY_NAME}
+    def moved_parts(self, by: int, position: I64 | None) -> dict[str, list[FieldPart]]:
+        """Return the fields with other rows: each plus `by`, looked up in `position` if there is one."""
+        moves: dict[int, I64] = {}  # fields of one group of elements share their rows
+        found: dict[str, list[FieldPart]] = {}
+        for name, parts in self.parts.items():
+            for part in parts:
+                if id(part.rows) not in moves:
+                    rows = np.arange(by, by + len(self)) if part.rows is None else part.rows + by
+                    moves[id(part.rows)] = rows if position is None else position[rows]
+                found.setdefault(name, []).append(FieldPart(moves[id(part.rows)], part.values))
+        return found
+
+    def first_violation(self) -> int | None:
+        """Return the position of the first element that strict decoding does not accept; None where all are fine.
+
+        Not accepted are reserved values, bytes that are not a packet, and packets that do not fit the program.
+        """
+        bad = (self.flags & np.uint32(STRICT_FLAGS)) != 0
+        bad |= (self.kind == UNKNOWN) & ((self.flags & np.uint32(Flags.TRUNCATED)) == 0)
+        reasons, known = self.column("reason")
+        bad |= (self.kind == NO_SYNC) & known & np.isin(reasons, _STRICT_REASONS)
+        return int(np.argmax(bad)) if bad.any() else None
+
+    def strict(self, columns: Sequence[Column] | Schema = ()) -> tuple[Elements, StrictError | None]:
+        """Return the elements before the first that strict decoding does not accept, and the error that names it.
+
+        Parameters
+        ----------
+        columns : sequence of Column or Schema
+            Fields of the protocol, to read the reason of that element.
+        """
+        row = self.first_violation()
+        if row is None:
+            return self, None
+        (element,) = self.take(np.array([row])).objects(columns)
+        return self.head(row), StrictError.of(element)
+
+    def objects(self, columns: Sequence[Column] | Schema = ()) -> Iterator[Element]:
+        """Yield the elements as objects, for messages and tests.
+
+        Parameters
+        ----------
+        columns : sequence of Column or Schema
+            Fields of the protocol; those of :data:`~.elements.FIELDS` are known.
+        """
+        known = {**{column.name: column for column in columns}, **FIELDS_BY_NAME}
         own: list[dict[str, Any]] = [{} for _ in range(len(self))]
         for name in sorted(self.parts, key=list(known).index):
             for part in self.parts[name]:
@@ -247,10 +340,200 @@ def _filled(value: Array | int, count: int, dtype: type[np.generic]) -> Any:
     return np.full(count, value, dtype=dtype) if isinstance(value, int) else np.asarray(value, dtype=dtype)
 
 
-def _plain(values: Array | Spans, field: Field) -> list[Any]:
-    """Python values of a part."""
-    if isinstance(values, Spans):
+def _plain(values: Array | Strings, column: Column) -> list[Any]:
+    """Return Python values of a part of a field."""
+    if isinstance(values, Strings):
         found = [values[row] for row in range(len(values))]
-        return [None if each is None else each.decode() for each in found] if field.dtype == "text" else list(found)
-    plain: list[Any] = values.astype(DTYPES[field.dtype], copy=False).tolist()
-    return [field.values[code] for code in plain] if field.dtype == "enum" else plain
+        return [None if each is None else each.decode() for each in found] if column.dtype == DType.TEXT else list(found)
+    plain: list[Any] = values.astype(NUMPY_DTYPES[column.dtype], copy=False).tolist()
+    return [column.values[code] for code in plain] if column.dtype == DType.ENUM else plain
+
+
+def _joined_arrays(several: Sequence[Elements], index: U64, order: I64 | None) -> Elements:
+    """Join what every element has; `index` is joined already, `order` sorts the result."""
+
+    def joined(array_of: Callable[[Elements], Any]) -> Any:
+        whole = np.concatenate([array_of(each) for each in several])
+        return whole if order is None else whole[order]
+
+    raw = Strings.join([each.raw for each in several])
+    whole = Elements(
+        "",
+        index if order is None else index[order],
+        joined(lambda each: each.size),
+        kind=joined(lambda each: each.kind),
+        channel=joined(lambda each: each.channel),
+        flags=joined(lambda each: each.flags),
+        timestamp=joined(lambda each: each.timestamp),
+        timed=joined(lambda each: each.timed),
+        raw=raw if order is None else raw.take(order),
+    )
+    whole.protocols = tuple(dict.fromkeys(name for each in several for name in each.protocols))
+    codes = {name: code for code, name in enumerate(whole.protocols)}
+    whole.protocol = joined(lambda each: np.array([codes[name] for name in each.protocols], dtype=np.uint8)[each.protocol])
+    return whole
+
+
+def _joined_parts(several: Sequence[Elements], order: I64 | None) -> dict[str, list[FieldPart]]:
+    """Return the fields of all elements, with the rows that they have in the whole."""
+    position = None
+    if order is not None:
+        position = np.empty(len(order), dtype=np.int64)
+        position[order] = np.arange(len(order))
+    found: dict[str, list[FieldPart]] = {}
+    at = 0
+    for each in several:
+        for name, parts in each.moved_parts(at, position).items():
+            found.setdefault(name, []).extend(parts)
+        at += len(each)
+    return found
+
+
+class _Columns:
+    """Makes the columns of one table of elements."""
+
+    def __init__(self, elements: Elements, cpu: int | Array | None, file: str | Texts | None) -> None:
+        self._elements = elements
+        self._cpu, self._file = cpu, file
+        self._rows = _Rows(len(elements))
+
+    def values(self, column: Column) -> Values:
+        """Return the values of one column."""
+        fixed = _FIXED.get(column.name)
+        if fixed is not None:
+            return fixed(self)
+        parts = self._elements.parts.get(column.name)
+        if not parts:
+            return ABSENT
+        if column.dtype in (DType.BYTES, DType.TEXT):
+            return self._string_values(column.name, parts)
+        return self._rows.values([(part.rows, _cast(part.values, column.dtype)) for part in parts])
+
+    def _string_values(self, name: str, parts: Sequence[FieldPart]) -> Values:
+        if len(parts) > 1 or parts[0].rows is None:
+            return Values(self._elements.strings(name))
+        (part,) = parts
+        assert isinstance(part.values, Strings)
+        if (part.values.start < 0).any() or not self._rows.ascends(part.rows):
+            return Values(self._elements.strings(name))
+        return Values(part.values, None, part.rows)
+
+    def file(self) -> Values:
+        """Return the names of the recordings."""
+        if self._file is None:
+            return ABSENT
+        if isinstance(self._file, Texts):
+            return Values(self._file)
+        return Values(Texts(np.zeros(len(self._elements), dtype=np.uint8), (self._file,)))
+
+    def cpu(self) -> Values:
+        """Return the CPUs."""
+        if self._cpu is None:
+            return ABSENT
+        cpus = np.full(len(self._elements), self._cpu, dtype=np.int32) if isinstance(self._cpu, int) else self._cpu
+        return _where(cpus, cpus >= 0)
+
+    def flags(self) -> Values:
+        """Return the names of flags, of the few elements that have any."""
+        rows = np.flatnonzero(self._elements.flags)
+        if not len(rows):
+            return ABSENT
+        return Values(Texts((self._elements.flags[rows] - 1).astype(np.uint8), FLAG_NAMES[1:]), None, rows)
+
+    def channel(self) -> Values:
+        """Return the channels."""
+        return _where(self._elements.channel, self._elements.channel >= 0)
+
+    def timestamp(self) -> Values:
+        """Return the timestamps."""
+        return _where(self._elements.timestamp, self._elements.timed)
+
+    def protocol(self) -> Values:
+        """Return the names of the protocols."""
+        return Values(Texts(self._elements.protocol, self._elements.protocols))
+
+    def index(self) -> Values:
+        """Return the offsets of the packets."""
+        return Values(self._elements.index)
+
+    def size(self) -> Values:
+        """Return the sizes."""
+        return Values(self._elements.size)
+
+    def kind(self) -> Values:
+        """Return the codes of the kinds."""
+        return Values(self._elements.kind)
+
+    def raw(self) -> Values:
+        """Return the bytes of the packets."""
+        return Values(self._elements.raw)
+
+
+_FIXED: dict[str, Callable[[_Columns], Values]] = {
+    "file": _Columns.file,
+    "cpu": _Columns.cpu,
+    "index": _Columns.index,
+    "size": _Columns.size,
+    "channel": _Columns.channel,
+    "timestamp": _Columns.timestamp,
+    "protocol": _Columns.protocol,
+    "kind": _Columns.kind,
+    "flags": _Columns.flags,
+    "raw": _Columns.raw,
+}
+
+
+def _where(array: Array, valid: Bool) -> Values:
+    """Return dense values with a validity mask, in its shortest form."""
+    if valid.all():
+        return Values(array)
+    return Values(array, valid) if valid.any() else ABSENT
+
+
+def _cast(values: Array | Strings, dtype: DType) -> Array:
+    assert not isinstance(values, Strings)
+    return values.astype(NUMPY_DTYPES[dtype], copy=False)
+
+
+class _Rows:
+    """The rows of fields, put together once for all fields that have the same.
+
+    Parameters
+    ----------
+    count : int
+        Number of elements.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._known: dict[tuple[int, ...], tuple[I64, I64 | None]] = {}
+
+    def values(self, parts: Sequence[tuple[I64 | None, Array]]) -> Values:
+        """Return the values of a field that was put in parts, at least one."""
+        if len(parts) == 1 and parts[0][0] is None:
+            return Values(parts[0][1])
+        rows, order = self._merged([rows for rows, _ in parts])
+        array = parts[0][1] if len(parts) == 1 else np.concatenate([values for _, values in parts])
+        if order is not None:
+            array = array[order]
+        return Values(array) if len(rows) == self._count else Values(array, None, rows)
+
+    def ascends(self, rows: I64 | None) -> bool:
+        """Whether the rows of a part are ascending and each of them occurs once."""
+        return self._merged([rows])[1] is None
+
+    def _merged(self, several: Sequence[I64 | None]) -> tuple[I64, I64 | None]:
+        """Return ascending rows, each once, and the positions of their values; None where they are in order as they are."""
+        key = tuple(id(rows) for rows in several)
+        if key not in self._known:
+            each = [np.arange(self._count) if rows is None else rows for rows in several]
+            rows = each[0] if len(each) == 1 else np.concatenate(each)
+            self._known[key] = (rows, None) if bool((rows[1:] > rows[:-1]).all()) else self._sorted(rows)
+        return self._known[key]
+
+    def _sorted(self, rows: I64) -> tuple[I64, I64]:
+        """Sort rows; of several values for one row the last counts."""
+        last = np.full(self._count, -1, dtype=np.int64)
+        last[rows] = np.arange(len(rows))
+        found = np.flatnonzero(last >= 0)
+        return found, last[found]

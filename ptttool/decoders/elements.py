@@ -6,12 +6,13 @@ A kind is called as there, without its prefix and in small letters. Nothing here
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntFlag
+from enum import IntFlag, StrEnum
 from typing import Any
 
 from ptttool.errors import ExitCode, PtttoolError
+from ptttool.table.schema import Column, DType, Schema, Style
 
 
 class Flags(IntFlag):
@@ -35,19 +36,19 @@ FLAG_NAMES = tuple(" ".join(Flags(number).names) for number in range(2 * max(Fla
 STRICT_FLAGS = Flags.RESERVED | Flags.PADDING_ODD | Flags.LEFTOVER
 
 
-@dataclass(frozen=True)
-class Field:
-    """One value that an element may have.
+def column(name: str, dtype: DType, meaning: str, values: tuple[str, ...] = (), *, style: Style | None = None) -> Column:
+    """Describe one field that elements may have.
 
-    ``dtype``: u8, u16, u32, u64, i64, bool, enum (its names: ``values``; a batch holds their numbers); bytes or text (UTF-8) of any
-    length. ``style``: ``hex`` where people read it so.
+    Parameters
+    ----------
+    name, dtype, meaning, values
+        As in :class:`ptttool.table.schema.Column`.
+    style : Style, optional
+        How a value is written; by default numbers are decimal and the rest is plain.
     """
-
-    name: str
-    dtype: str
-    meaning: str
-    values: tuple[str, ...] = ()
-    style: str = "int"
+    if style is None:
+        style = Style.INT if dtype.is_integer else Style.PLAIN
+    return Column(name, dtype, meaning, values, style, near=dtype in (DType.U32, DType.U64, DType.I64))
 
 
 ISAS = ("a32", "t32", "a64", "tee", "jazelle", "custom", "unknown", "rv32", "rv64")
@@ -62,57 +63,65 @@ REASONS = (
 )  # fmt: skip
 ITM_PACKETS = ("ts_sync", "ts_delay", "ts_pkt_delay", "ts_pkt_ts_delay", "ts_global", "swit_payload", "dwt_payload")
 
-FIELDS: tuple[Field, ...] = (
-    Field("reason", "enum", "why: trace begins, ends, or cannot be decoded", REASONS),
-    Field("isa", "enum", "instruction set", ISAS),
-    Field("st_addr", "u64", "first address of the instructions; the address that cannot be read", style="hex"),
-    Field("en_addr", "u64", "address after the last instruction; of an exception the preferred return address", style="hex"),
-    Field("num_instr_range", "u32", "instructions in the range; 0 in i_range_nopath: not known"),
-    Field("last_i_type", "enum", "type of the last instruction", INSTRUCTION_TYPES),
-    Field("last_i_subtype", "enum", "subtype of the last instruction", INSTRUCTION_SUBTYPES),
-    Field("last_instr_exec", "bool", "whether the last instruction was executed (a branch: taken)"),
-    Field("last_instr_sz", "u8", "size of the last instruction in bytes"),
-    Field("last_instr_cond", "bool", "whether the last instruction is conditional"),
-    Field("cycle_count", "u32", "cycles since the cycle count before"),
-    Field("security_level", "enum", "security state", ("secure", "nonsecure", "root", "realm")),
-    Field("exception_level", "u8", "exception level"),
-    Field("context_id", "u64", "context ID", style="hex"),
-    Field("vmid", "u32", "virtual machine ID", style="hex"),
-    Field("bits64", "bool", "whether execution is 64-bit"),
-    Field("exception_number", "u32", "number of the exception; RISC-V: its cause"),
-    Field("excep_data_marker", "bool", "a mark in the data trace alone (v7-M)"),
-    Field("excep_ret_addr_br_tgt", "bool", "en_addr is also the target of the branch before"),
-    Field("ev_type", "enum", "what kind of event", ("unknown", "trigger", "numbered")),
-    Field("ev_number", "u16", "number of the event; ETMv4: a bit for each of four"),
-    Field("master_id", "u16", "STM master"),
-    Field("swt_channel", "u16", "STM channel"),
-    Field("payload_bits", "u8", "bits of each payload packet"),
-    Field("payload_packets", "u8", "payload packets"),
-    Field("marker", "bool", "the packet is a marker"),
-    Field("trigger", "bool", "the packet is a trigger"),
-    Field("frequency", "bool", "the packet tells the timestamps' frequency"),
-    Field("master_error", "bool", "the master reported an error"),
-    Field("global_error", "bool", "the trace unit reported an error"),
-    Field("payload", "bytes", "data carried", style="hex"),
-    Field("marker_type", "enum", "what the marker stands for", ("timestamp",)),
-    Field("marker_value", "u32", "value of the marker"),
-    Field("mem_trans", "enum", "memory transaction", ("trace_init", "start", "commit", "fail")),
-    Field("el", "u8", "exception level of the instrumentation instruction"),
-    Field("value", "u64", "value written", style="hex"),
-    Field("itm_packet", "enum", "type of the ITM packet", ITM_PACKETS),
-    Field("source_id", "u8", "ITM stimulus port or DWT discriminator"),
-    Field("payload_size", "u8", "bytes of the value"),
-    Field("itm_overflow", "bool", "packets were lost before this one"),
-    Field("address", "u64", "address, absolute; absent while it cannot be known", style="hex"),
-    Field("branches", "u8", "branches in the map; 0: 31, and no address"),
-    Field("branch_map", "u32", "one bit a branch, the oldest in bit 0: 0 taken, 1 not taken", style="hex"),
+FIELDS: tuple[Column, ...] = (
+    column("reason", DType.ENUM, "why: trace begins, ends, or cannot be decoded", REASONS),
+    column("isa", DType.ENUM, "instruction set", ISAS),
+    column("st_addr", DType.U64, "first address of the instructions; the address that cannot be read", style=Style.HEX),
+    column("en_addr", DType.U64, "address after the last instruction; of an exception the preferred return address", style=Style.HEX),
+    column("num_instr_range", DType.U32, "instructions in the range; 0 in i_range_nopath: not known"),
+    column("last_i_type", DType.ENUM, "type of the last instruction", INSTRUCTION_TYPES),
+    column("last_i_subtype", DType.ENUM, "subtype of the last instruction", INSTRUCTION_SUBTYPES),
+    column("last_instr_exec", DType.BOOL, "whether the last instruction was executed (a branch: taken)"),
+    column("last_instr_sz", DType.U8, "size of the last instruction in bytes"),
+    column("last_instr_cond", DType.BOOL, "whether the last instruction is conditional"),
+    column("cycle_count", DType.U32, "cycles since the cycle count before"),
+    column("security_level", DType.ENUM, "security state", ("secure", "nonsecure", "root", "realm")),
+    column("exception_level", DType.U8, "exception level"),
+    column("context_id", DType.U64, "context ID", style=Style.HEX),
+    column("vmid", DType.U32, "virtual machine ID", style=Style.HEX),
+    column("bits64", DType.BOOL, "whether execution is 64-bit"),
+    column("exception_number", DType.U32, "number of the exception; RISC-V: its cause"),
+    column("excep_data_marker", DType.BOOL, "a mark in the data trace alone (v7-M)"),
+    column("excep_ret_addr_br_tgt", DType.BOOL, "en_addr is also the target of the branch before"),
+    column("ev_type", DType.ENUM, "what kind of event", ("unknown", "trigger", "numbered")),
+    column("ev_number", DType.U16, "number of the event; ETMv4: a bit for each of four"),
+    column("master_id", DType.U16, "STM master"),
+    column("swt_channel", DType.U16, "STM channel"),
+    column("payload_bits", DType.U8, "bits of each payload packet"),
+    column("payload_packets", DType.U8, "payload packets"),
+    column("marker", DType.BOOL, "the packet is a marker"),
+    column("trigger", DType.BOOL, "the packet is a trigger"),
+    column("frequency", DType.BOOL, "the packet tells the timestamps' frequency"),
+    column("master_error", DType.BOOL, "the master reported an error"),
+    column("global_error", DType.BOOL, "the trace unit reported an error"),
+    column("payload", DType.BYTES, "data carried"),
+    column("marker_type", DType.ENUM, "what the marker stands for", ("timestamp",)),
+    column("marker_value", DType.U32, "value of the marker"),
+    column("mem_trans", DType.ENUM, "memory transaction", ("trace_init", "start", "commit", "fail")),
+    column("el", DType.U8, "exception level of the instrumentation instruction"),
+    column("value", DType.U64, "value written", style=Style.HEX),
+    column("itm_packet", DType.ENUM, "type of the ITM packet", ITM_PACKETS),
+    column("source_id", DType.U8, "ITM stimulus port or DWT discriminator"),
+    column("payload_size", DType.U8, "bytes of the value"),
+    column("itm_overflow", DType.BOOL, "packets were lost before this one"),
+    column("address", DType.U64, "address, absolute; absent while it cannot be known", style=Style.HEX),
+    column("branches", DType.U8, "branches in the map; 0: 31, and no address"),
+    column("branch_map", DType.U32, "one bit a branch, the oldest in bit 0: 0 taken, 1 not taken", style=Style.HEX),
 )
 FIELDS_BY_NAME = {field.name: field for field in FIELDS}
 
 
-def common(*names: str) -> tuple[Field, ...]:
+def common(*names: str) -> tuple[Column, ...]:
     """OpenCSD's fields of those names, for a protocol's declaration."""
     return tuple(FIELDS_BY_NAME[name] for name in names)
+
+
+class Origin(StrEnum):
+    """Who defined a kind of element."""
+
+    DOCUMENT = "document"  # OpenCSD's guide
+    LATER = "later"  # OpenCSD, after its guide
+    PTTTOOL = "ptttool"
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,7 @@ class Kind:
     meaning: str
     fields: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    origin: str = "document"
+    origin: Origin = Origin.DOCUMENT
 
 
 _CC = ("cycle_count",)
@@ -172,13 +181,14 @@ KINDS: tuple[Kind, ...] = (
             "payload",
         ),
     ),
-    Kind("sync_marker", "place of an element that comes later", ("marker_type", "marker_value"), origin="later"),
-    Kind("memtrans", "transactional memory", ("mem_trans",), origin="later"),
-    Kind("instrumentation", "value that software wrote into the trace (FEAT_ITE)", ("el", "value"), origin="later"),
-    Kind("itmtrace", "ITM or DWT packet", ("itm_packet",), ("source_id", "payload_size", "value", "itm_overflow"), origin="later"),
+    Kind("sync_marker", "place of an element that comes later", ("marker_type", "marker_value"), origin=Origin.LATER),
+    Kind("memtrans", "transactional memory", ("mem_trans",), origin=Origin.LATER),
+    Kind("instrumentation", "value that software wrote into the trace (FEAT_ITE)", ("el", "value"), origin=Origin.LATER),
+    Kind("itmtrace", "ITM or DWT packet", ("itm_packet",), ("source_id", "payload_size", "value", "itm_overflow"), origin=Origin.LATER),
     Kind("custom", "packet of the protocol without a general meaning: its own fields say what it is", (), ("payload",)),
-    Kind("addr", "an address that was reached", (), ("address",), origin="ptttool"),
-    Kind("branch_map", "branches taken and not taken, and the address reached", ("branches", "branch_map"), ("address",), origin="ptttool"),
+    Kind("addr", "an address that was reached", (), ("address",), origin=Origin.PTTTOOL),
+    Kind("branch_map", "branches taken and not taken, and the address reached", ("branches", "branch_map"), ("address",),
+         origin=Origin.PTTTOOL),
 )  # fmt: skip
 KIND_NAMES = tuple(kind.name for kind in KINDS)
 # Numbers of kinds, as batches hold them.
@@ -187,6 +197,25 @@ UNKNOWN, NO_SYNC, TRACE_ON, EO_TRACE, PE_CONTEXT = (CODES[name] for name in ("un
 EXCEPTION, TIMESTAMP, EVENT, CUSTOM = (CODES[name] for name in ("exception", "timestamp", "event", "custom"))
 ADDR, BRANCH_MAP = CODES["addr"], CODES["branch_map"]
 REASON_CODES = {name: number for number, name in enumerate(REASONS)}
+
+
+_BEFORE = (
+    column("file", DType.TEXT, "the recording, where several are decoded together"),
+    Column("cpu", DType.I32, "CPU whose AUX data hold the element, where that is known"),
+    Column("index", DType.U64, "offset of the packet's first byte in its stream", near=True),
+    Column("size", DType.U64, "bytes of the stream that the element stands for"),
+    Column("channel", DType.I32, "source ID or trace ID"),
+    Column("timestamp", DType.U64, "timestamp of the packet", near=True),
+    column("protocol", DType.TEXT, "protocol of the packet"),
+    column("kind", DType.ENUM, "kind of the element", KIND_NAMES),
+    column("flags", DType.TEXT, "what is odd about the packet, names with spaces between them"),
+)
+_AFTER = (column("raw", DType.BYTES, "bytes of the packet"),)
+
+
+def schema_of(fields: Iterable[Column]) -> Schema:
+    """Return the columns of a table of elements: those of every element, then `fields`, then the bytes."""
+    return Schema((*_BEFORE, *fields, *_AFTER))
 
 
 @dataclass(frozen=True)
@@ -211,7 +240,15 @@ class Element:
 
 
 class StrictError(PtttoolError):
-    """Strict decoding met what it may not pass over. ``index``: of the packet in its stream."""
+    """Strict decoding met an element that it does not accept.
+
+    Parameters
+    ----------
+    index : int
+        Offset of the packet in its stream.
+    reason : str
+        What is wrong with it.
+    """
 
     exit_code = ExitCode.FILE
     code = "strict"
@@ -221,21 +258,17 @@ class StrictError(PtttoolError):
         self.index = index
         self.reason = reason
 
+    @classmethod
+    def of(cls, element: Element) -> StrictError:
+        """Return the error that names what is wrong with an element."""
+        reason = _PROGRAM_REASONS.get(element.fields.get("reason", ""))
+        if reason is None:
+            reason = "bytes that are not a packet" if element.kind in ("no_sync", "unknown") else ", ".join(element.flags.names)
+            reason += f" in {element.raw.hex(' ')}" if element.raw else ""
+        return cls(element.index, f"{element.protocol}: {reason}")
 
-def kind_table() -> Iterator[str]:
-    """Every kind, as a table in Markdown."""
-    origins = {"document": "OpenCSD", "later": "OpenCSD, later", "ptttool": "ptttool"}
-    yield "| kind | of | meaning | fields always there | fields there or not |"
-    yield "| --- | --- | --- | --- | --- |"
-    for kind in KINDS:
-        always, optional = (", ".join(f"`{name}`" for name in names) for names in (kind.fields, kind.optional))
-        yield f"| `{kind.name}` | {origins[kind.origin]} | {kind.meaning} | {always} | {optional} |"
 
-
-def field_table(fields: tuple[Field, ...] = FIELDS) -> Iterator[str]:
-    """Fields, as a table in Markdown."""
-    yield "| field | type | meaning |"
-    yield "| --- | --- | --- |"
-    for field in fields:
-        values = f": {' '.join(field.values)}" if field.values else ""
-        yield f"| `{field.name}` | {field.dtype} | {field.meaning}{values} |"
+_PROGRAM_REASONS = {
+    "bad_image": "packets and program do not agree",
+    "not_followed": "the trace unit leaves out what cannot be reconstructed",
+}

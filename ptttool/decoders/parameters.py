@@ -1,18 +1,24 @@
-"""Parameters of protocols, declared as data: what a decoder has to be told because the trace does not say it."""
+"""Parameters of protocols: what a decoder must know and the trace does not say.
+
+A protocol's parameters are the fields of a frozen dataclass, derived from :class:`Settings` and described with :func:`number`,
+:func:`numbers`, :func:`flag`, :func:`choice` and :func:`text`; :func:`settle` makes one of the texts that a user gave.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 from ptttool.errors import AccessError, InputError, UsageError
 
-Value = int | bool | str | tuple[int, ...]
-Settings = Mapping[str, Any]
+Value: TypeAlias = int | bool | str | tuple[int, ...]
+Values: TypeAlias = Mapping[str, Value | None]
 
 _NUMBER = re.compile(r"[+-]?(0[xX](_?[0-9a-fA-F])+|0[bB](_?[01])+|0[oO](_?[0-7])+|[0-9](_?[0-9])*)")
 _DECIMAL = re.compile(r"[+-]?[0-9_]+")
@@ -21,22 +27,55 @@ _WORDS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false"
 _LINE = re.compile(r"""\s*([^\s=:#;\[]+)\s*=\s*("(?:[^"]*)"|'(?:[^']*)'|[^#;]*?)\s*(?:[#;].*)?""")
 _IGNORED = re.compile(r"\s*(?:[#;].*|//.*|\[[^\]]*\]\s*(?:[#;].*)?)?")
 _LONGEST_NUMBER = 80
-# Nobody describes a trace unit in more.
+# Descriptions of trace units are far smaller.
 _LARGEST_FILE = 1 << 20
+
+
+class Type(StrEnum):
+    """What the text of a parameter means."""
+
+    INT = "int"
+    INTS = "ints"  # commas between them
+    BOOL = "bool"
+    CHOICE = "choice"
+    TEXT = "text"
+
+
+class Paths(StrEnum):
+    """What a text names that decoding reads."""
+
+    FILES = "files"  # FILE or FILE@NUMBER, commas between them
+    FOLDER = "folder"
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One parameter.
 
-    ``type``: ``int``, ``ints`` (commas between them), ``bool``, ``choice`` (one of ``choices``) or ``text``. ``default``: None for one that
-    must be given, unless ``optional``: then it may be left out and is None. ``minimum``, ``maximum``: of ints, both included. ``used``:
-    whether decoding depends on it: files that describe a trace unit also hold what a decoder need not know, and such a name is no unknown
-    one. ``reads``: the text names ``files`` (FILE or FILE@NUMBER, several with commas) or a ``folder`` that decoding reads.
+    Parameters
+    ----------
+    name : str
+        Name on the command line and in files.
+    type : Type
+        What its text means.
+    meaning : str
+        One line of documentation.
+    default : int, bool, str, tuple of int or None
+        Value if it is not given; None if it must be, or if it is `optional`.
+    minimum, maximum : int or None
+        Range of integers, both included.
+    choices : tuple of str
+        Values of a choice.
+    optional : bool
+        Whether it may be left out; it is None then.
+    used : bool
+        Whether decoding depends on it. Files that describe a trace unit also hold what a decoder need not know.
+    paths : Paths or None
+        What the text names that decoding reads.
     """
 
     name: str
-    type: str
+    type: Type
     meaning: str
     default: Value | None = None
     minimum: int | None = None
@@ -44,45 +83,60 @@ class Parameter:
     choices: tuple[str, ...] = ()
     optional: bool = False
     used: bool = True
-    reads: str | None = None
+    paths: Paths | None = None
 
     @property
     def mandatory(self) -> bool:
-        """Whether there is no decoding without it."""
+        """Whether decoding needs it."""
         return self.default is None and not self.optional and self.used
 
     @property
     def range_text(self) -> str:
-        """What it may be: ``0 to 16``, ``yes or no``, ``framed or unframed``."""
-        if self.type == "bool":
+        """Its range: ``0 to 16``, ``yes or no``, ``framed or unframed``."""
+        if self.type == Type.BOOL:
             return "yes or no"
-        if self.type == "choice":
+        if self.type == Type.CHOICE:
             return " or ".join(self.choices)
-        if self.type == "ints":
-            return f"{replace(self, type='int').range_text}, several with commas between"
-        if self.type == "int" and self.minimum is not None:
+        if self.type == Type.INTS:
+            return f"{replace(self, type=Type.INT).range_text}, several with commas between"
+        if self.type == Type.INT and self.minimum is not None:
             return f"{self.minimum} to {self.maximum}" if self.maximum is not None else f"{self.minimum} or more"
-        return "any number" if self.type == "int" else "any text"
+        return "any number" if self.type == Type.INT else "any text"
 
     def parse(self, text: str, where: str) -> Value:
-        """The value that a text means. Raises UsageError with ``where``, the name and what it may be."""
+        """Return the value that a text means.
+
+        Parameters
+        ----------
+        text : str
+            What was given.
+        where : str
+            Where it was given, for the message.
+
+        Raises
+        ------
+        UsageError
+            The text does not mean a value in the range (code ``bad-parameter``).
+        """
         value: Value | None = None
         text = text.strip()
-        if self.type == "int":
+        if self.type == Type.INT:
             value = self._number(text)
-        elif self.type == "ints":
+        elif self.type == Type.INTS:
             numbers = [self._number(each.strip()) for each in text.split(",")]
             value = None if None in numbers else tuple(number for number in numbers if number is not None)
-        elif self.type == "bool":
+        elif self.type == Type.BOOL:
             value = _WORDS.get(text.lower())
-        elif self.type == "choice":
+        elif self.type == Type.CHOICE:
             value = text if text in self.choices else None
-        elif self.type == "text" and text:
+        elif self.type == Type.TEXT and text:
             value = text
         if value is None:
             shown = text if len(text) <= 80 else text[:80] + "…"
             raise UsageError(
-                f"{where}: {self.name}={shown}: not possible", hint=f"{self.name} ({self.meaning}): {self.range_text}", code="bad-parameter"
+                f"{where}: {self.name}={shown} is not possible",
+                hint=f"{self.name} ({self.meaning}): {self.range_text}",
+                code="bad-parameter",
             )
         return value
 
@@ -93,7 +147,7 @@ class Parameter:
         return None if self.maximum is not None and number > self.maximum else number
 
     def as_json(self) -> dict[str, Any]:
-        """For ``ptttool protocols --json``."""
+        """Return what ``--json`` says about it."""
         return {
             "name": self.name,
             "type": self.type,
@@ -109,7 +163,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Given:
-    """A parameter as it was given: its text, and where (``-p``, ``trace.scf: line 3``)."""
+    """A parameter as it was given.
+
+    Parameters
+    ----------
+    text : str
+        What was given.
+    where : str
+        Where: ``-p``, ``trace.scf: line 3``.
+    from_file : bool
+        Whether a file of parameters gave it.
+    """
 
     text: str
     where: str
@@ -117,9 +181,9 @@ class Given:
 
 
 def number_of(text: str) -> int | None:
-    """The number that a text means: ``16``, ``0x10``, ``0b1_0000``; None for what is none.
+    """Return the number that a text means: ``16``, ``0x10``, ``0b1_0000``; None for any other text.
 
-    A leading zero is decimal: so it is in every file format that comes here.
+    A number with a leading zero is decimal, as it is in all file formats that are read here.
     """
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
         return None
@@ -127,7 +191,7 @@ def number_of(text: str) -> int | None:
 
 
 def files_of(text: str) -> list[tuple[str, str | None]]:
-    """``FILE`` or ``FILE@NUMBER``, several with commas: each file's name, and what is behind its last @."""
+    """Split ``FILE`` or ``FILE@NUMBER``, several with commas between them, into names and the texts behind their last @."""
     if Path(text).is_file():  # a comma in its name
         return [(text, None)]
     found: list[tuple[str, str | None]] = []
@@ -138,18 +202,41 @@ def files_of(text: str) -> list[tuple[str, str | None]]:
 
 
 def parse_options(options: Iterable[str]) -> dict[str, Given]:
-    """``key=value`` words of the command line; the last of a name counts. Raises UsageError."""
+    """Return the parameters in ``key=value`` arguments; of several for one name the last counts.
+
+    Raises
+    ------
+    UsageError
+        An argument is not ``key=value`` (code ``bad-parameter``).
+    """
     given = {}
     for word in options:
         name, equals, text = word.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"-p {word}: no key=value", hint="such as -p srcid_bits=6", code="bad-parameter")
+            raise UsageError(f"-p {word} is not key=value", hint="such as -p srcid_bits=6", code="bad-parameter")
         given[name.strip()] = Given(text, "-p")
     return given
 
 
 def read_text(path: str | Path, what: str, hint: str | None = None) -> str:
-    """A file in which a trace unit is described. ``what``: ``parameters``. Raises InputError for what is no such file, AccessError."""
+    """Return the text of a file that describes a trace unit.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    what : str
+        What it describes, for messages: ``parameters``.
+    hint : str, optional
+        Hint of an error: what the file should hold.
+
+    Raises
+    ------
+    InputError
+        The file is missing, is not text or is too long.
+    AccessError
+        It may not be read.
+    """
     try:
         with Path(path).open("rb") as file:
             content = file.read(_LARGEST_FILE + 1)
@@ -159,16 +246,23 @@ def read_text(path: str | Path, what: str, hint: str | None = None) -> str:
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
-        raise InputError(path, "no text file", offset=error.start, hint=hint) from None
+        raise InputError(path, "not a text file", offset=error.start, hint=hint) from None
     if len(content) > _LARGEST_FILE:
         raise InputError(path, f"too long for a file of {what}", hint=hint)
     return text
 
 
 def read_file(path: str | Path) -> dict[str, Given]:
-    """Parameters of a file with a line ``key=value`` each: .scf files, flat TOML, ini. Remarks, headings and empty lines are passed over.
+    """Return the parameters in a file with one ``key=value`` a line: .scf files, flat TOML, ini; comments and headings are ignored.
 
-    Raises InputError with the line that is none of that, AccessError, UsageError for a name that is there twice with two values.
+    Raises
+    ------
+    InputError
+        The file cannot be read as text, or a line is not ``key=value`` (code ``bad-parameter-file``).
+    AccessError
+        It may not be read.
+    UsageError
+        A name has two values (code ``bad-parameter``).
     """
     given: dict[str, Given] = {}
     for number, line in enumerate(read_text(path, "parameters", "one parameter a line: key=value").splitlines(), 1):
@@ -177,7 +271,7 @@ def read_file(path: str | Path) -> dict[str, Given]:
         if found is None:
             if _IGNORED.fullmatch(line):
                 continue
-            raise InputError(path, f"line {number} is no key=value", hint="one parameter a line: key=value", code="bad-parameter-file")
+            raise InputError(path, f"line {number} is not key=value", hint="one parameter a line: key=value", code="bad-parameter-file")
         name, value = found[1].strip("\"'"), found[2].strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
@@ -187,32 +281,99 @@ def read_file(path: str | Path) -> dict[str, Given]:
     return given
 
 
-def settle(parameters: Sequence[Parameter], given: Mapping[str, Given], of: str) -> dict[str, Any]:
-    """A value for every parameter. ``of``: whose they are, for messages.
+def settle(parameters: Sequence[Parameter], given: Mapping[str, Given], title: str) -> dict[str, Value | None]:
+    """Return a value for every parameter that is used.
 
-    Raises UsageError for an unknown name, a value that cannot be and a mandatory one that is missing, each named.
+    Parameters
+    ----------
+    parameters : sequence of Parameter
+        All that are known.
+    given : Mapping[str, Given]
+        What the user gave.
+    title : str
+        The protocol they are for, for messages.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown (code ``unknown-parameter``), a value is not possible (``bad-parameter``) or one is missing
+        (``missing-parameter``).
     """
-    known = {parameter.name: parameter for parameter in parameters}
+    _check_names(parameters, given, title)
+    values: dict[str, Value | None] = {}
+    for parameter in parameters:
+        if parameter.used:
+            own = given.get(parameter.name)
+            values[parameter.name] = parameter.default if own is None else parameter.parse(own.text, own.where)
+    missing = [parameter for parameter in parameters if parameter.mandatory and parameter.name not in given]
+    if missing:
+        names = ", ".join(parameter.name for parameter in missing)
+        first = missing[0]
+        hint = f"-p {first.name}=…: {first.meaning} ({first.range_text})"
+        raise UsageError(f"{title} needs {names}", hint=hint, code="missing-parameter", parameters=[each.name for each in missing])
+    return values
+
+
+def _check_names(parameters: Sequence[Parameter], given: Mapping[str, Given], title: str) -> None:
+    known = {parameter.name for parameter in parameters}
     for name, value in given.items():
         if name not in known:
             useful = [parameter.name for parameter in parameters if parameter.used]
             near = get_close_matches(name, useful, n=3)
             hint = f"did you mean {' or '.join(near)}" if near else f"known: {', '.join(useful) or 'none'}"
-            raise UsageError(f"{value.where}: {of} has no parameter {name}", hint=hint, code="unknown-parameter")
-    settings: dict[str, Any] = {}
-    for parameter in parameters:
-        if not parameter.used:
-            continue
-        if parameter.name in given:
-            value = given[parameter.name]
-            settings[parameter.name] = parameter.parse(value.text, value.where)
-        else:
-            settings[parameter.name] = parameter.default
-    missing = [parameter for parameter in parameters if parameter.mandatory and parameter.name not in given]
-    if missing:
-        names = ", ".join(parameter.name for parameter in missing)
-        first = missing[0]
-        raise UsageError(
-            f"{of} needs to be told {names}", hint=f"-p {first.name}=…: {first.meaning} ({first.range_text})", code="missing-parameter"
-        )
-    return settings
+            raise UsageError(f"{value.where}: {title} does not have a parameter {name!r}", hint=hint, code="unknown-parameter")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The values of a protocol's parameters; this class has none."""
+
+    @classmethod
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Return the parameters, as they are listed."""
+        found = []
+        for field in dataclasses.fields(cls):
+            parameter = field.metadata.get(_KEY)
+            if parameter is not None:
+                found.append(replace(parameter, name=field.name))
+        return tuple(found)
+
+    @classmethod
+    def of(cls, values: Values) -> Self:
+        """Make the settings of the values of all parameters; others are ignored."""
+        return cls(**{field.name: values[field.name] for field in dataclasses.fields(cls) if _KEY in field.metadata})
+
+
+_KEY = "parameter"
+
+
+def _field(parameter: Parameter) -> Any:
+    default = dataclasses.MISSING if parameter.mandatory else parameter.default
+    return dataclasses.field(default=default, metadata={_KEY: parameter})
+
+
+def number(
+    meaning: str, default: int | None = None, minimum: int | None = None, maximum: int | None = None, *, optional: bool = False
+) -> Any:
+    """Describe a parameter that is an integer; see :class:`Parameter`."""
+    return _field(Parameter("", Type.INT, meaning, default, minimum, maximum, optional=optional))
+
+
+def numbers(meaning: str, minimum: int | None = None, maximum: int | None = None) -> Any:
+    """Describe an optional parameter that is several integers."""
+    return _field(Parameter("", Type.INTS, meaning, None, minimum, maximum, optional=True))
+
+
+def flag(meaning: str, default: bool | None = None) -> Any:
+    """Describe a parameter that is yes or no."""
+    return _field(Parameter("", Type.BOOL, meaning, default))
+
+
+def choice(meaning: str, choices: Iterable[str], default: str | None = None, *, optional: bool = False) -> Any:
+    """Describe a parameter that is one of some words."""
+    return _field(Parameter("", Type.CHOICE, meaning, default, choices=tuple(choices), optional=optional))
+
+
+def text(meaning: str, *, optional: bool = False, paths: Paths | None = None) -> Any:
+    """Describe a parameter that is any text."""
+    return _field(Parameter("", Type.TEXT, meaning, optional=optional, paths=paths))

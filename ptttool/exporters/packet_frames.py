@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ptttool.decoders.element_batch import Array, Batch, Bool, Spans
-from ptttool.decoders.elements import FLAG_NAMES, KIND_NAMES, Field
+from ptttool.decoders.element_batch import Array, Bool, Elements
+from ptttool.decoders.elements import FLAG_NAMES, KIND_NAMES
+from ptttool.table.batch import Strings
+from ptttool.table.schema import Column
 
 _TYPES: dict[str, pl.DataType] = {
     "u8": pl.UInt8(), "u16": pl.UInt16(), "u32": pl.UInt32(), "u64": pl.UInt64(), "i64": pl.Int64(), "bool": pl.Boolean(),
@@ -23,17 +25,17 @@ FIXED: dict[str, pl.DataType] = {
 }  # fmt: skip
 
 
-def type_of(field: Field) -> pl.DataType:
+def type_of(field: Column) -> pl.DataType:
     """The polars type of a field."""
     return pl.Enum(field.values) if field.dtype == "enum" else _TYPES[field.dtype]
 
 
-def schema_of(fields: Sequence[Field], *, raw: bool = True) -> dict[str, pl.DataType]:
+def schema_of(fields: Sequence[Column], *, raw: bool = True) -> dict[str, pl.DataType]:
     """Columns of a frame and their types. ``fields``: the protocol's own and those of OpenCSD's that it uses."""
     return {**FIXED, **{field.name: type_of(field) for field in fields}, **({"raw": pl.Binary()} if raw else {})}
 
 
-def frame_of(batch: Batch, fields: Sequence[Field], *, raw: bool = True) -> pl.DataFrame:
+def frame_of(batch: Elements, fields: Sequence[Column], *, raw: bool = True) -> pl.DataFrame:
     """The batch as a frame of :func:`schema_of`; what an element does not have is null."""
     count = len(batch)
     columns = [
@@ -49,7 +51,7 @@ def frame_of(batch: Batch, fields: Sequence[Field], *, raw: bool = True) -> pl.D
         if field.name not in batch.parts:
             columns.append(_nothing(field.name, type_of(field), count))
         elif field.dtype in ("bytes", "text"):
-            columns.append(_bytes(field.name, batch.spans(field.name)).cast(type_of(field)))
+            columns.append(_bytes(field.name, batch.strings(field.name)).cast(type_of(field)))
         else:
             values, valid = batch.column(field.name, field.dtype)
             if field.dtype == "enum":
@@ -75,7 +77,7 @@ def _with_nulls(name: str, values: Array, valid: Bool, dtype: pl.DataType) -> pl
     return pl.Series(name, values, dtype=dtype).zip_with(pl.Series(valid), _nothing(name, dtype, 1))
 
 
-def _bytes(name: str, spans: Spans) -> pl.Series:
+def _bytes(name: str, spans: Strings) -> pl.Series:
     """Byte strings, cut out of one: polars shares its memory."""
     if not len(spans) or not len(spans.data):
         return _nothing(name, pl.Binary(), len(spans))

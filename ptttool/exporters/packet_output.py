@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
-from ptttool.decoders.elements import Field
 from ptttool.exporters.packet_rows import Rows, gathered
+from ptttool.table.schema import Column
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "table": (".txt",), "csv": (".csv",), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet", ".pq"),
@@ -17,7 +17,7 @@ BINARY = ("parquet",)
 def write(
     name: str,
     rows: Iterable[Rows],
-    fields: Sequence[Field],
+    fields: Sequence[Column],
     file: IO[bytes],
     facts: Mapping[str, str],
     *,

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ptttool.decoders.element_batch import DTYPES, I64, Array, Batch, Part, Spans
-from ptttool.decoders.elements import FLAG_NAMES, KIND_NAMES, Field
+from ptttool.decoders.element_batch import I64, Array, Elements, FieldPart
+from ptttool.decoders.elements import FLAG_NAMES, KIND_NAMES
 from ptttool.exporters.packet_rows import Rows
 from ptttool.parquet.file import RowGroup
 from ptttool.parquet.pages import ABSENT, Cells, Strings, Texts, chunk_of, levels_of
 from ptttool.parquet.schema import Column
+from ptttool.table import batch as table
+from ptttool.table import schema
 
 _FIXED = (
     Column("file", "text"), Column("cpu", "i32"), Column("index", "u64", near=True), Column("size", "u64"), Column("channel", "i32"),
@@ -20,7 +22,7 @@ _FIXED = (
 _RAW = Column("raw", "bytes")
 
 
-def columns_of(fields: Sequence[Field], *, raw: bool) -> tuple[Column, ...]:
+def columns_of(fields: Sequence[schema.Column], *, raw: bool) -> tuple[Column, ...]:
     """Columns of the file: where an element comes from, what every element has, fields, bytes."""
     own = (Column(field.name, field.dtype, field.values, near=field.dtype in ("u32", "u64", "i64")) for field in fields)
     return (*_FIXED, *own, *((_RAW,) if raw else ()))
@@ -29,14 +31,14 @@ def columns_of(fields: Sequence[Field], *, raw: bool) -> tuple[Column, ...]:
 class Groups:
     """Makes row groups with the columns of :func:`columns_of`."""
 
-    def __init__(self, fields: Sequence[Field], *, raw: bool) -> None:
+    def __init__(self, fields: Sequence[schema.Column], *, raw: bool) -> None:
         self.columns = columns_of(fields, raw=raw)
         self._fields = tuple(fields)
         self._raw = raw
 
     def group_of(self, rows: Sequence[Rows]) -> RowGroup:
         """All rows, in order."""
-        batch = Batch.join([part.batch for part in rows])
+        batch = Elements.join([part.batch for part in rows])
         count = len(batch)
         cells = [*_places(rows), *_fixed(batch)]
         shared = _Shared(count)
@@ -45,9 +47,9 @@ class Groups:
             if not parts:
                 cells.append(ABSENT)
             elif field.dtype in ("bytes", "text"):
-                cells.append(_strings(batch.spans(field.name)))
+                cells.append(_strings(batch.strings(field.name)))
             else:
-                cells.append(shared.cells(parts, DTYPES[field.dtype]))
+                cells.append(shared.cells(parts, table.NUMPY_DTYPES[field.dtype]))
         if self._raw:
             cells.append(_strings(batch.raw))
         return RowGroup(count, tuple(chunk_of(column, cell, count) for column, cell in zip(self.columns, cells, strict=True)))
@@ -64,7 +66,7 @@ def _places(rows: Sequence[Rows]) -> list[Cells]:
     return [Cells(Texts(codes, names)), _some(cpus, cpus >= 0)]
 
 
-def _fixed(batch: Batch) -> list[Cells]:
+def _fixed(batch: Elements) -> list[Cells]:
     """What every element has."""
     flagged = batch.flags != 0
     flags = _some(batch.flags, flagged)
@@ -88,7 +90,7 @@ def _some(values: Array, having: Array) -> Cells:
     return Cells(values[having], levels_of(having)) if having.any() else ABSENT
 
 
-def _strings(spans: Spans) -> Cells:
+def _strings(spans: table.Strings) -> Cells:
     having = spans.start >= 0
     if having.all():
         return Cells(Strings(spans.data, spans.start, spans.length))
@@ -102,9 +104,9 @@ class _Shared:
         self._count = count
         self._known: dict[tuple[int, ...], tuple[I64, Array, bytes | None, bool]] = {}
 
-    def cells(self, parts: Sequence[Part], dtype: type[np.generic]) -> Cells:
+    def cells(self, parts: Sequence[FieldPart], dtype: np.dtype[np.generic]) -> Cells:
         """A field's values. ``parts``: at least one."""
-        arrays = [part.values.astype(dtype, copy=False) for part in parts if not isinstance(part.values, Spans)]
+        arrays = [part.values.astype(dtype, copy=False) for part in parts if not isinstance(part.values, table.Strings)]
         values: Array = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
         if len(parts) == 1 and parts[0].rows is None:
             return Cells(values)
@@ -115,7 +117,7 @@ class _Shared:
         whole[rows] = values  # of several for one row the last
         return Cells(whole if levels is None else whole[having], levels)
 
-    def _rows(self, parts: Sequence[Part]) -> tuple[I64, Array, bytes | None, bool]:
+    def _rows(self, parts: Sequence[FieldPart]) -> tuple[I64, Array, bytes | None, bool]:
         """Rows of all parts, a mask of them, their levels, and whether they are in order, each once."""
         key = tuple(id(part.rows) for part in parts)
         if key not in self._known:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ptttool.decoders.element_batch import Batch
+from ptttool.decoders.element_batch import Elements
 
 # Elements that are written at a time, at least; fewer where the bytes that they lie in take as much memory as this.
 _ROWS, _BYTES = 1 << 16, 1 << 24
@@ -17,7 +17,7 @@ _ROWS, _BYTES = 1 << 16, 1 << 24
 class Rows:
     """Elements of one place. ``file``: its name, where there are several. ``cpu``: whose AUX stream they are of, where that is known."""
 
-    batch: Batch
+    batch: Elements
     file: str | None = None
     cpu: int | None = None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ptttool.decoders.elements import Field
+from ptttool.table.schema import Column
 
 # Bytes of a packet that are shown.
 _SHOWN_BYTES = 16
@@ -47,7 +47,7 @@ class Table:
     Where all elements come from, if it is one place, need not be told at every line; nor that there are no channels.
     """
 
-    def __init__(self, fields: Sequence[Field], layout: str = "elements", width: int | None = None) -> None:
+    def __init__(self, fields: Sequence[Column], layout: str = "elements", width: int | None = None) -> None:
         self._layout = LAYOUTS[layout]
         self._flow = layout == "flow"
         own = {cell.name for cell in self._layout if cell.name not in (None, "st_addr")}

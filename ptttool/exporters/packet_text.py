@@ -10,18 +10,18 @@ from typing import IO
 import polars as pl
 import polars.selectors as cs
 
-from ptttool.decoders.element_batch import Batch
-from ptttool.decoders.elements import Field
+from ptttool.decoders.element_batch import Elements
 from ptttool.exporters import packet_frames
 from ptttool.exporters.packet_rows import Rows
 from ptttool.exporters.packet_table import Table
+from ptttool.table.schema import Column
 from ptttool.table.text import hex_text
 
 # Rows of text made at a time.
 _TEXT_ROWS = 1 << 15
 
 
-def write_text(name: str, rows: Iterable[Rows], fields: Sequence[Field], file: IO[bytes], *, raw: bool, table: Table) -> None:
+def write_text(name: str, rows: Iterable[Rows], fields: Sequence[Column], file: IO[bytes], *, raw: bool, table: Table) -> None:
     """Write elements as ``table``, ``csv`` or ``jsonl``."""
     texts = ("file", *(field.name for field in fields if field.dtype == "text"))
     headline = True
@@ -36,7 +36,7 @@ def write_text(name: str, rows: Iterable[Rows], fields: Sequence[Field], file: I
         headline = False
 
 
-def _frames(rows: Iterable[Rows], fields: Sequence[Field], *, raw: bool) -> Iterator[pl.DataFrame]:
+def _frames(rows: Iterable[Rows], fields: Sequence[Column], *, raw: bool) -> Iterator[pl.DataFrame]:
     """Frames of some rows, at least one."""
     given = False
     for some in rows:
@@ -44,17 +44,17 @@ def _frames(rows: Iterable[Rows], fields: Sequence[Field], *, raw: bool) -> Iter
             given = True
             yield from frame_of(some, fields, raw=raw).iter_slices(_TEXT_ROWS)
     if not given:
-        yield frame_of(Rows(Batch.empty()), fields, raw=raw)
+        yield frame_of(Rows(Elements.empty()), fields, raw=raw)
 
 
-def frame_of(rows: Rows, fields: Sequence[Field], *, raw: bool) -> pl.DataFrame:
+def frame_of(rows: Rows, fields: Sequence[Column], *, raw: bool) -> pl.DataFrame:
     """Elements as a frame: where they come from (``file``, ``cpu``), then :func:`ptttool.exporters.packet_frames.schema_of`."""
     file = pl.Series("file", [rows.file], dtype=pl.String).new_from_index(0, len(rows))
     cpu = pl.Series("cpu", [rows.cpu], dtype=pl.Int32).new_from_index(0, len(rows))
     return pl.DataFrame([file, cpu, *packet_frames.frame_of(rows.batch, fields, raw=raw).iter_columns()])
 
 
-def as_text(frame: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
+def as_text(frame: pl.DataFrame, fields: Sequence[Column]) -> pl.DataFrame:
     """The frame as text formats hold it: bytes as hexadecimal digits, addresses and the like as ``0x…``, names as text."""
     styles = {field.name: field.style for field in fields}
     columns = []

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 
-import numpy as np
-
-from ptttool.decoders.contract import PROTOCOLS, Decoder, Stack, first_violation, stack_of, strict_error
-from ptttool.decoders.element_batch import Batch
+from ptttool.decoders.contract import PROTOCOLS, Carries, Decoder, FramingProtocol, RecordProtocol
+from ptttool.decoders.element_batch import Elements
 from ptttool.decoders.opencsd.recorded_sources import sources_of
 from ptttool.decoders.parameters import Given
+from ptttool.decoders.stack import Stack, stack_of
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError, UsageError
 from ptttool.files.progress import Progress
@@ -32,7 +31,7 @@ PIECE = 1 << 19
 class Part:
     """Elements of one feed. ``cpu``: whose AUX stream they are of; None outside perf.data, or where it does not tell."""
 
-    batch: Batch
+    batch: Elements
     cpu: int | None
 
 
@@ -57,7 +56,7 @@ class PacketTrace:
                 hint += "; --input perf reads a perf.data from standard input"
             raise UsageError("a raw trace does not tell its protocol", hint=hint)
         refuse_snapshot(self.path)
-        stack = None if protocol is None else stack_of(protocol, given)
+        stack = None if protocol is None else _stack_of(protocol, given)
         self._source = open_source(path, InputForm.PERF if is_perf else InputForm.RAW)
         self._open.callback(self._source.close)
         self.warning: str | None = None
@@ -71,7 +70,7 @@ class PacketTrace:
                 stack = self._check(stack, given)
                 if stack.protocol.described:
                     sources, damage = sources_of(self._all_contents())
-                    stack = replace(stack, settings={**stack.settings, "sources": sources})
+                    stack = replace(stack, sources=sources)
                     if damage is not None:
                         self.warning = f"what the recording tells of its trace units is not whole: {damage}"
         except BaseException:
@@ -102,7 +101,7 @@ class PacketTrace:
                 raise UsageError(
                     f"{self.path}: its AUX trace is {what}, for which there is no protocol by default", hint="name one with --protocol"
                 )
-            stack = stack_of(names[0], given)
+            stack = _stack_of(names[0], given)
         wanted = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
         if kind is not None and kind not in wanted and (wanted or kind in auxtrace.NAMES):
             raise InputError(self.path, f"holds an AUX trace {what}, not of {stack.protocol.name}", code="other-pmu")
@@ -122,7 +121,7 @@ class PacketTrace:
                 decoder.boundaries(of_stream(self._aux_marks().begins, chunk))
             for start, end, broken in self._pieces(chunk):
                 data = chunk.read(start, end - start)
-                batch = decoder.feed(data, index=chunk.offset + chunk.start + start, discontinuity=broken and not fresh)
+                batch = decoder.feed(data, offset=chunk.offset + chunk.start + start, discontinuity=broken and not fresh)
                 fresh = False
                 yield from self._given(batch, cpus[chunk.idx])
                 self.progress.done = max(self.progress.done, chunk.file_offset + end)
@@ -131,19 +130,15 @@ class PacketTrace:
         for idx, decoder in decoders.items():
             yield from self._given(decoder.finish(), cpus[idx])
 
-    def _given(self, batch: Batch, cpu: int | None) -> Iterator[Part]:
+    def _given(self, batch: Elements, cpu: int | None) -> Iterator[Part]:
         if not len(batch):
             return
-        row = first_violation(batch) if self.strict else None
-        if row is None:
+        batch, error = batch.strict(self.stack.fields) if self.strict else (batch, None)
+        if len(batch):
             self.progress.records += len(batch)
             yield Part(batch, cpu)
-            return
-        if row:
-            self.progress.records += row
-            yield Part(batch.take(np.arange(row)), cpu)
-        error = strict_error(batch, row, self.stack.fields)
-        raise InputError(self.path, error.reason, offset=error.index, hint=error.hint, code=error.code)
+        if error is not None:
+            raise InputError(self.path, error.reason, offset=error.index, hint=error.hint, code=error.code)
 
     def _pieces(self, chunk: AuxChunk) -> Iterator[tuple[int, int, bool]]:
         """Start and end of what is fed at a time, and whether bytes are missing before it."""
@@ -181,7 +176,9 @@ class PacketTrace:
     def _check_frames(self, contents: Contents) -> None:
         """CoreSight trace that a CPU wrote itself (TRBE) has no frames."""
         layers = (self.stack.protocol, self.stack.framing)
-        if contents.auxtrace_type != auxtrace.CS_ETM or not any(layer is not None and layer.carries == "bytes" for layer in layers):
+        if contents.auxtrace_type != auxtrace.CS_ETM or not any(
+            isinstance(layer, FramingProtocol) and layer.carries is Carries.BYTES for layer in layers
+        ):
             return
         for event in contents.aux_events:
             if event.size and event.flags & FORMAT_MASK == FORMAT_RAW:
@@ -202,3 +199,10 @@ class PacketTrace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _stack_of(name: str, given: Mapping[str, Given]) -> Stack:
+    stack = stack_of(name, given)
+    if isinstance(stack.protocol, RecordProtocol):
+        raise UsageError(f"{name} is not decoded by this command", hint=f"use: {stack.protocol.elsewhere}", code="other-command")
+    return stack

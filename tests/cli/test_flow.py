@@ -161,7 +161,7 @@ def test_what_it_does_not_do(elf: Path, trace: Path, tmp_path: Path, capsys: pyt
     assert main(["flow", str(trace)]) == 2
     assert "--elf" in capsys.readouterr().err
     assert main(["flow", "--elf", "", str(trace)]) == 2
-    assert "elf=: not possible" in capsys.readouterr().err
+    assert "--elf: elf=" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("package", ["capstone", "elftools.elf.elffile"])

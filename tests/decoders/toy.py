@@ -5,13 +5,17 @@ More than nine bytes of padding cannot be part of a packet: behind them one begi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from ptttool.decoders.contract import PROTOCOLS, ByteDecoder, Protocol
-from ptttool.decoders.element_batch import Batch, Spans
-from ptttool.decoders.elements import Field, Flags, common
-from ptttool.decoders.parameters import Parameter, Settings
-from ptttool.decoders.places import Places
+from ptttool.decoders.byte_decoder import ByteDecoder
+from ptttool.decoders.contract import ByteProtocol, StreamContext, register
+from ptttool.decoders.element_batch import Elements, Strings
+from ptttool.decoders.elements import Flags, column, common
+from ptttool.decoders.offsets import Offsets
+from ptttool.decoders.parameters import Settings, number
+from ptttool.table.schema import DType
 
 NAME = "toy"
 
@@ -23,7 +27,7 @@ class Toy(ByteDecoder):
         super().__init__(NAME)
         self._longest = longest
 
-    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
+    def scan(self, data: bytes, offsets: Offsets, _last: bool) -> tuple[Elements, int]:
         starts, at = [], 0
         while at < len(data):
             needed = data[at] + 1 if data[at] <= self._longest else 1
@@ -35,27 +39,27 @@ class Toy(ByteDecoder):
         start = np.array(starts, dtype=np.int64)
         size = np.diff(start, append=at) if starts else start
         reserved = values[start] > self._longest
-        batch = Batch(
-            NAME, places.indexes(start), size, flags=np.where(reserved, int(Flags.RESERVED), 0), raw=Spans(values, start, size)
+        batch = Elements(
+            NAME, offsets.at(start), size, flags=np.where(reserved, int(Flags.RESERVED), 0), raw=Strings(values, start, size)
         )  # fmt: skip
         batch.put("length", size - 1)
-        batch.put("payload", Spans(values, start + 1, size - 1))
+        batch.put("payload", Strings(values, start + 1, size - 1))
         return batch, at
 
 
-def make(settings: Settings) -> Toy:
-    return Toy(settings["longest"])
+@dataclass(frozen=True, kw_only=True)
+class ToySettings(Settings):
+    longest: int = number("longest packet", None, 1, 9)
 
 
-PROTOCOLS.add(
-    NAME,
-    Protocol(
-        name=NAME,
-        meaning="a protocol of the tests",
-        make=make,
-        framings=("none", "coresight-16"),
-        parameters=(Parameter("longest", "int", "longest packet", None, 1, 9),),
-        fields=(Field("length", "u8", "bytes of the packet"), *common("payload")),
-        resync="after ten zeros",
-    ),
-)
+@register
+class ToyProtocol(ByteProtocol[ToySettings]):
+    name = NAME
+    meaning = "a protocol of the tests"
+    resync = "after ten zeros"
+    settings_type = ToySettings
+    framings = ("none", "coresight-16")
+    fields = (column("length", DType.U8, "bytes of the packet"), *common("payload"))
+
+    def decoder(self, settings: ToySettings, context: StreamContext) -> Toy:
+        return Toy(settings.longest)

@@ -16,15 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from ptttool.decoders.contract import PROTOCOLS, stack_of
-from ptttool.decoders.element_batch import DTYPES, Batch, Spans
-from ptttool.decoders.elements import FLAG_NAMES, KIND_NAMES, Field
+from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
+from ptttool.decoders.element_batch import Elements
+from ptttool.decoders.elements import FLAG_NAMES, KIND_NAMES, column
 from ptttool.decoders.parameters import Given, read_file
+from ptttool.decoders.stack import stack_of
 from ptttool.exporters.packet_output import write
 from ptttool.exporters.packet_parquet import Groups
 from ptttool.exporters.packet_rows import Rows, gathered
 from ptttool.exporters.packet_text import frame_of
 from ptttool.parquet.file import ParquetFile
+from ptttool.table.batch import NUMPY_DTYPES, Strings
+from ptttool.table.schema import Column, DType
 from tests import ROOT
 from tests.decoders import toy
 from tests.decoders.streams import batches, stack, streams_of
@@ -33,12 +36,12 @@ FOLDERS = (ROOT / "fixtures" / "etrace", ROOT.parent / "shared" / "vectors")
 VECTORS = [path for folder in FOLDERS for path in sorted(folder.rglob("*.bin"))]
 COLOURS = ("red", "green", "blue")
 KINDS = ("u8", "u16", "u32", "u64", "i64", "bool", "enum", "bytes")
-FIELDS = tuple(Field(f"{dtype}_{number}", dtype, "", COLOURS if dtype == "enum" else ()) for dtype in KINDS for number in range(2))
+FIELDS = tuple(column(f"{dtype}_{number}", DType(dtype), "", COLOURS if dtype == "enum" else ()) for dtype in KINDS for number in range(2))
 
 
-def check(path: Path, rows: Sequence[Rows], fields: Sequence[Field], *, raw: bool) -> None:
+def check(path: Path, rows: Sequence[Rows], fields: Sequence[Column], *, raw: bool) -> None:
     """Hold a file against the frames of what it was made of."""
-    wanted = pl.concat([frame_of(part, fields, raw=raw) for part in (rows or [Rows(Batch.empty())])])
+    wanted = pl.concat([frame_of(part, fields, raw=raw) for part in (rows or [Rows(Elements.empty())])])
     found = pl.read_parquet(path)
     assert found.schema == wanted.schema
     assert_frame_equal(found, wanted)
@@ -80,7 +83,7 @@ class Making:
             return self.spans(count)
         if dtype in ("bool", "enum"):
             return self.random.integers(0, 2 if dtype == "bool" else len(COLOURS), count).astype(np.uint8)
-        kind = np.dtype(DTYPES[dtype])
+        kind: Any = NUMPY_DTYPES[dtype]
         low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
         edges = np.array([low, high, 0, 1, high // 2, *(min(high, edge) for edge in (255, 256, 4095, 4096))], dtype=kind)
         style = self.draw(st.sampled_from(("any", "few", "near", "same", "small")))
@@ -96,7 +99,7 @@ class Making:
         numbers = self.random.integers(low, high, 4 if style == "few" else count, endpoint=True, dtype=kind)
         return self.random.choice(np.append(numbers[:4], edges[:2]), count) if style == "few" else numbers
 
-    def spans(self, count: int) -> Spans:
+    def spans(self, count: int) -> Strings:
         """Byte strings one after the other, or anywhere."""
         data = self.random.integers(0, 256, 6 * count + 1, dtype=np.uint8)
         length = self.random.integers(0, 7, count)
@@ -104,16 +107,16 @@ class Making:
         if self.draw(st.booleans()):
             start = self.random.permutation(start)
             length = np.minimum(length, len(data) - start)
-        return Spans(data, np.where(self.mask(count), -1, start), length)
+        return Strings(data, np.where(self.mask(count), -1, start), length)
 
 
 @st.composite
-def made(draw: st.DrawFn) -> Batch:
+def made(draw: st.DrawFn) -> Elements:
     """Batches with every kind of column: for all elements, for none, for some, in several parts."""
     making = Making(draw, np.random.default_rng(draw(st.integers(0, 1 << 32))))
     count = draw(st.sampled_from((0, 1, 7, 8, 9, 33, 129, 1000)) | st.integers(0, 300))
     channel, flags = making.random.integers(0, 300, count), making.random.integers(1, len(FLAG_NAMES), count)
-    batch = Batch(
+    batch = Elements(
         draw(st.sampled_from(("a", "b"))),
         making.values("u64", count),
         making.values("u64", count),
@@ -151,7 +154,7 @@ def test_any_batches(data: st.DataObject) -> None:
         check(path, [part for group in rows for part in group], FIELDS, raw=raw)
 
 
-@pytest.mark.parametrize("name", [protocol.name for protocol in PROTOCOLS if protocol.make is not None])
+@pytest.mark.parametrize("name", [protocol.name for protocol in PROTOCOLS if not isinstance(protocol, RecordProtocol)])
 @settings(deadline=None, max_examples=25)
 @given(data=st.data())
 def test_every_protocol(name: str, data: st.DataObject) -> None:
@@ -171,7 +174,7 @@ def test_vectors(path: Path, tmp_path: Path) -> None:
     for name in ("riscv-etrace", "riscv-encap") if path.parent.name.startswith("etrace") else ("coresight-16",):
         chosen = stack_of(name, given if name == "riscv-etrace" else {})
         decoder = chosen.decoder()
-        rows = [Rows(decoder.feed(path.read_bytes(), index=0), path.name, 1), Rows(decoder.finish(), path.name, 1)]
+        rows = [Rows(decoder.feed(path.read_bytes(), offset=0), path.name, 1), Rows(decoder.finish(), path.name, 1)]
         with (tmp_path / "x.parquet").open("wb") as file:
             write("parquet", rows, chosen.fields, file, {}, raw=True)
         check(tmp_path / "x.parquet", rows, chosen.fields, raw=True)
@@ -180,11 +183,11 @@ def test_vectors(path: Path, tmp_path: Path) -> None:
 def test_groups_are_bounded() -> None:
     """By their rows, and by the bytes that their elements lie in, however few they are."""
     decoder = stack_of(toy.NAME, {"longest": Given("9", "-p")}).decoder()
-    batch = decoder.feed(b"\x01\x02" * (1 << 19), index=0)
+    batch = decoder.feed(b"\x01\x02" * (1 << 19), offset=0)
     assert [len(group) for group in gathered([Rows(batch.take(np.arange(40_000)))] * 5)] == [2, 2, 1]
     assert len(batch.raw.data) == 1 << 20
     assert max(len(group) for group in gathered([Rows(batch.take(np.arange(1)))] * 50)) == 16
-    assert list(gathered([Rows(Batch.empty())])) == []
+    assert list(gathered([Rows(Elements.empty())])) == []
 
 
 def test_facts_are_in_the_footer(tmp_path: Path) -> None:

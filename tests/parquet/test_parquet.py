@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ptttool.decoders.contract import PROTOCOLS, Protocol
+from ptttool.decoders.contract import PROTOCOLS, TraceProtocol
 from ptttool.exporters.packet_frames import schema_of as packets_schema_of
 from ptttool.exporters.packet_parquet import columns_of as packet_columns_of
 from ptttool.exporters.parquet_blocks import columns_of, row_group_of
@@ -145,7 +145,7 @@ def test_the_arrow_schema_is_that_of_polars(names: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("protocol", [*PROTOCOLS], ids=lambda protocol: protocol.name)
-def test_the_arrow_schema_of_elements_is_that_of_polars(protocol: Protocol) -> None:
+def test_the_arrow_schema_of_elements_is_that_of_polars(protocol: TraceProtocol[Any]) -> None:
     wanted = {"file": pl.String(), "cpu": pl.Int32(), **packets_schema_of(protocol.fields)}
     assert arrow_schema(packet_columns_of(protocol.fields, raw=True)) == arrow_schema_of_polars(wanted)
 

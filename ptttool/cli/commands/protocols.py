@@ -22,7 +22,8 @@ def protocols(
     json: JsonOption = False,
 ) -> None:
     """List the protocols that traces can be decoded as, with their parameters, defaults and meaning."""
-    from ptttool.decoders.contract import PROTOCOLS, parameters_of
+    from ptttool.decoders.contract import PROTOCOLS
+    from ptttool.decoders.stack import parameters_of
 
     known = [PROTOCOLS.get(name) for name in names] if names else list(PROTOCOLS)
     if not names:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptttool.decoders.contract import PROTOCOLS, ByteDecoder, Decoder, Payload, Protocol, no_sync, truncated
+from ptttool.decoders.byte_decoder import ByteDecoder, no_sync, truncated
+from ptttool.decoders.contract import Carries, ChannelDecoders, Decoder, FramingProtocol, StreamContext, register
 from ptttool.decoders.coresight.deformat import FRAME, NO_ID, Deformatted, deformat
 from ptttool.decoders.coresight.sync import FrameFinder
-from ptttool.decoders.element_batch import U8, U64, Array, Batch, Spans
-from ptttool.decoders.elements import Field, Flags, common
-from ptttool.decoders.parameters import Parameter, Settings
-from ptttool.decoders.places import Places
+from ptttool.decoders.element_batch import U8, U64, Array, Elements, Strings
+from ptttool.decoders.elements import Flags, column, common
+from ptttool.decoders.offsets import Offsets
+from ptttool.decoders.parameters import Settings, choice
 from ptttool.recording.auxtrace import CS_ETM
+from ptttool.table.schema import DType
 
 NAME = "coresight-16"
 # IDs that are no trace source: padding, and 70 to 7F, two of which have a meaning.
@@ -43,9 +45,9 @@ class CoresightFrames(ByteDecoder):
     ``stream``: of a trace port, with synchronisation packets; else frames follow one another from the first byte on.
     """
 
-    def __init__(self, stream: bool, payload: Payload | None = None) -> None:
+    def __init__(self, stream: bool, channels: ChannelDecoders | None = None) -> None:
         super().__init__(NAME)
-        self._payload = payload
+        self._channels = channels
         self._decoders: dict[int, Decoder] = {}
         self._finder = FrameFinder() if stream else None
         self._current = NO_ID
@@ -53,22 +55,22 @@ class CoresightFrames(ByteDecoder):
         self._lost: _Run | None = _Run(-1, 0, "init")
         self._overhead = _Run(-1, 0, "framing")  # behind decoders: bytes of frames that are nobody's data
 
-    def restart(self, reason: str, index: int) -> Batch:
+    def restart(self, reason: str, offset: int) -> Elements:
         self._current = NO_ID
-        self._lost = _Run(index if reason == "discontinuity" else -1, 0, reason)
-        batches = [_of_channel(decoder.reset(reason, index), number) for number, decoder in sorted(self._decoders.items())]
+        self._lost = _Run(offset if reason == "discontinuity" else -1, 0, reason)
+        batches = [_of_channel(decoder.reset(reason, offset), number) for number, decoder in sorted(self._decoders.items())]
         if reason == "init":
             self._decoders.clear()
-        return Batch.join(batches)
+        return Elements.join(batches)
 
-    def finish(self) -> Batch:
+    def finish(self) -> Elements:
         last = self._end()
         batches = [_of_channel(decoder.finish(), number) for number, decoder in sorted(self._decoders.items())]
         self._decoders.clear()
         self.restart("init", 0)
-        return Batch.join([*last, *batches], by_index=True)
+        return Elements.join([*last, *batches], by_index=True)
 
-    def flush(self) -> Batch:
+    def flush(self) -> Elements:
         batches = [self._end_sync(), self._end_lost()]
         if self._finder is not None:
             data, index = self._finder.rest()
@@ -77,40 +79,40 @@ class CoresightFrames(ByteDecoder):
         if self._overhead.size:
             batches.append(_runs("framing", np.array([self._overhead.index]), np.array([self._overhead.size])))
         self._overhead = _Run(-1, 0, "framing")
-        return Batch.join(batches, by_index=True)
+        return Elements.join(batches, by_index=True)
 
-    def scan(self, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
+    def scan(self, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
         if self._finder is not None:
-            return self._scan_stream(self._finder, data, places, last)
+            return self._scan_stream(self._finder, data, offsets, last)
         used = len(data) // FRAME * FRAME
         frames = np.frombuffer(data, dtype=np.uint8, count=used)
-        batches: list[Batch] = []
+        batches: list[Elements] = []
         start = 0
         for first, after in _barriers(frames):
-            batches += self._frames(frames[start:first], places.after(start))
+            batches += self._frames(frames[start:first], offsets.after(start))
             if first < after:
-                if not self._goes_on(places.index(first)):
-                    batches += [self._end_lost(), self.restart("reset", places.index(first))]
-                batches += self._synced("fsync", places.indexes(np.arange(first, after, 4)), 4)
+                if not self._goes_on(offsets.of(first)):
+                    batches += [self._end_lost(), self.restart("reset", offsets.of(first))]
+                batches += self._synced("fsync", offsets.at(np.arange(first, after, 4)), 4)
             start = after
-        return self._ended(batches, places, used), used
+        return self._ended(batches, offsets, used), used
 
-    def _ended(self, batches: list[Batch], places: Places, used: int) -> Batch:
+    def _ended(self, batches: list[Elements], offsets: Offsets, used: int) -> Elements:
         """All elements of a feed. A run of synchronisation packets that does not reach its end does not go on."""
-        if used and not self._goes_on(places.index(used - 1) + 1):
+        if used and not self._goes_on(offsets.of(used - 1) + 1):
             batches.append(self._end_sync())
-        return Batch.join(batches, by_index=True)
+        return Elements.join(batches, by_index=True)
 
     def _goes_on(self, index: int) -> bool:
         """Whether a synchronisation packet at an index would lie right behind those before."""
         return self._sync is not None and self._sync.index + self._sync.size == index
 
-    def _scan_stream(self, finder: FrameFinder, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
-        found, used = finder.find(data, places, last)
-        batches: list[Batch] = []
+    def _scan_stream(self, finder: FrameFinder, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
+        found, used = finder.find(data, offsets, last)
+        batches: list[Elements] = []
         for each in found:
             if each.what == "frames":
-                batches += self._frames(each.data, Places(each.index))
+                batches += self._frames(each.data, Offsets(each.index))
             elif each.what in ("fsync", "hsync"):
                 batches += self._synced(each.what, each.index, each.size)
             elif each.what == "lost":
@@ -119,45 +121,45 @@ class CoresightFrames(ByteDecoder):
                 # Bytes are missing in it: frames, and the ID with them, are known again from here on.
                 batches += [self._end_lost(), no_sync(NAME, int(each.index[0]), each.size, "bad_packet")]
                 batches.append(self.restart("bad_packet", int(each.index[0])))
-        return self._ended(batches, places, used), used
+        return self._ended(batches, offsets, used), used
 
-    def _frames(self, frames: U8, places: Places) -> list[Batch]:
+    def _frames(self, frames: U8, offsets: Offsets) -> list[Elements]:
         """Elements of whole frames. ``places``: of their bytes."""
         if not len(frames):
             return []
-        batches: list[Batch] = []
+        batches: list[Elements] = []
         taken = deformat(frames, self._current)
         self._current = taken.last
         known = 0
         if taken.id[0] == NO_ID:
             known = int(taken.start[1]) if len(taken.start) > 1 else len(frames)
-            self._lose(places.index(0), known)
+            self._lose(offsets.of(0), known)
         if known < len(frames):
             batches.append(self._end_lost())
-            if self._payload is None:
-                batches.append(_elements(taken, places, known))
+            if self._channels is None:
+                batches.append(_elements(taken, offsets, known))
             else:
-                batches += self._give(taken, places, known)
+                batches += self._give(taken, offsets, known)
         return batches
 
-    def _give(self, taken: Deformatted, places: Places, known: int) -> list[Batch]:
+    def _give(self, taken: Deformatted, offsets: Offsets, known: int) -> list[Elements]:
         """Give every source's bytes to its decoder."""
-        assert self._payload is not None
+        assert self._channels is not None
         batches = []
         size = len(taken.data) - known
         for number, data, mine in taken.streams():
             if number in (NO_ID, PADDING_ID) or number >= FIRST_RESERVED:
                 continue
             if number not in self._decoders:
-                self._decoders[number] = self._payload(number)
-            index = places.indexes(np.flatnonzero(mine))
-            batches.append(_of_channel(self._decoders[number].feed(data.tobytes(), index=Places(index)), number))
+                self._decoders[number] = self._channels(number)
+            index = offsets.at(np.flatnonzero(mine))
+            batches.append(_of_channel(self._decoders[number].feed(data.tobytes(), offset=Offsets(index)), number))
             size -= len(data)
-        special = _elements(taken, places, known, special=True)
+        special = _elements(taken, offsets, known, special=True)
         batches.append(special)
         self._overhead.size += size - int(special.size.sum())
         if self._overhead.index < 0:
-            self._overhead.index = places.index(known)
+            self._overhead.index = offsets.of(known)
         return batches
 
     def _lose(self, index: int, size: int) -> None:
@@ -167,7 +169,7 @@ class CoresightFrames(ByteDecoder):
             self._lost.index = index
         self._lost.size += size
 
-    def _synced(self, what: str, index: U64, unit: int) -> list[Batch]:
+    def _synced(self, what: str, index: U64, unit: int) -> list[Elements]:
         """Synchronisation packets: those that lie one after the other make one element, the last of which may go on."""
         breaks = np.flatnonzero(index[1:] != index[:-1] + np.uint64(unit)) + 1
         first = np.concatenate([[0], breaks])
@@ -185,24 +187,24 @@ class CoresightFrames(ByteDecoder):
             batches.append(_runs(what, starts[:-1], size[:-1]))
         return batches
 
-    def _end_sync(self) -> Batch:
+    def _end_sync(self) -> Elements:
         run, self._sync = self._sync, None
-        return Batch.empty(NAME) if run is None else _runs(run.what, np.array([run.index]), np.array([run.size]))
+        return Elements.empty(NAME) if run is None else _runs(run.what, np.array([run.index]), np.array([run.size]))
 
-    def _end_lost(self) -> Batch:
+    def _end_lost(self) -> Elements:
         run, self._lost = self._lost, None
         if run is None or run.index < 0 or not (run.size or run.what == "discontinuity"):
-            return Batch.empty(NAME)
+            return Elements.empty(NAME)
         return no_sync(NAME, run.index, run.size, run.what)
 
 
-def _runs(what: str, index: Array, size: Array) -> Batch:
-    batch = Batch(NAME, index.astype(np.uint64), size.astype(np.uint64))
+def _runs(what: str, index: Array, size: Array) -> Elements:
+    batch = Elements(NAME, index.astype(np.uint64), size.astype(np.uint64))
     batch.put("packet", _PACKET[what])
     return batch
 
 
-def _of_channel(batch: Batch, number: int) -> Batch:
+def _of_channel(batch: Elements, number: int) -> Elements:
     batch.channel[:] = number
     return batch
 
@@ -218,7 +220,7 @@ def _barriers(frames: U8) -> list[tuple[int, int]]:
     return [*runs, (len(frames), len(frames))]
 
 
-def _elements(taken: Deformatted, places: Places, known: int, *, special: bool = False) -> Batch:
+def _elements(taken: Deformatted, offsets: Offsets, known: int, *, special: bool = False) -> Elements:
     """What each ID has in each frame, from the byte ``known`` on: an element, to which the ID's byte before it and byte 15 count.
 
     ``special``: only IDs that are no trace source, padding aside, and only their data count.
@@ -239,40 +241,44 @@ def _elements(taken: Deformatted, places: Places, known: int, *, special: bool =
         start, ids, count, at = start[chosen], ids[chosen], count[chosen], at[chosen]
         size = count
     flags = np.where((ids >= FIRST_RESERVED) & (ids != FLUSH_ID) & (ids != TRIGGER_ID), int(Flags.RESERVED), 0)
-    batch = Batch(NAME, places.indexes(start), size, channel=ids.astype(np.int32), flags=flags)
+    batch = Elements(NAME, offsets.at(start), size, channel=ids.astype(np.int32), flags=flags)
     batch.put("packet", _PACKETS_OF[ids])
-    batch.put("payload", Spans(taken.data[taken.held], at, count))
+    batch.put("payload", Strings(taken.data[taken.held], at, count))
     return batch
 
 
 _PACKETS_OF: U8 = np.full(256, _PACKET["data"], dtype=np.uint8)
 _PACKETS_OF[[PADDING_ID, TRIGGER_ID, FLUSH_ID]] = [_PACKET["padding"], _PACKET["trigger"], _PACKET["flush"]]
 
-FIELDS = (Field("packet", "enum", "what the bytes are", PACKETS), *common("payload"))
-PARAMETERS = (
-    Parameter(
-        "frames", "choice", "memory: frames from the first byte on; stream: of a trace port, with synchronisation packets", "memory",
-        choices=("memory", "stream"),
-    ),
-)  # fmt: skip
+FIELDS = (column("packet", DType.ENUM, "what the bytes are", PACKETS), *common("payload"))
 
 
-def _stream(settings: Settings) -> bool:
-    return bool(settings["frames"] == "stream")
+@dataclass(frozen=True, kw_only=True)
+class FrameSettings(Settings):
+    """Where the frames lie."""
+
+    frames: str = choice(
+        "memory: frames from the first byte on; stream: of a trace port, with synchronisation packets", ("memory", "stream"), "memory"
+    )
 
 
-PROTOCOLS.add(
-    NAME,
-    Protocol(
-        name=NAME,
-        meaning="CoreSight formatter frames of 16 bytes: bytes of each trace source, raw",
-        make=lambda settings: CoresightFrames(_stream(settings)),
-        parameters=PARAMETERS,
-        fields=FIELDS,
-        carries="bytes",
-        frame=lambda settings, payload: CoresightFrames(_stream(settings), payload),
-        resync="frames: at the next frame (memory), after the next FF FF FF 7F (stream); sources: at the next ID",
-        auxtrace=(CS_ETM,),
-        default_for=(CS_ETM,),
-    ),
-)
+@register
+class FrameProtocol(FramingProtocol[FrameSettings]):
+    """CoreSight formatter frames, for the registry."""
+
+    name = NAME
+    meaning = "CoreSight formatter frames of 16 bytes: bytes of each trace source, raw"
+    resync = "frames: at the next frame (memory), after the next FF FF FF 7F (stream); sources: at the next ID"
+    settings_type = FrameSettings
+    fields = FIELDS
+    auxtrace = (CS_ETM,)
+    default_for = (CS_ETM,)
+    carries = Carries.BYTES
+
+    def decoder(self, settings: FrameSettings, context: StreamContext) -> CoresightFrames:
+        """Return a decoder that shows the bytes of sources raw."""
+        return CoresightFrames(settings.frames == "stream")
+
+    def framed(self, settings: FrameSettings, context: StreamContext, channels: ChannelDecoders) -> CoresightFrames:
+        """Return a decoder that gives bytes to a decoder of each source."""
+        return CoresightFrames(settings.frames == "stream", channels)

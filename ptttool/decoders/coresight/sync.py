@@ -12,7 +12,7 @@ import numpy as np
 
 from ptttool.decoders.coresight.deformat import FRAME
 from ptttool.decoders.element_batch import U8, U64, Array
-from ptttool.decoders.places import Places
+from ptttool.decoders.offsets import Offsets
 
 FSYNC = b"\xff\xff\xff\x7f"
 _HSYNC = 0x7FFF
@@ -49,37 +49,37 @@ class FrameFinder:
         self._begin()
         return found
 
-    def find(self, data: bytes, places: Places, last: bool) -> tuple[list[Found], int]:
+    def find(self, data: bytes, offsets: Offsets, last: bool) -> tuple[list[Found], int]:
         """What the bytes are, and how many of them that takes: up to four are left to see what follows, unless they are the ``last``."""
         values = np.frombuffer(data, dtype=np.uint8)
         found: list[Found] = []
         at = 0
         for sync in _full_syncs(values):
-            found += self._segment(values, at, sync, places, closed=True)
-            found.append(Found("fsync", places.indexes(np.array([sync])), size=len(FSYNC)))
+            found += self._segment(values, at, sync, offsets, closed=True)
+            found.append(Found("fsync", offsets.at(np.array([sync])), size=len(FSYNC)))
             at, self._in_step = sync + len(FSYNC), True
         end = len(data)
         if not last:
             end -= min(len(data) - len(data.rstrip(b"\xff")), len(FSYNC) - 1)
             end -= (end - at) % 2 if end > at else 0
             end = max(end, at)
-        found += self._segment(values, at, end, places, closed=False)
+        found += self._segment(values, at, end, offsets, closed=False)
         return found, end
 
-    def _segment(self, values: U8, start: int, end: int, places: Places, *, closed: bool) -> list[Found]:
+    def _segment(self, values: U8, start: int, end: int, offsets: Offsets, *, closed: bool) -> list[Found]:
         """What lies between full synchronisations. ``closed``: another one follows, so a frame must end here."""
         if not self._in_step:
-            return [Found("lost", places.indexes(np.array([start])), size=end - start)] if end > start else []
+            return [Found("lost", offsets.at(np.array([start])), size=end - start)] if end > start else []
         found = []
         whole = start + (end - start) // 2 * 2
         halves = values[start:whole].view("<u2") if start % 2 == 0 else np.frombuffer(values[start:whole].tobytes(), dtype="<u2")
         sync = halves == _HSYNC
-        offsets: Array = np.arange(start, end)
+        positions: Array = np.arange(start, end)
         if sync.any():
-            found.append(Found("hsync", places.indexes(start + 2 * np.flatnonzero(sync)), size=2))
-            offsets = offsets[np.append(np.repeat(~sync, 2), np.ones(end - whole, dtype=np.bool_))]
-        data = np.concatenate([self._data, values[offsets]])
-        index = np.concatenate([self._index, places.indexes(offsets)])
+            found.append(Found("hsync", offsets.at(start + 2 * np.flatnonzero(sync)), size=2))
+            positions = positions[np.append(np.repeat(~sync, 2), np.ones(end - whole, dtype=np.bool_))]
+        data = np.concatenate([self._data, values[positions]])
+        index = np.concatenate([self._index, offsets.at(positions)])
         cut = len(data) // FRAME * FRAME
         if cut:
             found.append(Found("frames", index[:cut], data[:cut]))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptttool.decoders.element_batch import I64, U8
-from ptttool.decoders.parameters import Settings
+from ptttool.decoders.parameters import Settings, choice, flag, numbers
 
 PACKETS = ("branch", "data", "load_miss", "load_miss_data", "value_not_traced", "context_id", "reserved")
 BRANCH, DATA, LOAD_MISS, LOAD_MISS_DATA, VALUE_NOT_TRACED, CONTEXT_ID, RESERVED = range(len(PACKETS))
@@ -50,6 +50,25 @@ def _packet(header: int) -> int:
 PACKET_OF: U8 = np.array([_packet(header) for header in range(256)], dtype=np.uint8)
 
 
+# Bits of an address that are always 0 and not sent, by instruction set.
+SHIFTS = {"arm": 2, "thumb": 1, "jazelle": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Etmv2Settings(Settings):
+    """What decoding must know about the trace unit."""
+
+    data_addr: bool = flag("whether data addresses are traced (ETMCR bit 3)")
+    data_value: bool = flag("whether data values are traced (ETMCR bit 2)")
+    contextid_bytes: str = choice("bytes of a context ID (ETMCR bits 15:14)", ("0", "1", "2", "4"))
+    isa: str | None = choice(
+        "instruction set that branches lead to, for their addresses; by default their bits alone are given", SHIFTS, optional=True
+    )
+    sync_at: tuple[int, ...] | None = numbers(
+        "offsets at which a packet begins, such as 0x400,0x800: decoding is in step there again", minimum=0
+    )
+
+
 @dataclass(frozen=True)
 class Format:
     """What the trace unit's control register (ETMCR) says and the trace does not."""
@@ -59,9 +78,9 @@ class Format:
     contextid_bytes: int
 
     @classmethod
-    def of(cls, settings: Settings) -> Format:
+    def of(cls, settings: Etmv2Settings) -> Format:
         """From the parameters."""
-        return cls(settings["data_addr"], settings["data_value"], int(settings["contextid_bytes"]))
+        return cls(settings.data_addr, settings.data_value, int(settings.contextid_bytes))
 
     def value_bytes(self, header: int) -> int:
         """Bytes of the value that a header brings."""

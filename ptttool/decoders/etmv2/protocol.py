@@ -14,9 +14,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ptttool.decoders.contract import PROTOCOLS, ByteDecoder, Protocol, no_sync, truncated
-from ptttool.decoders.element_batch import I64, U8, U64, Array, Batch, Bool, Spans
-from ptttool.decoders.elements import ADDR, CUSTOM, PE_CONTEXT, Field, Flags, common
+from ptttool.decoders.byte_decoder import ByteDecoder, no_sync, truncated
+from ptttool.decoders.contract import ByteProtocol, StreamContext, register
+from ptttool.decoders.element_batch import I64, U8, U64, Array, Bool, Elements, Strings
+from ptttool.decoders.elements import ADDR, CUSTOM, PE_CONTEXT, Flags, column, common
 from ptttool.decoders.etmv2.headers import (
     BRANCH,
     CONTEXT_ID,
@@ -30,19 +31,19 @@ from ptttool.decoders.etmv2.headers import (
     PACKET_OF,
     PACKETS,
     RESERVED,
+    SHIFTS,
+    Etmv2Settings,
     Format,
     Lengths,
     packet_starts,
 )  # fmt: skip
-from ptttool.decoders.parameters import Parameter, Settings
-from ptttool.decoders.places import Places
+from ptttool.decoders.offsets import Offsets
+from ptttool.table.schema import DType, Style
 
 NAME = "etmv2"
-# Bits of an address that are always 0, by instruction set: they are not sent.
-SHIFTS = {"arm": 2, "thumb": 1, "jazelle": 0}
 _KINDS: U8 = np.full(len(PACKETS), CUSTOM, dtype=np.uint8)
 _KINDS[[BRANCH, CONTEXT_ID]] = ADDR, PE_CONTEXT
-# Seven bits of each of five bytes: the masks of their places, by the number of bytes that are there.
+# Seven bits of each of five bytes: the masks of their offsets, by the number of bytes that are there.
 _BITS: U64 = np.array([(1 << 7 * count) - 1 for count in range(LONGEST_ADDRESS + 1)], dtype=np.uint64)
 _BYTES: U64 = np.array([(1 << 8 * count) - 1 for count in range(5)], dtype=np.uint64)
 _ADDRESS = np.uint64(0xFFFF_FFFF)
@@ -108,23 +109,23 @@ class Etmv2(ByteDecoder):
         self._lost: _Lost | None = None
         self._fresh = False  # the next packet is the first after bytes passed over
 
-    def boundaries(self, indexes: Iterable[int]) -> None:
-        self._begins = sorted({*self._begins, *indexes})
+    def boundaries(self, offsets: Iterable[int]) -> None:
+        self._begins = sorted({*self._begins, *offsets})
 
-    def restart(self, reason: str, index: int) -> Batch:
+    def restart(self, reason: str, offset: int) -> Elements:
         self._state, self._fresh, self._seen = _State(), False, -1
-        return no_sync(NAME, index, 0, reason)
+        return no_sync(NAME, offset, 0, reason)
 
-    def flush(self) -> Batch:
+    def flush(self) -> Elements:
         run, self._lost = self._lost, None
-        return Batch.empty(NAME) if run is None or not run.size else no_sync(NAME, run.index, run.size, "bad_packet")
+        return Elements.empty(NAME) if run is None or not run.size else no_sync(NAME, run.index, run.size, "bad_packet")
 
-    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
-        first = places.index(0)
+    def scan(self, data: bytes, offsets: Offsets, _last: bool) -> tuple[Elements, int]:
+        first = offsets.of(0)
         after = first + len(data)
         known = self._begins[bisect_right(self._begins, max(self._seen, first - 1)) : bisect_left(self._begins, after)]
         self._seen = after - 1
-        batches: list[Batch] = []
+        batches: list[Elements] = []
         position = 0
         buffer = data + MARGIN
         sizes, addresses = self._lengths.of(buffer)
@@ -135,13 +136,13 @@ class Etmv2(ByteDecoder):
             position = start
             if self._lost is None:
                 starts, position = packet_starts(sizes, start, end)
-                position = self._packets(buffer, starts, position, addresses, places, batches)
+                position = self._packets(buffer, starts, position, addresses, offsets, batches)
             if self._lost is not None:
                 self._lost.size += end - position
                 position = end
-        return Batch.join(batches), position
+        return Elements.join(batches), position
 
-    def _begin(self, rest: bytes, index: int) -> list[Batch]:
+    def _begin(self, rest: bytes, index: int) -> list[Elements]:
         """A packet begins for sure: what came before has no say any more. ``rest``: bytes of a packet that does not end before it."""
         batches = [truncated(NAME, index, rest)] if rest else []
         self._fresh = self._lost is not None
@@ -149,7 +150,7 @@ class Etmv2(ByteDecoder):
         self._state = _State()
         return batches
 
-    def _packets(self, buffer: bytes, starts: I64, end: int, addresses: U8, places: Places, batches: list[Batch]) -> int:
+    def _packets(self, buffer: bytes, starts: I64, end: int, addresses: U8, offsets: Offsets, batches: list[Elements]) -> int:
         """Add elements of the packets that begin at ``starts`` and end at ``end``, up to a reserved header. Returns where they end."""
         if not len(starts):
             return end
@@ -161,9 +162,9 @@ class Etmv2(ByteDecoder):
             last = int(reserved[0])
             end = int(starts[last]) + 1
             starts, headers, packet = starts[: last + 1], headers[: last + 1], packet[: last + 1]
-            self._lost = _Lost(places.index(0) + end)
+            self._lost = _Lost(offsets.of(0) + end)
         sizes = np.diff(starts, append=end)
-        batch = Batch(NAME, places.indexes(starts), sizes, kind=_KINDS[packet], raw=Spans(values, starts, sizes))
+        batch = Elements(NAME, offsets.at(starts), sizes, kind=_KINDS[packet], raw=Strings(values, starts, sizes))
         batch.put("packet", packet)
         words: U64 = np.ndarray((len(values) - 7,), dtype="<u8", buffer=values, strides=(1,))
         self._put_cycles(batch, packet, headers)
@@ -180,7 +181,7 @@ class Etmv2(ByteDecoder):
         batches.append(batch)
         return end
 
-    def _put_cycles(self, batch: Batch, packet: U8, headers: U8) -> None:
+    def _put_cycles(self, batch: Elements, packet: U8, headers: U8) -> None:
         """Packets of one cycle: all but the last have C; a branch address is always the last and has none."""
         goes_on = (headers >= CONTINUES) & (packet != BRANCH) & (packet != RESERVED)
         opens = np.ones(len(packet), dtype=np.bool_)
@@ -195,12 +196,12 @@ class Etmv2(ByteDecoder):
         else:
             batch.put("cycle", first)
 
-    def _put_branches(self, batch: Batch, rows: I64, words: U64, starts: I64, addresses: U8) -> None:
+    def _put_branches(self, batch: Elements, rows: I64, words: U64, starts: I64, addresses: U8) -> None:
         if not len(rows):
             return
-        places = starts[rows]
-        count = addresses[places].astype(np.int64)
-        bits = _address_bits(words[places], count) >> np.uint64(1)  # without the 1 that tells a branch address from a header
+        positions = starts[rows]
+        count = addresses[positions].astype(np.int64)
+        bits = _address_bits(words[positions], count) >> np.uint64(1)  # without the 1 that tells a branch address from a header
         whole, known = self._state.branch.whole(bits, count)
         if self._shift is None:
             known = np.zeros_like(known)
@@ -208,7 +209,7 @@ class Etmv2(ByteDecoder):
             batch.put("address", ((whole << self._shift) & _ADDRESS)[known], rows[known])
         _put_bits(batch, rows, bits, count, ~known)
 
-    def _put_data(self, batch: Batch, packet: U8, headers: U8, words: U64, starts: I64, addresses: U8) -> None:
+    def _put_data(self, batch: Elements, packet: U8, headers: U8, words: U64, starts: I64, addresses: U8) -> None:
         """Data packets and load misses: their A bits, tags, addresses and values."""
         miss, late = packet == LOAD_MISS, packet == LOAD_MISS_DATA
         data = packet == DATA
@@ -217,9 +218,9 @@ class Etmv2(ByteDecoder):
         address, known = np.zeros(len(packet), dtype=np.uint64), np.zeros(len(packet), dtype=np.bool_)
         rows = np.flatnonzero(self._lengths.has_address[headers])
         if len(rows):
-            places = starts[rows] + 1
-            count = addresses[places].astype(np.int64)
-            bits = _address_bits(words[places], count)
+            positions = starts[rows] + 1
+            count = addresses[positions].astype(np.int64)
+            bits = _address_bits(words[positions], count)
             whole, known[rows] = self._state.data.whole(bits, count)
             address[rows] = whole & _ADDRESS
             _put_bits(batch, rows, bits, count, ~known[rows])
@@ -235,7 +236,7 @@ class Etmv2(ByteDecoder):
             after = (starts[rows] + batch.size[rows].astype(np.int64)) - size
             batch.put("data_value", words[after] & _BYTES[size], rows)
 
-    def _put_misses(self, batch: Batch, rows: I64, is_miss: Bool, headers: U8, address: U64, known: Bool) -> None:
+    def _put_misses(self, batch: Elements, rows: I64, is_miss: Bool, headers: U8, address: U64, known: Bool) -> None:
         """Bring load misses and their data together: what comes with a tag belongs to the miss with that tag before it.
 
         ``address``, ``known``: of all packets; those of data packets are filled in.
@@ -279,7 +280,7 @@ def _address_bits(words: U64, count: Array) -> U64:
     return found
 
 
-def _put_bits(batch: Batch, rows: I64, bits: U64, count: I64, chosen: Bool) -> None:
+def _put_bits(batch: Elements, rows: I64, bits: U64, count: I64, chosen: Bool) -> None:
     """What came of addresses that are not known."""
     if chosen.any():
         batch.put("address_bits", bits[chosen], rows[chosen])
@@ -287,43 +288,35 @@ def _put_bits(batch: Batch, rows: I64, bits: U64, count: I64, chosen: Bool) -> N
 
 
 FIELDS = (
-    Field("packet", "enum", "type of the packet", PACKETS),
-    Field("cycle", "u64", "index of the first packet of the cycle: packets that went into the FIFO in one cycle have the same"),
-    Field("first", "bool", "A bit: the first transfer of its instruction"),
-    Field("tag", "u8", "TT bits: which load miss; 0 is reserved"),
+    column("packet", DType.ENUM, "type of the packet", PACKETS),
+    column("cycle", DType.U64, "index of the first packet of the cycle: packets that went into the FIFO in one cycle have the same"),
+    column("first", DType.BOOL, "A bit: the first transfer of its instruction"),
+    column("tag", DType.U8, "TT bits: which load miss; 0 is reserved"),
     *common("address"),
-    Field("data_address", "u32", "address of the transfer; of a load miss's data that of the miss; absent until one is whole", style="hex"),
-    Field("address_bits", "u64", "where that is not known, bits that came, lowest first: 6 (data: 7), 7, 7, 7, 7", style="hex"),
-    Field("address_bytes", "u8", "and the bytes that they came in"),
-    Field("data_value", "u32", "value of the transfer", style="hex"),
-    Field("miss_index", "u64", "of a load miss's data: index of the packet that told of the miss"),
+    column(
+        "data_address",
+        DType.U32,
+        "address of the transfer; of a load miss's data that of the miss; absent until one is whole",
+        style=Style.HEX,
+    ),
+    column("address_bits", DType.U64, "where that is not known, bits that came, lowest first: 6 (data: 7), 7, 7, 7, 7", style=Style.HEX),
+    column("address_bytes", DType.U8, "and the bytes that they came in"),
+    column("data_value", DType.U32, "value of the transfer", style=Style.HEX),
+    column("miss_index", DType.U64, "of a load miss's data: index of the packet that told of the miss"),
     *common("context_id"),
 )
-PARAMETERS = (
-    Parameter("data_addr", "bool", "whether data addresses are traced (ETMCR bit 3)"),
-    Parameter("data_value", "bool", "whether data values are traced (ETMCR bit 2)"),
-    Parameter("contextid_bytes", "choice", "bytes of a context ID (ETMCR bits 15:14)", choices=("0", "1", "2", "4")),
-    Parameter(
-        "isa", "choice", "instruction set that branches lead to, for their addresses; by default their bits alone are given",
-        choices=tuple(SHIFTS), optional=True,
-    ),
-    Parameter("sync_at", "ints", "indexes at which a packet begins, such as 0x400,0x800: decoding is in step there again", optional=True,
-              minimum=0),
-)  # fmt: skip
 
 
-def _make(settings: Settings) -> Etmv2:
-    return Etmv2(Format.of(settings), isa=settings["isa"], begins=settings["sync_at"] or ())
+@register
+class Etmv2Protocol(ByteProtocol[Etmv2Settings]):
+    """ETMv2, for the registry."""
 
+    name = NAME
+    meaning = "Arm ETMv2: branch addresses, data, load misses and context IDs of TRACEPKT bytes"
+    resync = "at the next offset that is given with sync_at, at the next AUX record, after lost bytes"
+    settings_type = Etmv2Settings
+    fields = FIELDS
 
-PROTOCOLS.add(
-    NAME,
-    Protocol(
-        name=NAME,
-        meaning="Arm ETMv2: branch addresses, data, load misses and context IDs of TRACEPKT bytes",
-        make=_make,
-        parameters=PARAMETERS,
-        fields=FIELDS,
-        resync="at the next index that is given with sync_at, at the next AUX record, after lost bytes",
-    ),
-)
+    def decoder(self, settings: Etmv2Settings, context: StreamContext) -> Etmv2:
+        """Return a decoder for one stream."""
+        return Etmv2(Format.of(settings), isa=settings.isa, begins=settings.sync_at or ())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.decoders.contract import ByteDecoder, no_sync
-from ptttool.decoders.element_batch import I64, NO_BYTES, U8, U64, Batch, Spans
+from ptttool.decoders.byte_decoder import ByteDecoder, no_sync
+from ptttool.decoders.element_batch import I64, NO_BYTES, U8, U64, Elements, Strings
+from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.opencsd.elements import batch_of
 from ptttool.decoders.opencsd.library import Found, Library, library
 from ptttool.decoders.opencsd.process import Tree
 from ptttool.decoders.opencsd.sources import Source
-from ptttool.decoders.places import Places
 
 NAME = "opencsd"
 # An element may belong to a packet this far before the last byte; places and bytes of packets before that are forgotten.
@@ -37,37 +37,37 @@ class OpencsdDecoder(ByteDecoder):
         self._end_offset = 0  # bytes fed since the beginning
         self._from = 0  # of the first of them that is remembered
         self._bytes: U8 = NO_BYTES
-        self._where = Places(0)
+        self._where = Offsets(0)
         self._waiting: Found = self._library.none()
         self._index: U64 = np.empty(0, dtype=np.uint64)  # of those that wait
         self._latest: int | None = None  # greatest offset of a packet so far
 
-    def restart(self, reason: str, index: int) -> Batch:
+    def restart(self, reason: str, offset: int) -> Elements:
         """Where nothing came since the beginning there is nothing to forget, and nothing to tell."""
         fed = self._end_offset > 0
         self._begin()
-        return self._of_source(no_sync(NAME, index, 0, reason)) if fed else Batch.empty(NAME)
+        return self._of_source(no_sync(NAME, offset, 0, reason)) if fed else Elements.empty(NAME)
 
-    def reset(self, reason: str, index: int) -> Batch:
+    def reset(self, reason: str, offset: int) -> Elements:
         self._tells_end = False  # the trace goes on
         try:
-            return super().reset(reason, index)
+            return super().reset(reason, offset)
         finally:
             self._tells_end = True
 
-    def scan(self, data: bytes, places: Places, last: bool) -> tuple[Batch, int]:
+    def scan(self, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
         """The library gets blocks of one size, from the beginning on: what it makes of damaged packets depends on where they are cut."""
         used = len(data) if last else len(data) // _BLOCK * _BLOCK
         if not used:
-            return Batch.empty(NAME), 0
+            return Elements.empty(NAME), 0
         if self._tree is None:
             self._tree = self._source.tree(self._library)
         held = self._end_offset - self._from
         fresh = np.frombuffer(data, dtype=np.uint8, count=used)
-        self._where = self._where.then(places, held, used)
+        self._where = self._where.then(offsets, held, used)
         self._bytes = np.concatenate([self._bytes, fresh]) if held else fresh
         # Where bytes are scattered, only now it is known where those behind the last ones lie.
-        self._index[self._waiting.offsets == self._end_offset] = places.index(0)
+        self._index[self._waiting.offsets == self._end_offset] = offsets.of(0)
         found = self._library.none()
         for start in range(0, used, _BLOCK):
             block = fresh[start : start + _BLOCK]
@@ -76,9 +76,9 @@ class OpencsdDecoder(ByteDecoder):
         self._receive(found)
         return self._elements(last=False), used
 
-    def flush(self) -> Batch:
+    def flush(self) -> Elements:
         if not self._end_offset:
-            return Batch.empty(NAME)
+            return Elements.empty(NAME)
         tree, self._tree = self._tree, None
         if tree is not None:
             rest = tree.end(self._end_offset)
@@ -112,10 +112,10 @@ class OpencsdDecoder(ByteDecoder):
             return
         at = np.clip(found.offsets - self._from, 0, len(self._bytes))
         inside = np.minimum(at, len(self._bytes) - 1)
-        self._index = np.concatenate([self._index, self._where.indexes(inside) + (at - inside).astype(np.uint64)])
+        self._index = np.concatenate([self._index, self._where.at(inside) + (at - inside).astype(np.uint64)])
         self._waiting = self._waiting.then(found)
 
-    def _elements(self, *, last: bool) -> Batch:
+    def _elements(self, *, last: bool) -> Elements:
         """Those of the elements that wait whose size is known; all of them at the end."""
         found = self._waiting
         reach = np.maximum.accumulate(found.offsets)
@@ -124,7 +124,7 @@ class OpencsdDecoder(ByteDecoder):
             # Bytes before the first packet that has an element.
             self._latest = int(reach[0]) if len(found) else self._end_offset
             if self._latest:
-                batches.append(self._of_source(no_sync(NAME, self._where.index(0), self._latest, "init")))
+                batches.append(self._of_source(no_sync(NAME, self._where.of(0), self._latest, "init")))
         if len(found):
             assert self._latest is not None
             reach = np.maximum(reach, self._latest)
@@ -138,15 +138,15 @@ class OpencsdDecoder(ByteDecoder):
                 self._waiting, self._index = found.take(count, len(found)), self._index[count:]
             self._latest = after
         self._forget(max(self._latest or 0, self._end_offset - _MEMORY))
-        return Batch.join(batches)
+        return Elements.join(batches)
 
-    def _batch(self, found: Found, index: U64, size: I64) -> Batch:
+    def _batch(self, found: Found, index: U64, size: I64) -> Elements:
         at = found.offsets - self._from
         known = (at >= 0) & (size > 0) & (found.elements["kind"] != self._library.number("no_sync"))
-        raw = Spans(self._bytes, np.where(known, at, -1), np.where(known, size, 0))
+        raw = Strings(self._bytes, np.where(known, at, -1), np.where(known, size, 0))
         return self._of_source(batch_of(NAME, self._library, found, index, size, raw))
 
-    def _of_source(self, batch: Batch) -> Batch:
+    def _of_source(self, batch: Elements) -> Elements:
         batch.channel[:] = self._source.trace_id or -1
         return batch
 
@@ -166,12 +166,12 @@ class Undescribed(ByteDecoder):
         super().__init__(NAME)
         self._index, self._size = 0, 0
 
-    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
+    def scan(self, data: bytes, offsets: Offsets, _last: bool) -> tuple[Elements, int]:
         if data and not self._size:
-            self._index = places.index(0)
+            self._index = offsets.of(0)
         self._size += len(data)
-        return Batch.empty(NAME), len(data)
+        return Elements.empty(NAME), len(data)
 
-    def flush(self) -> Batch:
+    def flush(self) -> Elements:
         size, self._size = self._size, 0
-        return Batch(NAME, np.array([self._index]), np.array([size])) if size else Batch.empty(NAME)
+        return Elements(NAME, np.array([self._index]), np.array([size])) if size else Elements.empty(NAME)

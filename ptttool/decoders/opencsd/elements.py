@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U8, U64, Array, Batch, Spans
-from ptttool.decoders.elements import CODES, FIELDS_BY_NAME, KINDS, REASON_CODES, Field
+from ptttool.decoders.element_batch import I64, U8, U64, Array, Elements, Strings
+from ptttool.decoders.elements import CODES, FIELDS_BY_NAME, KINDS, REASON_CODES
 from ptttool.decoders.opencsd.library import Found, Library
+from ptttool.table.schema import Column
 
 # Bits of the flags.
 _EXECUTED, _CYCLES, _RETURN, _DATA_MARKER, _TIMED, _CONDITIONAL, _RETURN_IS_TARGET = (1 << bit for bit in (0, 4, 6, 7, 9, 10, 11))
@@ -22,21 +23,21 @@ _TRACE_ON: U8 = np.array([REASON_CODES[name] for name in ("normal", "overflow", 
 _WITH_CYCLES = [CODES[kind.name] for kind in KINDS if "cycle_count" in kind.optional or "cycle_count" in kind.fields]
 _PAYLOADS = [FIELDS_BY_NAME["itm_packet"].values.index(name) for name in ("swit_payload", "dwt_payload")]
 
-FIELDS: tuple[Field, ...] = tuple(
+FIELDS: tuple[Column, ...] = tuple(
     FIELDS_BY_NAME[name]
     for name in dict.fromkeys(name for kind in KINDS if kind.origin != "ptttool" for name in (*kind.fields, *kind.optional))
     if name != "address"
 )
 
 
-def batch_of(protocol: str, library: Library, found: Found, index: U64, size: Array, raw: Spans) -> Batch:
+def batch_of(protocol: str, library: Library, found: Found, index: U64, size: Array, raw: Strings) -> Elements:
     """The batch of elements. ``index``, ``size``, ``raw``: as in a batch."""
     elements = found.elements
     kinds = library.kinds[np.minimum(elements["kind"], 255)]
     timed = kinds == CODES["timestamp"]
     software = (kinds == CODES["swtrace"]) | (kinds == CODES["itmtrace"])
     timed |= software & (elements["flags"] & _TIMED != 0)
-    batch = Batch(protocol, index, size, kind=kinds, timestamp=elements["timestamp"], timed=timed, raw=raw)
+    batch = Elements(protocol, index, size, kind=kinds, timestamp=elements["timestamp"], timed=timed, raw=raw)
     fill = _Fill(batch, elements, kinds)
     fill.reasons(library)
     fill.context()
@@ -53,7 +54,7 @@ def batch_of(protocol: str, library: Library, found: Found, index: U64, size: Ar
 class _Fill:
     """Puts the fields of each kind."""
 
-    def __init__(self, batch: Batch, elements: Array, kinds: U8) -> None:
+    def __init__(self, batch: Elements, elements: Array, kinds: U8) -> None:
         self.batch, self.elements, self.kinds = batch, elements, kinds
         self._there = set(np.unique(kinds).tolist())
 
@@ -147,7 +148,7 @@ class _Fill:
             places = sorted(payloads)
             length = np.array([len(payloads[place]) for place in places], dtype=np.int64)
             data = np.frombuffer(b"".join(payloads[place] for place in places), dtype=np.uint8)
-            self.batch.put("payload", Spans(data, np.cumsum(length) - length, length), np.array(places, dtype=np.int64))
+            self.batch.put("payload", Strings(data, np.cumsum(length) - length, length), np.array(places, dtype=np.int64))
 
     def later(self) -> None:
         """Kinds that newer releases have."""

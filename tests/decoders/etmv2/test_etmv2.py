@@ -225,8 +225,8 @@ def test_where_the_trace_unit_began_anew() -> None:
     for cut in range(len(data)):
         decoder = stack("etmv2", {"data_addr": "no", "data_value": "no", "contextid_bytes": "0"}).decoder()
         decoder.boundaries([4, 6])
-        batches = [decoder.feed(data[:cut], index=0), decoder.feed(data[cut:], index=cut), decoder.finish()]
-        found = [element for batch in batches for element in batch.elements(stack_fields())]
+        batches = [decoder.feed(data[:cut], offset=0), decoder.feed(data[cut:], offset=cut), decoder.finish()]
+        found = [element for batch in batches for element in batch.objects(stack_fields())]
         assert [(each.index, each.size) for each in found] == [(0, 1), (1, 3), (4, 1), (5, 1), (6, 1)]
         assert [each.fields.get("cycle") for each in found] == [None, None, 4, 5, 6]
 

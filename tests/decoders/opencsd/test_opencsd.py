@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptttool.decoders.contract import stack_of
-from ptttool.decoders.element_batch import Batch, Spans
+from ptttool.decoders.element_batch import Elements, Strings
 from ptttool.decoders.elements import CUSTOM, KIND_NAMES, REASON_CODES, Element
 from ptttool.decoders.opencsd import library as opencsd_library
 from ptttool.decoders.opencsd import process as opencsd_process
@@ -25,6 +24,7 @@ from ptttool.decoders.opencsd.elements import batch_of
 from ptttool.decoders.opencsd.library import Found, library
 from ptttool.decoders.opencsd.sources import UNITS, Source, architecture_of
 from ptttool.decoders.parameters import Given
+from ptttool.decoders.stack import stack_of
 from ptttool.errors import InputError, MissingPackageError, PtttoolError, UsageError, WorkersError
 from tests import ROOT
 from tests.decoders.coresight.frames import FSYNC, frames
@@ -122,13 +122,13 @@ def test_offsets_of_more_than_32_bits(start: int) -> None:
     assert [*found.offsets.tolist(), *rest.offsets.tolist()][:4] == [start, start + 15, start + 16, start + 26]
 
 
-def killed(by: signal.Signals) -> tuple[OpencsdDecoder, bytes, Batch]:
+def killed(by: signal.Signals) -> tuple[OpencsdDecoder, bytes, Elements]:
     """A decoder that has decoded something, and whose process is no more."""
     stack = stack_of("opencsd", {name: Given(text, "-p") for name, text in {**etm4.PARAMETERS, "framing": "none"}.items()})
     decoder = stack.decoder()
     assert isinstance(decoder, OpencsdDecoder)
     piece = BEGIN + etm4.EXECUTED * (4096 - len(BEGIN))  # after the first there is no address any more
-    batch = decoder.feed(piece, index=0)
+    batch = decoder.feed(piece, offset=0)
     assert decoder._tree is not None
     assert decoder._tree._worker is not None
     process = decoder._tree._worker._process
@@ -140,8 +140,8 @@ def killed(by: signal.Signals) -> tuple[OpencsdDecoder, bytes, Batch]:
 def test_the_library_may_crash() -> None:
     """Its process is gone: what it was given is passed over, and another goes on."""
     decoder, piece, batch = killed(signal.SIGSEGV)
-    batches = [batch, decoder.feed(piece, index=4096), decoder.feed(piece, index=8192), decoder.finish()]
-    found = [element for batch in batches for element in batch.elements()]
+    batches = [batch, decoder.feed(piece, offset=4096), decoder.feed(piece, offset=8192), decoder.finish()]
+    found = [element for batch in batches for element in batch.objects()]
     assert [(each.index, each.size) for each in found if each.fields.get("reason") == "bad_packet"] == [(4096, 4096)]
     assert [each.index for each in found if each.kind == "addr_nacc"] == [26, 8192 + 26]
     assert sum(each.size for each in found) == 3 * 4096
@@ -152,7 +152,7 @@ def test_a_process_that_was_ended_from_outside(by: signal.Signals) -> None:
     """The trace is not to blame for it."""
     decoder, piece, _ = killed(by)
     with pytest.raises(WorkersError, match=by.name):
-        decoder.feed(piece, index=4096)
+        decoder.feed(piece, offset=4096)
 
 
 def test_processes_are_used_again() -> None:
@@ -185,8 +185,8 @@ def crafted(kind: str, **values: int) -> Element:
     for name, value in {"kind": found.number(kind), "flags": 0, "context": 0, **values}.items():
         element[name] = value
     at = np.zeros(1, dtype=np.int64)
-    batch = batch_of("opencsd", found, Found(at, element), at.astype(np.uint64), at, Spans.none(1))
-    return next(batch.elements())
+    batch = batch_of("opencsd", found, Found(at, element), at.astype(np.uint64), at, Strings.none(1))
+    return next(batch.objects())
 
 
 CASES: list[tuple[str, dict[str, int], dict[str, object]]] = [
@@ -258,12 +258,14 @@ def test_architectures(core: str, wanted: tuple[int, int]) -> None:
 
 
 def test_what_must_be_told() -> None:
-    with pytest.raises(UsageError, match="told of the trace units"):
+    with pytest.raises(UsageError) as caught:
         elements("opencsd", Stream(b""))
+    assert caught.value.code == "missing-parameter"
     with pytest.raises(UsageError, match="TRCIDR0, TRCIDR2, TRCCONFIGR"):
         elements("opencsd", Stream(b"", {"unit": "etm4"}))
-    with pytest.raises(UsageError, match="no FILE@ADDRESS"):
+    with pytest.raises(UsageError, match=r"program\.bin") as caught:
         decoded(BEGIN, memory="program.bin")
+    assert caught.value.code == "bad-parameter"
     assert elements("opencsd", Stream(b"", {"unit": "stm", "STMTCSR": "0"})) == []
     assert {unit.trace_id[0] for unit in UNITS.values()} <= {name for unit in UNITS.values() for name in unit.registers}
 
@@ -372,8 +374,9 @@ def test_images_that_cannot_be(tmp_path: Path, memory: str, told: str) -> None:
 @pytest.mark.parametrize("memory", ["code.bin", "code.bin@", "code.bin@x", "@0x1000", "code.bin@0x1_0000_0000_0000_0000", "code.bin@-2"])
 def test_images_without_an_address(memory: str) -> None:
     given = {**etm4.PARAMETERS, "framing": "none", "memory": memory}
-    with pytest.raises(UsageError, match="no FILE@ADDRESS"):
+    with pytest.raises(UsageError, match="memory=") as caught:
         stack_of("opencsd", {name: Given(text, "-p") for name, text in given.items()}).decoder()
+    assert caught.value.code == "bad-parameter"
 
 
 @pytest.mark.parametrize("core", ["nonsense", "ARMv0", "ARMv999-A", "Cortex-X"])

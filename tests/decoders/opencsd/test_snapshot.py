@@ -95,7 +95,7 @@ def test_damaged(tmp_path: Path, files: dict[str, str], reason: str) -> None:
 def test_no_text(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "trace.ini").write_bytes(b"[a]\n\xff\n")
-    with pytest.raises(InputError, match=r"trace\.ini: offset 0x4: no text file"):
+    with pytest.raises(InputError, match=r"trace\.ini: offset 0x4"):
         read_snapshot(tmp_path)
     (tmp_path / "trace.ini").write_bytes(b"#" * (1 << 20) + b"#")
     with pytest.raises(InputError, match="too long"):

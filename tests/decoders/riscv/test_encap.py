@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptttool.decoders.contract import PacketDecoder
-from ptttool.decoders.element_batch import Batch
+from ptttool.decoders.element_batch import Elements
 from ptttool.decoders.elements import CUSTOM, KIND_NAMES, Element, Flags
-from ptttool.decoders.framed import Packets, field
+from ptttool.decoders.packets import Packets, field
 from ptttool.decoders.riscv.encap.encoder import Writer, normal, null, synchronisation
-from ptttool.decoders.riscv.encap.framing import Format
+from ptttool.decoders.riscv.encap.framing import EncapSettings, Format
 from ptttool.decoders.riscv.encap.protocol import RiscvEncap
 from ptttool.errors import UsageError
 from tests import ROOT
@@ -178,9 +178,9 @@ class Seen(PacketDecoder):
     def __init__(self) -> None:
         self.packets: list[Packets] = []
 
-    def decode(self, packets: Packets) -> Batch:
+    def decode(self, packets: Packets) -> Elements:
         self.packets.append(packets)
-        return packets.batch("seen", kind=0)
+        return packets.elements("seen", kind=0)
 
     def lost(self, reason: str) -> None:
         self.packets.clear()
@@ -193,7 +193,7 @@ def test_bits_of_payloads(data: st.DataObject) -> None:
     form = data.draw(forms().filter(lambda form: not form.anywhere and not form.block_size))
     written = [data.draw(packets(form)) for _ in range(data.draw(st.integers(1, 5)))]
     seen = Seen()
-    RiscvEncap(form, lambda _channel: seen).feed(b"".join(written), index=0)
+    RiscvEncap(form, lambda _channel: seen).feed(b"".join(written), offset=0)
     position, width = data.draw(st.integers(0, 250)), data.draw(st.integers(0, 64))
     position = min(position, 256 - width)
     given_packets = [raw for each in seen.packets for raw in (each.raw()[row] for row in range(len(each)))]
@@ -208,10 +208,16 @@ def test_bits_of_payloads(data: st.DataObject) -> None:
         assert value == number >> position & ((1 << width) - 1)
 
 
+def settings_of(**parameters: str) -> EncapSettings:
+    chosen = stack("riscv-encap", parameters).settings
+    assert isinstance(chosen, EncapSettings)
+    return chosen
+
+
 def test_one_bit_of_type_is_0_for_instruction_trace() -> None:
-    form = Format.of(stack("riscv-encap", {"type_bits": "1"}).settings)
+    form = Format.of(settings_of(type_bits="1"))
     seen = Seen()
-    found = RiscvEncap(form, lambda _channel: seen).feed(bytes.fromhex("0104 0105 0106"), index=0)
+    found = RiscvEncap(form, lambda _channel: seen).feed(bytes.fromhex("0104 0105 0106"), offset=0)
     assert [each.index.tolist() for each in seen.packets] == [[0, 4]]
     assert found.index[found.kind == CUSTOM].tolist()[-1:] == [2]
 
@@ -243,11 +249,11 @@ def test_each_source_has_a_decoder_of_its_own() -> None:
 
     decoder = RiscvEncap(form, make)
     data = b"".join(normal(form, number, 12, channel=channel) for number, channel in enumerate((1, 2, 1, 9)))
-    batch = decoder.feed(data, index=0)
+    batch = decoder.feed(data, offset=0)
     assert {channel: sum(map(len, each.packets)) for channel, each in seen.items()} == {1: 2, 2: 1, 9: 1}
     assert batch.channel.tolist() == [1, 2, 1, 9]
     assert batch.index.tolist() == [0, 3, 6, 9]
-    decoder.feed(data, index=100)
+    decoder.feed(data, offset=100)
     assert all(len(each.packets) == 1 for each in seen.values()), "what came before the gap is forgotten"
 
 
@@ -255,6 +261,6 @@ def test_packets_of_another_type_stay_raw() -> None:
     form = Format(type_bits=1, payload_type=0)
     seen = Seen()
     data = b"".join(normal(form, number, 7, type=number % 2) for number in range(6))
-    batch = RiscvEncap(form, lambda _channel: seen).feed(data, index=0)
+    batch = RiscvEncap(form, lambda _channel: seen).feed(data, offset=0)
     assert [len(each) for each in seen.packets] == [3]
     assert [KIND_NAMES[kind] for kind in batch.kind] == ["unknown", "custom"] * 3

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptttool.decoders.contract import stack_of
 from ptttool.decoders.elements import Element, Flags
 from ptttool.decoders.parameters import read_file
 from ptttool.decoders.riscv.encap.encoder import normal
 from ptttool.decoders.riscv.encap.framing import Format
+from ptttool.decoders.stack import stack_of
 from tests import ROOT
 from tests.decoders.riscv.etrace import Draw, Layout, compressed, packed, parameters_of, units
 from tests.decoders.streams import Stream, elements, stack
@@ -46,7 +46,7 @@ def told(found: Sequence[Element], *names: str) -> list[tuple[Any, ...]]:
 def read_in_full(path: Path) -> list[Element]:
     chosen = stack_of("riscv-etrace", read_file(path.with_suffix(".params")))
     decoder = chosen.decoder()
-    found = [*decoder.feed(path.read_bytes(), index=0).elements(chosen.fields), *decoder.finish().elements(chosen.fields)]
+    found = [*decoder.feed(path.read_bytes(), offset=0).objects(chosen.fields), *decoder.finish().objects(chosen.fields)]
     assert not any(each.flags for each in found)
     return found
 
@@ -384,8 +384,8 @@ def test_after_lost_bytes() -> None:
     decoder = chosen.decoder()
     before = b"".join(of(source, start) for source in (1, 2))
     after = b"".join(of(source, away) + of(source, start) + of(source, away) for source in (1, 2))
-    decoder.feed(before, index=0)
-    found = list(decoder.feed(after, index=1000, discontinuity=True).elements(chosen.fields))
+    decoder.feed(before, offset=0)
+    found = list(decoder.feed(after, offset=1000, discontinuity=True).objects(chosen.fields))
     for source in (1, 2):
         mine = [each for each in found if each.channel == source]
         assert [each.fields.get("address") for each in mine if each.kind == "addr"] == [None, 0x20000080, 0x20000088]
@@ -452,9 +452,9 @@ def test_full_addresses_behind_a_gap_may_be_differences() -> None:
     support, difference, start = "1f 04", "12", "73 14 00 00 e0"
     before, after = framed(bytes.fromhex(support), bytes.fromhex(difference)), framed(bytes.fromhex(difference), bytes.fromhex(start))
     decoder, fields = stack("riscv-etrace", {}).decoder(), stack_of("riscv-etrace", {}).fields
-    found = list(decoder.feed(before, index=0).elements(fields))
+    found = list(decoder.feed(before, offset=0).objects(fields))
     assert told(found, "address") == [("event", None), ("addr", 8)]
-    found = list(decoder.feed(after + framed(bytes.fromhex(difference)), index=99, discontinuity=True).elements(fields))
+    found = list(decoder.feed(after + framed(bytes.fromhex(difference)), offset=99, discontinuity=True).objects(fields))
     assert told([each for each in found if each.kind == "addr"], "address") == [("addr", None), ("addr", 0x8000_0050), ("addr", 8)]
 
 
@@ -468,5 +468,5 @@ def test_parameters_of_encoders_are_known() -> None:
     assert paths
     for path in paths:
         chosen = stack_of("riscv-etrace", read_file(path))
-        assert chosen.settings["iaddress_width_p"] == 64
-        assert chosen.settings["nocontext_p"] is False
+        assert chosen.values["iaddress_width_p"] == 64
+        assert chosen.values["nocontext_p"] is False

@@ -276,9 +276,9 @@ def test_bytes_that_are_lost() -> None:
     for gap in range(10, len(packets) - 60, 9):
         decoder = stack("riscv-flow", parameters).decoder()
         before = framed(packets[:gap])
-        found = list(decoder.feed(before, index=0).elements(fields))
-        found += decoder.feed(framed(packets[gap + 3 :]), index=len(before) + 100).elements(fields)
-        found += decoder.finish().elements(fields)
+        found = list(decoder.feed(before, offset=0).objects(fields))
+        found += decoder.feed(framed(packets[gap + 3 :]), offset=len(before) + 100).objects(fields)
+        found += decoder.finish().objects(fields)
         told = [packet.reaches for packet in packets[:gap] if packet.reaches is not None]
         rest = retired(done[next(packet.cycle for packet in packets[gap + 3 :] if packet.sync) :])
         said = addresses(found, memory(name))

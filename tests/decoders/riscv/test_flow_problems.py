@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.decoders.contract import first_violation, strict_error
 from ptttool.decoders.elements import Element, Flags
 from ptttool.errors import InputError, UsageError
 from tests.decoders.riscv import bits
@@ -84,9 +83,8 @@ def told(found: Sequence[Element]) -> list[tuple[object, ...]]:
 def check_strict(given: Stream, message: str | None) -> None:
     """What strict decoding says; None where it does not mind."""
     for batch in batches("riscv-flow", given):
-        row = first_violation(batch)
-        if row is not None:
-            error = strict_error(batch, row, stack("riscv-flow", given.parameters).fields)
+        _, error = batch.strict(stack("riscv-flow", given.parameters).fields)
+        if error is not None:
             assert message is not None
             assert message in str(error)
             return
@@ -201,7 +199,7 @@ def test_a_packet_behind_a_trap(tmp_path: Path) -> None:
     assert told(decoded(path, *packets)) == [
         ("instr_range", AT, AT + 4), ("no_sync", "bad_packet", "bad_packet"), ("instr_range", AT + 8, AT + 12),
     ]  # fmt: skip
-    check_strict(stream(path, *packets), "bytes that are no packet")
+    check_strict(stream(path, *packets), "bytes that are not a packet")
 
 
 def test_packets_before_trace_begins(tmp_path: Path) -> None:

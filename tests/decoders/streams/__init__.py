@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from ptttool.decoders.contract import Stack, stack_of
-from ptttool.decoders.element_batch import Batch
+from ptttool.decoders.element_batch import Elements
 from ptttool.decoders.elements import Element
 from ptttool.decoders.parameters import Given
+from ptttool.decoders.stack import Stack, stack_of
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ def stack(protocol: str, parameters: Mapping[str, str]) -> Stack:
     return stack_of(protocol, {name: Given(text, "-p") for name, text in parameters.items()})
 
 
-def batches(protocol: str, stream: Stream, cuts: tuple[int, ...] = (), *, index: int = 0, data: bytes | None = None) -> list[Batch]:
+def batches(protocol: str, stream: Stream, cuts: tuple[int, ...] = (), *, index: int = 0, data: bytes | None = None) -> list[Elements]:
     """All batches of a stream that is fed in pieces, ended and all."""
     content = stream.data if data is None else data
     decoder = stack(protocol, stream.parameters).decoder()
     edges = [0, *sorted(min(cut, len(content)) for cut in cuts), len(content)]
-    found = [decoder.feed(content[start:end], index=index + start) for start, end in pairwise(edges)]
+    found = [decoder.feed(content[start:end], offset=index + start) for start, end in pairwise(edges)]
     return [*found, decoder.finish()]
 
 
 def elements(protocol: str, stream: Stream, cuts: tuple[int, ...] = (), *, index: int = 0, data: bytes | None = None) -> list[Element]:
     """All elements of a stream, in the order of their indexes; those of one index as they come."""
     fields = stack(protocol, stream.parameters).fields
-    found = [element for batch in batches(protocol, stream, cuts, index=index, data=data) for element in batch.elements(fields)]
+    found = [element for batch in batches(protocol, stream, cuts, index=index, data=data) for element in batch.objects(fields)]
     return sorted(found, key=lambda element: element.index)

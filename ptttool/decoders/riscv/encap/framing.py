@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ptttool.decoders.element_batch import I64
-from ptttool.decoders.parameters import Settings
+from ptttool.decoders.parameters import Settings, choice, flag, number
 from ptttool.errors import UsageError
 
 LENGTH, EXTEND = 0x1F, 0x80
@@ -20,6 +20,26 @@ ALIGNMENT = 0x80  # a null.alignment packet, but for flow
 _PART = 1 << 15
 # Bytes that are searched for a synchronisation sequence at first; twice as many each time it is not there.
 _WINDOW = 1 << 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncapSettings(Settings):
+    """What decoding must know about an encapsulated stream."""
+
+    srcid_bits: int = number("bits of the source ID (trTeSrcBits); 0 where a side-band bus has it", 0, 0, 16)
+    ts_bytes: int = number("bytes of a timestamp (trTsWidth); 0 for none", 0, 0, 8)
+    type_bits: int = number("bits of the type field; 0 where sources have one type of packet each", 0, 0, 16)
+    payload_type: int | None = number(
+        "type of the packets for the decoder behind, others are shown raw; by default 0 of one type bit, else it gets all",
+        None, 0, 65535, optional=True,
+    )  # fmt: skip
+    sync: str = choice("framed: any null packets end a gap; unframed: null.alignment must be the last", ("framed", "unframed"), "framed")
+    block_size: int = number("bytes of the blocks of memory that no packet lies across; 0 for no blocks", 0, 0, 1 << 40)
+    start: str = choice(
+        "what the first byte is, also after a gap: a packet's first, or any byte, and then a synchronisation is looked for",
+        ("packet", "anywhere"), "packet",
+    )  # fmt: skip
+    unwrap: bool = flag("add the wraps of partial timestamps, for each source; by default they are raw", False)
 
 
 @dataclass(frozen=True)
@@ -39,22 +59,22 @@ class Format:
     unwrap: bool = False
 
     @classmethod
-    def of(cls, settings: Settings) -> Format:
+    def of(cls, settings: EncapSettings) -> Format:
         """From the parameters."""
-        wanted, width = settings["payload_type"], settings["type_bits"]
+        wanted, width = settings.payload_type, settings.type_bits
         if wanted is not None and (not width or wanted >> width):
             what = f"has {width} bit{'s'[: width != 1]}" if width else "is not there (type_bits=0)"
             raise UsageError(f"payload_type={wanted}: the type field {what}", hint="say -p type_bits=…, too", code="bad-parameter")
         return cls(
-            srcid_bits=settings["srcid_bits"],
-            ts_bytes=settings["ts_bytes"],
-            type_bits=settings["type_bits"],
+            srcid_bits=settings.srcid_bits,
+            ts_bytes=settings.ts_bytes,
+            type_bits=settings.type_bits,
             # With one bit, 0 is instruction trace ("E-Trace specifics"); of more bits the meaning is each encoder's own.
             payload_type=0 if wanted is None and width == 1 else wanted,
-            unframed=settings["sync"] == "unframed",
-            block_size=settings["block_size"],
-            anywhere=settings["start"] == "anywhere",
-            unwrap=settings["unwrap"],
+            unframed=settings.sync == "unframed",
+            block_size=settings.block_size,
+            anywhere=settings.start == "anywhere",
+            unwrap=settings.unwrap,
         )
 
     @property

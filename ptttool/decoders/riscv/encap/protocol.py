@@ -11,14 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptttool.decoders.contract import PROTOCOLS, ByteDecoder, Decoder, Payload, Protocol, no_sync
-from ptttool.decoders.element_batch import I64, U8, U64, Batch, Bool, Spans
-from ptttool.decoders.elements import CUSTOM, Field, Flags, common
-from ptttool.decoders.framed import MARGIN, Channels, Packets
-from ptttool.decoders.parameters import Parameter, Settings
-from ptttool.decoders.places import Places
-from ptttool.decoders.riscv.encap.framing import EXTEND, LENGTH, Format, Search, packet_starts, packet_starts_in_blocks
+from ptttool.decoders.byte_decoder import ByteDecoder, no_sync
+from ptttool.decoders.channels import Channels
+from ptttool.decoders.contract import Carries, ChannelDecoders, FramingProtocol, StreamContext, register
+from ptttool.decoders.element_batch import I64, U8, U64, Bool, Elements, Strings
+from ptttool.decoders.elements import CUSTOM, Flags, column, common
+from ptttool.decoders.offsets import Offsets
+from ptttool.decoders.packets import MARGIN, Packets
+from ptttool.decoders.riscv.encap.framing import EXTEND, LENGTH, EncapSettings, Format, Search, packet_starts, packet_starts_in_blocks
 from ptttool.decoders.timestamps import Unwrapper
+from ptttool.table.schema import DType
 
 NAME = "riscv-encap"
 PACKETS = ("normal", "null")
@@ -41,10 +43,10 @@ class RiscvEncap(ByteDecoder):
     lost bytes), bytes are passed over up to a synchronisation sequence or the next block.
     """
 
-    def __init__(self, form: Format, payload: Payload | None = None) -> None:
+    def __init__(self, form: Format, channels: ChannelDecoders | None = None) -> None:
         super().__init__(NAME)
         self.form = form
-        self._channels = None if payload is None else Channels(payload)
+        self._channels = None if channels is None else Channels(channels)
         # None where there is no such packet: adding it ends the loop that looks for packets.
         self._sizes = [form.size_of(header) for header in range(256)]
         self._unwrapper = Unwrapper(8 * form.ts_bytes)
@@ -55,7 +57,7 @@ class RiscvEncap(ByteDecoder):
         if form.anywhere:
             self._lost = _Run(-1, reason="init")
 
-    def restart(self, reason: str, index: int) -> Batch:
+    def restart(self, reason: str, offset: int) -> Elements:
         self._nulls, self._fresh = None, False
         self._search = Search(self.form)
         if self._channels is not None:
@@ -64,93 +66,93 @@ class RiscvEncap(ByteDecoder):
             self._unwrapper = Unwrapper(8 * self.form.ts_bytes)
             if self._channels is not None:
                 self._channels.clear()
-        self._lost = _Run(-1 if reason == "init" else index, reason=reason) if self.form.anywhere else None
-        return Batch.empty(NAME) if self.form.anywhere else no_sync(NAME, index, 0, reason)
+        self._lost = _Run(-1 if reason == "init" else offset, reason=reason) if self.form.anywhere else None
+        return Elements.empty(NAME) if self.form.anywhere else no_sync(NAME, offset, 0, reason)
 
-    def flush(self) -> Batch:
+    def flush(self) -> Elements:
         channels = [] if self._channels is None else self._channels.end()
-        return Batch.join([*channels, self._end_nulls(), self._end_lost()])
+        return Elements.join([*channels, self._end_nulls(), self._end_lost()])
 
-    def scan(self, data: bytes, places: Places, _last: bool) -> tuple[Batch, int]:
-        batches: list[Batch] = []
+    def scan(self, data: bytes, offsets: Offsets, _last: bool) -> tuple[Elements, int]:
+        batches: list[Elements] = []
         buffer = np.frombuffer(data + bytes(MARGIN), dtype=np.uint8)
         position, block = 0, self.form.block_size
         while position < len(data):
             if self._lost is not None:
-                position = self._pass_over(self._lost, data, position, places)
+                position = self._pass_over(self._lost, data, position, offsets)
                 if position < len(data):
                     # What begins with a block has lost nothing.
                     self._fresh = self._lost.size > 0 or self._lost.reason != "init"
                     batches.append(self._end_lost())
                 continue
             if block:
-                starts, position, good = packet_starts_in_blocks(data, position, self._sizes, block, places.index(position))
+                starts, position, good = packet_starts_in_blocks(data, position, self._sizes, block, offsets.of(position))
             else:
                 starts, position, good = packet_starts(data, position, self._sizes)
-            batches += self._decode(buffer, starts, position, places)
+            batches += self._decode(buffer, starts, position, offsets)
             if good:
                 break
             batches.append(self._end_nulls())
-            self._lost = _Run(places.index(position), reason="bad_packet")
+            self._lost = _Run(offsets.of(position), reason="bad_packet")
             if self._channels is not None:
                 batches += self._channels.end()
                 self._channels.lost("bad_packet")
             self._search = Search(self.form)
-        return Batch.join(batches, by_index=True), position
+        return Elements.join(batches, by_index=True), position
 
-    def _pass_over(self, run: _Run, data: bytes, position: int, places: Places) -> int:
+    def _pass_over(self, run: _Run, data: bytes, position: int, offsets: Offsets) -> int:
         """Pass over bytes up to where a packet begins for sure; the end of ``data`` where there is no such place."""
         if run.index < 0:
-            run.index = places.index(position)
+            run.index = offsets.of(position)
         end, block = len(data), self.form.block_size
         if block:
             # The first byte that is passed over is no packet's, even if a block begins with it; of what follows a gap that is not known.
-            away = -places.index(position) % block
+            away = -offsets.of(position) % block
             end = min(end, position + (away or (block if run.reason == "bad_packet" and not run.size else 0)))
         found = self._search.first_packet(data, position, end)
         found = end if found is None else found
         run.size += found - position
         return found
 
-    def _end_lost(self) -> Batch:
+    def _end_lost(self) -> Elements:
         run, self._lost = self._lost, None
         if run is None or run.index < 0 or (run.reason == "init" and not run.size):
-            return Batch.empty(NAME)
+            return Elements.empty(NAME)
         return no_sync(NAME, run.index, run.size, run.reason)
 
-    def _end_nulls(self) -> Batch:
+    def _end_nulls(self) -> Elements:
         run, self._nulls = self._nulls, None
         if run is None:
-            return Batch.empty(NAME)
+            return Elements.empty(NAME)
         return self._null_batch(
             np.array([run.index], dtype=np.uint64), np.array([run.size], dtype=np.uint64), np.array([run.alignment], dtype=np.uint64)
         )
 
     @staticmethod
-    def _null_batch(index: U64, size: U64, alignment: U64) -> Batch:
-        batch = Batch(NAME, index, size)
+    def _null_batch(index: U64, size: U64, alignment: U64) -> Elements:
+        batch = Elements(NAME, index, size)
         batch.put("packet", PACKETS.index("null"))
         batch.put("idle", size - alignment)
         batch.put("alignment", alignment)
         return batch
 
-    def _decode(self, buffer: U8, starts: I64, end: int, places: Places) -> list[Batch]:
+    def _decode(self, buffer: U8, starts: I64, end: int, offsets: Offsets) -> list[Elements]:
         """Elements of the packets that begin at ``starts`` and end at ``end``."""
         if not len(starts):
             return []
         headers = buffer[starts]
         null = (headers & LENGTH) == 0
-        batches = self._take_nulls(buffer, starts, null, places) if null.any() or self._nulls is not None else []
+        batches = self._take_nulls(buffer, starts, null, offsets) if null.any() or self._nulls is not None else []
         sizes = np.diff(starts, append=end)
         normal = np.flatnonzero(~null) if null.any() else None
         if normal is not None:
             starts, sizes, headers = starts[normal], sizes[normal], headers[normal]
         if len(starts):
-            packets, types = self._packets(buffer, starts, sizes, headers, places)
+            packets, types = self._packets(buffer, starts, sizes, headers, offsets)
             batches += self._elements(packets, headers, types)
         return batches
 
-    def _take_nulls(self, buffer: U8, starts: I64, null: Bool, places: Places) -> list[Batch]:
+    def _take_nulls(self, buffer: U8, starts: I64, null: Bool, offsets: Offsets) -> list[Elements]:
         """Runs of null packets as one element each; one that may go on is kept."""
         batches = []
         if not null[0]:
@@ -160,7 +162,7 @@ class RiscvEncap(ByteDecoder):
         edges = np.flatnonzero(np.diff(null.astype(np.int8), prepend=0, append=0))
         first, after = edges[::2], edges[1::2]
         total = np.concatenate([[0], np.cumsum(null & (buffer[starts] >= EXTEND))])
-        index = places.indexes(starts[first])
+        index = offsets.at(starts[first])
         size, alignment = (after - first).astype(np.uint64), (total[after] - total[first]).astype(np.uint64)
         if null[0] and self._nulls is not None:
             run, self._nulls = self._nulls, None
@@ -174,7 +176,7 @@ class RiscvEncap(ByteDecoder):
             batches.append(self._null_batch(index, size, alignment))
         return batches
 
-    def _packets(self, buffer: U8, starts: I64, sizes: I64, headers: U8, places: Places) -> tuple[Packets, U64]:
+    def _packets(self, buffer: U8, starts: I64, sizes: I64, headers: U8, offsets: Offsets) -> tuple[Packets, U64]:
         """The fields before the payload, and where that lies."""
         form = self.form
         view: U64 = np.ndarray((len(buffer) - 7,), dtype="<u8", buffer=buffer, strides=(1,))
@@ -207,12 +209,12 @@ class RiscvEncap(ByteDecoder):
             self._fresh = False
             flags[0] |= np.uint32(Flags.RESYNCED)
         packets = Packets(
-            data=buffer, start=starts, size=sizes, index=places.indexes(starts), channel=channel, timestamp=timestamp, timed=timed,
+            data=buffer, start=starts, size=sizes, index=offsets.at(starts), channel=channel, timestamp=timestamp, timed=timed,
             payload=after + before // 8, length=np.maximum(length - before // 8, 0), shift=before % 8, flags=flags,
         )  # fmt: skip
         return packets, types
 
-    def _elements(self, packets: Packets, headers: U8, types: U64) -> list[Batch]:
+    def _elements(self, packets: Packets, headers: U8, types: U64) -> list[Elements]:
         """What packets are: of the decoder behind, or shown raw."""
         if self._channels is None:
             return [self._raw_packets(packets, headers, types)]
@@ -224,8 +226,8 @@ class RiscvEncap(ByteDecoder):
         batches = self._channels.decode(packets.take(np.flatnonzero(mine)))
         return [*batches, self._raw_packets(packets.take(~mine), headers[~mine], types[~mine])]
 
-    def _raw_packets(self, packets: Packets, headers: U8, types: U64) -> Batch:
-        batch = packets.batch(NAME, kind=CUSTOM)
+    def _raw_packets(self, packets: Packets, headers: U8, types: U64) -> Elements:
+        batch = packets.elements(NAME, kind=CUSTOM)
         batch.put("packet", PACKETS.index("normal"))
         batch.put("flow", (headers >> 5) & 3)
         if self.form.type_bits:
@@ -234,56 +236,44 @@ class RiscvEncap(ByteDecoder):
         return batch
 
 
-def _payloads(packets: Packets) -> Spans:
+def _payloads(packets: Packets) -> Strings:
     """The payloads as bytes of their own: moved to byte boundaries, bits beyond their end 0."""
     if not packets.shift:
-        return Spans(packets.data, packets.payload, packets.length)
+        return Strings(packets.data, packets.payload, packets.length)
     data = packets.data
     moved = np.zeros_like(data)
     moved[:-1] = (data[:-1] >> packets.shift) | (data[1:] << (8 - packets.shift))
     some = packets.length > 0
     last = (packets.payload + packets.length - 1)[some]
     moved[last] = data[last] >> packets.shift
-    return Spans(moved, packets.payload, packets.length)
+    return Strings(moved, packets.payload, packets.length)
 
 
 FIELDS = (
-    Field("packet", "enum", "normal, or a run of null packets", PACKETS),
-    Field("flow", "u8", "flow indicator: which sink the packet was for"),
-    Field("type", "u16", "type of the payload, where the source has several"),
+    column("packet", DType.ENUM, "normal, or a run of null packets", PACKETS),
+    column("flow", DType.U8, "flow indicator: which sink the packet was for"),
+    column("type", DType.U16, "type of the payload, where the source has several"),
     *common("payload"),
-    Field("idle", "u64", "null.idle packets in the run"),
-    Field("alignment", "u64", "null.alignment packets in the run"),
+    column("idle", DType.U64, "null.idle packets in the run"),
+    column("alignment", DType.U64, "null.alignment packets in the run"),
 )
-PARAMETERS = (
-    Parameter("srcid_bits", "int", "bits of the source ID (trTeSrcBits); 0 where a side-band bus has it", 0, 0, 16),
-    Parameter("ts_bytes", "int", "bytes of a timestamp (trTsWidth); 0 for none", 0, 0, 8),
-    Parameter("type_bits", "int", "bits of the type field; 0 where sources have one type of packet each", 0, 0, 16),
-    Parameter("payload_type", "int", "type of the packets for the decoder behind, others are shown raw; by default 0 of one type bit, else "
-              "it gets all", None, 0, 65535, optional=True),
-    Parameter("sync", "choice", "framed: any null packets end a gap; unframed: null.alignment must be the last", "framed",
-              choices=("framed", "unframed")),
-    Parameter("block_size", "int", "bytes of the blocks of memory that no packet lies across; 0 for no blocks", 0, 0, 1 << 40),
-    Parameter("start", "choice", "what the first byte is, also after a gap: a packet's first, or any byte, and then a synchronisation is "
-              "looked for", "packet", choices=("packet", "anywhere")),
-    Parameter("unwrap", "bool", "add the wraps of partial timestamps, for each source; by default they are raw", False),
-)  # fmt: skip
 
 
-def _frame(settings: Settings, payload: Payload) -> Decoder:
-    return RiscvEncap(Format.of(settings), payload)
+@register
+class EncapProtocol(FramingProtocol[EncapSettings]):
+    """RISC-V packet encapsulation, for the registry."""
 
+    name = NAME
+    meaning = "RISC-V packet encapsulation: headers, source IDs, timestamps, null packets; payloads raw"
+    resync = "after a synchronisation sequence (more than 31 + ts_bytes + srcid_bits // 8 null bytes), or at the next block"
+    settings_type = EncapSettings
+    fields = FIELDS
+    carries = Carries.PACKETS
 
-PROTOCOLS.add(
-    NAME,
-    Protocol(
-        name=NAME,
-        meaning="RISC-V packet encapsulation: headers, source IDs, timestamps, null packets; payloads raw",
-        make=lambda settings: RiscvEncap(Format.of(settings)),
-        parameters=PARAMETERS,
-        fields=FIELDS,
-        carries="packets",
-        frame=_frame,
-        resync="after a synchronisation sequence (more than 31 + ts_bytes + srcid_bits // 8 null bytes), or at the next block",
-    ),
-)
+    def decoder(self, settings: EncapSettings, context: StreamContext) -> RiscvEncap:
+        """Return a decoder that shows packets raw."""
+        return RiscvEncap(Format.of(settings))
+
+    def framed(self, settings: EncapSettings, context: StreamContext, channels: ChannelDecoders) -> RiscvEncap:
+        """Return a decoder that gives packets to a decoder of each source."""
+        return RiscvEncap(Format.of(settings), channels)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ptttool.decoders.element_batch import I64, U8, U64, Array
 from ptttool.decoders.elements import ADDR, BRANCH_MAP, CUSTOM, UNKNOWN
-from ptttool.decoders.framed import field as bits
+from ptttool.decoders.packets import field as bits
 from ptttool.decoders.riscv.etrace.setup import Setup
 
 OPTIONAL, BRANCHES, ADDRESS, SYNC = range(4)  # formats

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.decoders.contract import PROTOCOLS, PacketDecoder, Protocol
-from ptttool.decoders.element_batch import I64, U64, Array, Batch
-from ptttool.decoders.elements import NO_SYNC, PE_CONTEXT, REASON_CODES, TRACE_ON, Field, common
-from ptttool.decoders.framed import Packets
-from ptttool.decoders.parameters import Settings
+from ptttool.decoders.contract import PacketDecoder, PacketProtocol, StreamContext, register
+from ptttool.decoders.element_batch import I64, U64, Array, Elements
+from ptttool.decoders.elements import NO_SYNC, PE_CONTEXT, REASON_CODES, TRACE_ON, column, common
+from ptttool.decoders.packets import Packets
 from ptttool.decoders.riscv.etrace.fields import NO_PACKET, Reader
 from ptttool.decoders.riscv.etrace.found import Found
-from ptttool.decoders.riscv.etrace.setup import PARAMETERS, Setup
+from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
+from ptttool.table.schema import DType, Style
 
 NAME = "riscv-etrace"
 # Why trace begins again, by the qual_status of the support packet before.
@@ -121,9 +121,9 @@ class RiscvEtrace(PacketDecoder):
         self._addresses.forget()
         self._begins = REASON_CODES[reason]
 
-    def decode(self, packets: Packets) -> Batch:
+    def decode(self, packets: Packets) -> Elements:
         if not len(packets):
-            return Batch.empty(NAME)
+            return Elements.empty(NAME)
         found = self._reader.read(packets)
         starts = found.starts[0]
         begun, reasons = self._begun(found)
@@ -131,7 +131,7 @@ class RiscvEtrace(PacketDecoder):
         kind = pieces.spread(found.kind)
         kind[pieces.contexts(starts)] = PE_CONTEXT
         kind[pieces.firsts(begun)] = TRACE_ON
-        batch = packets.batch(NAME, pieces.rows, kind=kind)
+        batch = packets.elements(NAME, pieces.rows, kind=kind)
         odd = np.flatnonzero(found.flags)
         batch.flags[pieces.firsts(odd)] |= found.flags[odd]
         _put_formats(batch, found, pieces)
@@ -157,7 +157,7 @@ class RiscvEtrace(PacketDecoder):
         begun = (codes == _NONE) & (before != _NONE)
         return rows[begun], before[begun]
 
-    def _put_addresses(self, batch: Batch, found: Found, pieces: Pieces) -> None:
+    def _put_addresses(self, batch: Elements, found: Found, pieces: Pieces) -> None:
         address, known = self._addresses.add_up(len(found.format), found)
         shift = np.uint64(self._setup.address_lsb)
         for mine in (found.addressed, found.starts[0], found.traps[0]):
@@ -170,7 +170,7 @@ class RiscvEtrace(PacketDecoder):
         batch.put("address", values << shift, pieces.lasts(rows))
 
 
-def _put_formats(batch: Batch, found: Found, pieces: Pieces) -> None:
+def _put_formats(batch: Elements, found: Found, pieces: Pieces) -> None:
     """Format and subformat, for every element of a packet."""
     form = pieces.spread(found.format)
     some = np.flatnonzero(form != NO_PACKET)
@@ -187,7 +187,7 @@ def _put_formats(batch: Batch, found: Found, pieces: Pieces) -> None:
     batch.put("subformat", spread[some], some)
 
 
-def _put_fields(batch: Batch, found: Found, pieces: Pieces) -> None:
+def _put_fields(batch: Elements, found: Found, pieces: Pieces) -> None:
     """The other fields, for a packet's last element; where the processor is, for the pe_context."""
     moved: dict[int, I64 | None] = {}  # fields of one group of packets share their rows
     for name, parts in found.put.items():
@@ -203,56 +203,53 @@ def _put_fields(batch: Batch, found: Found, pieces: Pieces) -> None:
 
 
 FIELDS = (
-    Field("format", "u8", "format of the packet"),
-    Field("subformat", "u8", "subformat of formats 0 and 3; of format 0 it may be told by the options"),
+    column("format", DType.U8, "format of the packet"),
+    column("subformat", DType.U8, "subformat of formats 0 and 3; of format 0 it may be told by the options"),
     *common("address", "branches", "branch_map", "context_id", "exception_number"),
-    Field("address_field", "u64", "address as it is in the packet: not shifted; of formats 0 to 2 a difference, unless addresses are full",
-          style="hex"),
-    Field("branch", "u8", "of the instruction at the address: 0 is a branch that was taken, 1 is not"),
-    Field("branch_count", "u32", "correctly predicted branches less 31"),
-    Field("branch_fmt", "u8", "what follows branch_count: 0 nothing, 2 an address, 3 that of a branch that was not as predicted; "
+    column("address_field", DType.U64, "address as in the packet: not shifted; of formats 0 to 2 a difference, unless addresses are full",
+          style=Style.HEX),
+    column("branch", DType.U8, "of the instruction at the address: 0 is a branch that was taken, 1 is not"),
+    column("branch_count", DType.U32, "correctly predicted branches less 31"),
+    column("branch_fmt", DType.U8, "what follows branch_count: 0 nothing, 2 an address, 3 that of a branch that was not as predicted; "
           "in version 2019: 0 a branch map, 1 a count"),
-    Field("no_mispred", "u8", "version 2019: 0 where the next branch was not as predicted"),
-    Field("cache_index", "u16", "entry of the jump target cache (the specification's index)"),
-    Field("privilege", "u8", "privilege level"),
-    Field("time", "u64", "time"),
-    Field("context", "u64", "context", style="hex"),
-    Field("ecause", "u32", "cause of an exception or interrupt"),
-    Field("interrupt", "u8", "1 for an interrupt"),
-    Field("thaddr", "u8", "1: the address is the trap handler's; 0: that of the exception where it came right behind an uninferable "
+    column("no_mispred", DType.U8, "version 2019: 0 where the next branch was not as predicted"),
+    column("cache_index", DType.U16, "entry of the jump target cache (the specification's index)"),
+    column("privilege", DType.U8, "privilege level"),
+    column("time", DType.U64, "time"),
+    column("context", DType.U64, "context", style=Style.HEX),
+    column("ecause", DType.U32, "cause of an exception or interrupt"),
+    column("interrupt", DType.U8, "1 for an interrupt"),
+    column("thaddr", DType.U8, "1: the address is the trap handler's; 0: that of the exception where it came right behind an uninferable "
           "discontinuity, else it means nothing"),
-    Field("tval", "u64", "trap value", style="hex"),
-    Field("notify", "u8", "the bit; it means something where it differs from the address's most significant one"),
-    Field("updiscon", "u8", "the bit; it means something where it differs from notify"),
-    Field("irreport", "u8", "the bit; it means something where it differs from the bit before"),
-    Field("irdepth", "u64", "the bits; they mean something where irreport does"),
-    Field("is_notify", "bool", "notify says: reported because that was asked for"),
-    Field("is_updiscon", "bool", "updiscon says: after an uninferable discontinuity, and right before a packet of format 3"),
-    Field("is_irreport", "bool", "irreport says: a return that was not as predicted, or a depth that must be known; irdepth holds"),
-    Field("ienable", "u8", "1 while the encoder is enabled (version 2019: enable)"),
-    Field("encoder_mode", "u32", "trace algorithm: 0 is branch trace"),
-    Field("qual_status", "u8", "0 no change, 1 and 3 tracing ended (1: the packet before was sent for that), 2 packets were lost"),
-    Field("ioptions", "u32", "options in force from here on (version 2019: options)", style="hex"),
-    Field("denable", "u8", "1 while data trace is enabled"),
-    Field("dloss", "u8", "1 where packets of data trace were lost"),
-    Field("doptions", "u32", "options of data trace", style="hex"),
+    column("tval", DType.U64, "trap value", style=Style.HEX),
+    column("notify", DType.U8, "the bit; it means something where it differs from the address's most significant one"),
+    column("updiscon", DType.U8, "the bit; it means something where it differs from notify"),
+    column("irreport", DType.U8, "the bit; it means something where it differs from the bit before"),
+    column("irdepth", DType.U64, "the bits; they mean something where irreport does"),
+    column("is_notify", DType.BOOL, "notify says: reported because that was asked for"),
+    column("is_updiscon", DType.BOOL, "updiscon says: after an uninferable discontinuity, and right before a packet of format 3"),
+    column("is_irreport", DType.BOOL, "irreport says: a return that was not as predicted, or a depth that must be known; irdepth holds"),
+    column("ienable", DType.U8, "1 while the encoder is enabled (version 2019: enable)"),
+    column("encoder_mode", DType.U32, "trace algorithm: 0 is branch trace"),
+    column("qual_status", DType.U8, "0 no change, 1 and 3 tracing ended (1: the packet before was sent for that), 2 packets were lost"),
+    column("ioptions", DType.U32, "options in force from here on (version 2019: options)", style=Style.HEX),
+    column("denable", DType.U8, "1 while data trace is enabled"),
+    column("dloss", DType.U8, "1 where packets of data trace were lost"),
+    column("doptions", DType.U32, "options of data trace", style=Style.HEX),
 )  # fmt: skip
 
 
-def _make(settings: Settings) -> RiscvEtrace:
-    return RiscvEtrace(Setup.of(settings))
+@register
+class EtraceProtocol(PacketProtocol[EtraceSettings]):
+    """RISC-V E-Trace, for the registry."""
 
+    name = NAME
+    meaning = "RISC-V E-Trace: instruction trace packets (te_inst) of 2.0 and of 2019"
+    resync = "as riscv-encap; addresses from the next packet of format 3.0 or 3.1 on, options from the next support packet on"
+    settings_type = EtraceSettings
+    framings = ("riscv-encap",)
+    fields = FIELDS
 
-PROTOCOLS.add(
-    NAME,
-    Protocol(
-        name=NAME,
-        meaning="RISC-V E-Trace: instruction trace packets (te_inst) of 2.0 and of 2019",
-        make=_make,
-        reads="packets",
-        framings=("riscv-encap",),
-        parameters=PARAMETERS,
-        fields=FIELDS,
-        resync="as riscv-encap; addresses from the next packet of format 3.0 or 3.1 on, options from the next support packet on",
-    ),
-)
+    def channel_decoder(self, settings: EtraceSettings, context: StreamContext, channel: int) -> RiscvEtrace:
+        """Return a decoder for the packets of one encoder."""
+        return RiscvEtrace(Setup.of(settings))

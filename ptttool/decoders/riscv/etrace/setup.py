@@ -6,8 +6,9 @@ Source: "Efficient Trace for RISC-V" 2.0, chapter "Parameters and Discovery"; na
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from ptttool.decoders.parameters import Parameter, Settings
+from ptttool.decoders.parameters import Parameter, Settings, Type, choice, flag, number
 
 VERSIONS = ("2.0", "2019")
 # Sizes of support packets' fields and the bits of ioptions are each encoder's own choice.
@@ -23,6 +24,61 @@ UNITS: dict[str, dict[str, int]] = {
         "jump_target_cache_bit": 0, "branch_prediction_bit": 1,
     },
 }  # fmt: skip
+
+
+# Of the specification's tables, what no packet of instruction trace depends on: files that describe an encoder hold it, too.
+_UNUSED = (
+    "arch_p", "blocks_p", "sijump_p", "comparators_p", "filters_p", "ecause_choice_p", "filter_context_p", "filter_time_p",
+    "filter_excint_p", "filter_privilege_p", "filter_tval_p", "ctype_width_p", "ilastsize_width_p", "itype_width_p", "iretire_width_p",
+    "retires_p", "taken_branches_p", "impdef_width_p", "daddress_width_p", "dblock_width_p", "data_width_p", "dsize_width_p",
+    "dtype_width_p", "iaddr_lsbs_width_p", "lrid_width_p", "lresp_width_p", "ldata_width_p", "sdata_width_p",
+)  # fmt: skip
+
+
+def _width(meaning: str, default: int, minimum: int = 0, maximum: int = 64) -> Any:
+    return number(meaning, default, minimum, maximum)
+
+
+def _own(meaning: str, minimum: int = 0, maximum: int = 32) -> Any:
+    return number(f"{meaning}; by default the unit's", None, minimum, maximum, optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EtraceSettings(Settings):
+    """Parameters of an encoder; the names ending in ``_p`` are those of the specification."""
+
+    version: str = choice("of the specification: 2.0, or its draft of April 2019, whose packets differ", VERSIONS, "2.0")
+    iaddress_width_p: int = _width("bits of an instruction address", 32, 9)
+    iaddress_lsb_p: int = _width("lowest bit of an address that is sent: 1 with compressed instructions, else 2", 1, 0, 8)
+    privilege_width_p: int = _width("bits of the privilege level", 2, 0, 8)
+    context_width_p: int = _width("bits of the context", 1)
+    nocontext_p: bool = flag("packets have no context", True)
+    time_width_p: int = _width("bits of the time", 1)
+    notime_p: bool = flag("packets have no time", True)
+    ecause_width_p: int = _width("bits of the cause of an exception", 4, 1, 32)
+    notval_p: bool = flag("packets have no trap value (version 2019)", False)
+    return_stack_size_p: int = _width("2 to the power of this entries in the return stack; 0: there is none", 0, 0, 31)
+    call_counter_size_p: int = _width("bits of the counter of nested calls; 0: there is none", 0, 0, 31)
+    f0s_width_p: int = _width("bits of the subformat of format 0; 0: the support packet's options tell it", 0, 0, 8)
+    cache_size_p: int = _width("2 to the power of this entries in the jump target cache; 0: there is none", 0, 0, 16)
+    bpred_size_p: int = _width("2 to the power of this entries in the branch predictor; 0: there is none", 0, 0, 32)
+    unit: str = choice("encoder whose support packets these are: widths of their fields, bits of ioptions", UNITS, "reference")
+    encoder_mode_bits: int | None = _own("bits of encoder_mode")
+    ioptions_bits: int | None = _own("bits of ioptions")
+    data_trace: bool = flag("support packets have denable, dloss and doptions", False)
+    doptions_bits: int | None = _own("bits of doptions")
+    full_address_bit: int | None = _own("bit of ioptions: addresses are full ones, no differences (-1: none)", -1, 31)
+    implicit_return_bit: int | None = _own("bit of ioptions: returns to where the call came from are left out (-1: none)", -1, 31)
+    implicit_exception_bit: int | None = _own("bit of ioptions: trap handlers' addresses are left out (-1: none)", -1, 31)
+    branch_prediction_bit: int | None = _own("bit of ioptions: counts of predicted branches (-1: none)", -1, 31)
+    jump_target_cache_bit: int | None = _own("bit of ioptions: indexes into the jump target cache (-1: none)", -1, 31)
+    ioptions: int = number("options until a support packet tells them, for a trace that begins in the middle", 0, 0, (1 << 32) - 1)
+
+    @classmethod
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Return the parameters, with those of the encoder that decoding does not depend on."""
+        unused = (Parameter(name, Type.INT, "of the encoder; decoding does not depend on it", used=False) for name in _UNUSED)
+        return (*super().parameters(), *unused)
 
 
 @dataclass(frozen=True)
@@ -58,30 +114,31 @@ class Setup:
     initial: int
 
     @classmethod
-    def of(cls, settings: Settings) -> Setup:
+    def of(cls, settings: EtraceSettings) -> Setup:
         """From the parameters."""
-        old = settings["version"] == "2019"
-        unit = UNITS[settings["unit"]]
-        own = {name: unit[name] if settings[name] is None else settings[name] for name in unit}
-        stack, counter = settings["return_stack_size_p"], settings["call_counter_size_p"]
-        context = settings["context_width_p"]
+        old = settings.version == "2019"
+        unit = UNITS[settings.unit]
+        given = {name: getattr(settings, name) for name in unit}
+        own = {name: unit[name] if value is None else value for name, value in given.items()}
+        stack, counter = settings.return_stack_size_p, settings.call_counter_size_p
+        context = settings.context_width_p
         return cls(
             old=old,
-            address_width=settings["iaddress_width_p"],
-            address_lsb=settings["iaddress_lsb_p"],
-            context_bits=0 if settings["nocontext_p"] else context,
+            address_width=settings.iaddress_width_p,
+            address_lsb=settings.iaddress_lsb_p,
+            context_bits=0 if settings.nocontext_p else context,
             # The packet that is about the context alone has it always, as it was in 2019.
-            moved_context_bits=0 if settings["nocontext_p"] and not old else context,
-            time_bits=0 if settings["notime_p"] or old else settings["time_width_p"],
-            privilege_bits=settings["privilege_width_p"],
-            ecause_bits=settings["ecause_width_p"],
-            tval_bits=0 if old and settings["notval_p"] else settings["iaddress_width_p"],
-            subformat_bits=settings["f0s_width_p"],
-            cache_bits=settings["cache_size_p"],
+            moved_context_bits=0 if settings.nocontext_p and not old else context,
+            time_bits=0 if settings.notime_p or old else settings.time_width_p,
+            privilege_bits=settings.privilege_width_p,
+            ecause_bits=settings.ecause_width_p,
+            tval_bits=0 if old and settings.notval_p else settings.iaddress_width_p,
+            subformat_bits=settings.f0s_width_p,
+            cache_bits=settings.cache_size_p,
             irdepth_bits=stack + (stack > 0) + counter,
-            predicts=settings["bpred_size_p"] > 0,
-            data_trace=settings["data_trace"] and not old,
-            initial=settings["ioptions"],
+            predicts=settings.bpred_size_p > 0,
+            data_trace=settings.data_trace and not old,
+            initial=settings.ioptions,
             **own,
         )
 
@@ -106,50 +163,3 @@ class Setup:
         branches = 38 + self.address_bits + self.tail_bits
         # One more, as a field may lie across the end of a word.
         return max(-(-max(trap, support, count, cache, branches) // 64) + 1, 3)
-
-
-def _width(name: str, meaning: str, default: int, least: int = 0, most: int = 64) -> Parameter:
-    return Parameter(name, "int", meaning, default, least, most)
-
-
-def _own(name: str, meaning: str, least: int = 0, most: int = 32) -> Parameter:
-    return Parameter(name, "int", f"{meaning}; by default the unit's", None, least, most, optional=True)
-
-
-# Of the specification's tables, what no packet of instruction trace depends on: files that describe an encoder hold it, too.
-_UNUSED = (
-    "arch_p", "blocks_p", "sijump_p", "comparators_p", "filters_p", "ecause_choice_p", "filter_context_p", "filter_time_p",
-    "filter_excint_p", "filter_privilege_p", "filter_tval_p", "ctype_width_p", "ilastsize_width_p", "itype_width_p", "iretire_width_p",
-    "retires_p", "taken_branches_p", "impdef_width_p", "daddress_width_p", "dblock_width_p", "data_width_p", "dsize_width_p",
-    "dtype_width_p", "iaddr_lsbs_width_p", "lrid_width_p", "lresp_width_p", "ldata_width_p", "sdata_width_p",
-)  # fmt: skip
-PARAMETERS = (
-    Parameter("version", "choice", "of the specification: 2.0, or its draft of April 2019, whose packets differ", "2.0", choices=VERSIONS),
-    _width("iaddress_width_p", "bits of an instruction address", 32, 9),
-    _width("iaddress_lsb_p", "lowest bit of an address that is sent: 1 with compressed instructions, else 2", 1, 0, 8),
-    _width("privilege_width_p", "bits of the privilege level", 2, 0, 8),
-    _width("context_width_p", "bits of the context", 1),
-    Parameter("nocontext_p", "bool", "packets have no context", True),
-    _width("time_width_p", "bits of the time", 1),
-    Parameter("notime_p", "bool", "packets have no time", True),
-    _width("ecause_width_p", "bits of the cause of an exception", 4, 1, 32),
-    Parameter("notval_p", "bool", "packets have no trap value (version 2019)", False),
-    _width("return_stack_size_p", "2 to the power of this entries in the return stack; 0: there is none", 0, 0, 31),
-    _width("call_counter_size_p", "bits of the counter of nested calls; 0: there is none", 0, 0, 31),
-    _width("f0s_width_p", "bits of the subformat of format 0; 0: the support packet's options tell it", 0, 0, 8),
-    _width("cache_size_p", "2 to the power of this entries in the jump target cache; 0: there is none", 0, 0, 16),
-    _width("bpred_size_p", "2 to the power of this entries in the branch predictor; 0: there is none", 0, 0, 32),
-    Parameter("unit", "choice", "encoder whose support packets these are: widths of their fields, bits of ioptions", "reference",
-              choices=tuple(UNITS)),
-    _own("encoder_mode_bits", "bits of encoder_mode"),
-    _own("ioptions_bits", "bits of ioptions"),
-    Parameter("data_trace", "bool", "support packets have denable, dloss and doptions", False),
-    _own("doptions_bits", "bits of doptions"),
-    _own("full_address_bit", "bit of ioptions: addresses are full ones, no differences (-1: none)", -1, 31),
-    _own("implicit_return_bit", "bit of ioptions: returns to where the call came from are left out (-1: none)", -1, 31),
-    _own("implicit_exception_bit", "bit of ioptions: trap handlers' addresses are left out (-1: none)", -1, 31),
-    _own("branch_prediction_bit", "bit of ioptions: counts of predicted branches (-1: none)", -1, 31),
-    _own("jump_target_cache_bit", "bit of ioptions: indexes into the jump target cache (-1: none)", -1, 31),
-    Parameter("ioptions", "int", "options until a support packet tells them, for a trace that begins in the middle", 0, 0, (1 << 32) - 1),
-    *(Parameter(name, "int", "of the encoder; decoding does not depend on it", used=False) for name in _UNUSED),
-)  # fmt: skip

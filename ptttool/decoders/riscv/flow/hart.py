@@ -39,7 +39,7 @@ class Told:
             self.counts.append(len(ranges))
 
     def order(self) -> I64:
-        """Places of the ranges, then of the failures, among the packets' own elements, which have 4 * packet + 1."""
+        """Offsets of the ranges, then of the failures, among the packets' own elements, which have 4 * packet + 1."""
         pieces = np.repeat(np.array(self.pieces, dtype=np.int64), np.array(self.counts, dtype=np.int64))
         return np.concatenate([pieces, np.array([4 * packet + 3 for packet, _, _ in self.failed], dtype=np.int64)])
 

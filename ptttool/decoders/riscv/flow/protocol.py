@@ -7,19 +7,20 @@ Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder". What packets hold i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from ptttool.decoders.contract import PROTOCOLS, PacketDecoder, Protocol
-from ptttool.decoders.element_batch import I64, U8, Array, Batch
-from ptttool.decoders.elements import CODES, NO_SYNC, REASON_CODES, Field, Flags, common
-from ptttool.decoders.framed import Packets
-from ptttool.decoders.parameters import Parameter, Settings, files_of, number_of
+from ptttool.decoders.contract import PacketDecoder, PacketProtocol, StreamContext, register
+from ptttool.decoders.element_batch import I64, U8, Array, Elements
+from ptttool.decoders.elements import CODES, NO_SYNC, REASON_CODES, Flags, column, common
+from ptttool.decoders.packets import Packets
+from ptttool.decoders.parameters import Parameter, Paths, files_of, flag, number_of, text
 from ptttool.decoders.riscv.elf import Image, Program
 from ptttool.decoders.riscv.etrace import protocol as riscv_etrace
 from ptttool.decoders.riscv.etrace.protocol import RiscvEtrace
-from ptttool.decoders.riscv.etrace.setup import PARAMETERS, Setup
+from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
 from ptttool.decoders.riscv.flow.code import Code
 from ptttool.decoders.riscv.flow.hart import (
     BAD_PACKET,
@@ -45,6 +46,7 @@ from ptttool.decoders.riscv.flow.walk import (
     Walker,
 )  # fmt: skip
 from ptttool.errors import UsageError
+from ptttool.table.schema import DType
 
 NAME = "riscv-flow"
 INSTR_RANGE, ADDR_NACC = CODES["instr_range"], CODES["addr_nacc"]
@@ -60,8 +62,8 @@ _NOTHING = -1
 # Formats and subformats.
 _OPTIONAL, _BRANCHES, _ADDRESS, _SYNC = range(4)
 _START, _TRAP, _, _SUPPORT = range(4)
-# Of a program's segments, how many are told.
-_MOST_PLACES = 4
+# Segments of a program that a remark names.
+_MOST_RANGES = 4
 _FULL_MAP = 31  # branches of a map without an address
 
 
@@ -76,22 +78,22 @@ class RiscvFlow(PacketDecoder):
         self._has_options = setup.ioptions_bits > 0
         self._code = code
         self._narrow = setup.address_width if 1 << setup.address_width <= code.program.mask else 0
-        self._last = Batch.empty(NAME)  # the element of the last packet
+        self._last = Elements.empty(NAME)  # the element of the last packet
 
     def lost(self, reason: str) -> None:
         self._packets.lost(reason)
         self._hart.forget()
 
-    def end(self) -> Batch:
+    def end(self) -> Elements:
         told = Told()
         if len(self._last):
             told.add(0, self._hart.rest(), early=False)
         self._hart.forget()
         return self._told(told, self._last)
 
-    def decode(self, packets: Packets) -> Batch:
+    def decode(self, packets: Packets) -> Elements:
         if not len(packets):
-            return Batch.empty(NAME)
+            return Elements.empty(NAME)
         batch = self._packets.decode(packets)
         batch.protocols = (NAME,)
         first = np.flatnonzero(np.diff(batch.index, prepend=batch.index[0] + 1))
@@ -105,16 +107,16 @@ class RiscvFlow(PacketDecoder):
             return batch
         # Each packet's elements: what comes before, its own, what comes after.
         order = np.concatenate([4 * np.repeat(np.arange(len(last)), np.diff(first, append=len(batch))) + 1, told.order()])
-        return Batch.join([batch, self._told(told, batch.take(last))]).take(np.argsort(order, kind="stable"))
+        return Elements.join([batch, self._told(told, batch.take(last))]).take(np.argsort(order, kind="stable"))
 
-    def _told(self, told: Told, packets: Batch) -> Batch:
+    def _told(self, told: Told, packets: Elements) -> Elements:
         """The elements that were told of. ``packets``: an element of each packet."""
         rows = told.order() >> 2
         count = len(told.ranges)
         problems = np.array([_PROBLEM_CODES[problem] for _, problem, _ in told.failed], dtype=np.uint8)
         kinds = np.full(len(rows), INSTR_RANGE, dtype=np.uint8)
         kinds[count:] = np.where(problems == _PROBLEM_CODES[NO_CODE], ADDR_NACC, NO_SYNC)
-        batch = Batch(
+        batch = Elements(
             NAME, packets.index[rows], np.zeros(len(rows), dtype=np.uint64), kind=kinds, channel=packets.channel[rows],
             timestamp=packets.timestamp[rows], timed=packets.timed[rows],
         )  # fmt: skip
@@ -127,7 +129,7 @@ class RiscvFlow(PacketDecoder):
         batch.put("problem", problems[some - count], some)
         return batch
 
-    def _follow(self, batch: Batch, last: I64, told: Told) -> None:
+    def _follow(self, batch: Elements, last: I64, told: Told) -> None:
         """Give the hart its packets. ``last``: the last element of each, which has its fields."""
         hart = self._hart
 
@@ -195,9 +197,9 @@ FIELDS = (
     *riscv_etrace.FIELDS,
     *common("isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz",
             "last_instr_cond"),
-    Field("symbol", "text", "function or label that st_addr is in, and how far"),
-    Field("source", "text", "file and line of the source that st_addr is of"),
-    Field("problem", "enum", "why the program cannot be followed from here on", PROBLEMS),
+    column("symbol", DType.TEXT, "function or label that st_addr is in, and how far"),
+    column("source", DType.TEXT, "file and line of the source that st_addr is of"),
+    column("problem", DType.ENUM, "why the program cannot be followed from here on", PROBLEMS),
 )  # fmt: skip
 _TYPES = {each.name: each.dtype for each in FIELDS}
 
@@ -221,28 +223,6 @@ _REMARKS = {
 }
 
 
-def _remarks(batch: Batch, settings: Settings) -> Iterator[str]:
-    """Where the program could not be followed."""
-    if "problem" in batch.parts:
-        problems, known = batch.column("problem", "enum")
-        for problem in problems[known].tolist():
-            yield _REMARKS[PROBLEMS[problem]]
-    rows = np.flatnonzero(batch.kind == ADDR_NACC)
-    if len(rows):
-        missing = batch.column("st_addr")[0][rows].tolist()
-        images = _code(settings["elf"]).program.images
-        places = [f"{segment.address:#x} to {segment.end - 1:#x}" for image in images for segment in image.segments]
-        where = ", ".join(places[:_MOST_PLACES]) + (", …" if len(places) > _MOST_PLACES else "")
-        yield from (f"no program has code at {address:#x}; there is code from {where}" for address in missing)
-
-
-def _afterwards(settings: Settings) -> Iterator[str]:
-    """What was wrong with the programs."""
-    for image in _code(settings["elf"]).program.images:
-        if image.problem is not None:
-            yield f"{image.path}: its debugging information is damaged, lines of source are missing ({image.problem})"
-
-
 @lru_cache(maxsize=4)
 def _code(elf: str) -> Code:
     """Harts of one trace share the program."""
@@ -257,36 +237,61 @@ def _code(elf: str) -> Code:
     return Code(Program(images))
 
 
-def _check(settings: Settings) -> None:
-    if settings["version"] != "2.0":
-        raise UsageError(
-            f"version={settings['version']}: only packets of version 2.0 can be followed through a program",
-            hint="the draft does not say how; ptttool packets --protocol riscv-etrace lists its packets", code="bad-parameter",
-        )  # fmt: skip
-    _code(settings["elf"])
+@dataclass(frozen=True, kw_only=True)
+class FlowSettings(EtraceSettings):
+    """Parameters of an encoder, and the program that ran."""
+
+    elf: str = text("the program: FILE, or FILE@OFFSET where it was loaded elsewhere; several with commas", paths=Paths.FILES)
+    sijump: bool = flag("jumps by a register that the instruction before has set are not reported", False)
+
+    @classmethod
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Return the parameters, the program first."""
+        found = super().parameters()
+        first = tuple(each for each in found if each.name in ("elf", "sijump"))
+        return (*first, *(each for each in found if each not in first))
 
 
-def _make(settings: Settings) -> RiscvFlow:
-    return RiscvFlow(Setup.of(settings), _code(settings["elf"]), sequential_jumps=settings["sijump"])
+@register
+class FlowProtocol(PacketProtocol[FlowSettings]):
+    """RISC-V E-Trace with the program, for the registry."""
 
+    name = NAME
+    meaning = "RISC-V E-Trace with the program (ELF): the instructions that were executed"
+    resync = "as riscv-etrace; the path through the program from the next packet of format 3.0 or 3.1 on"
+    settings_type = FlowSettings
+    framings = ("riscv-encap",)
+    fields = FIELDS
 
-PROTOCOLS.add(
-    NAME,
-    Protocol(
-        name=NAME,
-        meaning="RISC-V E-Trace with the program (ELF): the instructions that were executed",
-        make=_make,
-        check=_check,
-        reads="packets",
-        framings=("riscv-encap",),
-        parameters=(
-            Parameter("elf", "text", "the program: FILE, or FILE@OFFSET where it was loaded elsewhere; several with commas", reads="files"),
-            Parameter("sijump", "bool", "jumps by a register that the instruction before has set are not reported", False),
-            *PARAMETERS,
-        ),
-        fields=FIELDS,
-        remarks=_remarks,
-        afterwards=_afterwards,
-        resync="as riscv-etrace; the way through the program from the next packet of format 3.0 or 3.1 on",
-    ),
-)
+    def check(self, settings: FlowSettings, context: StreamContext) -> None:
+        """Check that packets of this version can be followed, and that the program can be read."""
+        if settings.version != "2.0":
+            raise UsageError(
+                f"version={settings.version}: only packets of version 2.0 can be followed through a program",
+                hint="the draft does not say how; ptttool packets --protocol riscv-etrace lists its packets", code="bad-parameter",
+            )  # fmt: skip
+        _code(settings.elf)
+
+    def channel_decoder(self, settings: FlowSettings, context: StreamContext, channel: int) -> RiscvFlow:
+        """Return a decoder for the packets of one encoder."""
+        return RiscvFlow(Setup.of(settings), _code(settings.elf), sequential_jumps=settings.sijump)
+
+    def remarks(self, elements: Elements, settings: FlowSettings) -> Iterator[str]:
+        """Yield why the program could not be followed."""
+        if "problem" in elements.parts:
+            problems, known = elements.column("problem", DType.ENUM)
+            for problem in problems[known].tolist():
+                yield _REMARKS[PROBLEMS[problem]]
+        rows = np.flatnonzero(elements.kind == ADDR_NACC)
+        if len(rows):
+            missing = elements.column("st_addr")[0][rows].tolist()
+            images = _code(settings.elf).program.images
+            ranges = [f"{segment.address:#x} to {segment.end - 1:#x}" for image in images for segment in image.segments]
+            where = ", ".join(ranges[:_MOST_RANGES]) + (", …" if len(ranges) > _MOST_RANGES else "")
+            yield from (f"no program has code at {address:#x}; there is code from {where}" for address in missing)
+
+    def afterwards(self, settings: FlowSettings) -> Iterator[str]:
+        """Yield what was wrong with the programs."""
+        for image in _code(settings.elf).program.images:
+            if image.problem is not None:
+                yield f"{image.path}: its debugging information is damaged, lines of source are missing ({image.problem})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, NO_BYTES, U8, Array, Batch, Spans
+from ptttool.decoders.element_batch import I64, NO_BYTES, U8, Array, Elements, Strings
 from ptttool.decoders.elements import INSTRUCTION_SUBTYPES, INSTRUCTION_TYPES, ISAS
 from ptttool.decoders.riscv.elf import Program
 from ptttool.decoders.riscv.flow.walk import Range, Walker
@@ -20,7 +20,7 @@ class Table:
         self._numbers: Array = np.zeros((0, 10), dtype=np.int64)
         self._addresses: Array = np.zeros((0, 2), dtype=np.uint64)
 
-    def put(self, batch: Batch, rows: I64, numbers: I64) -> None:
+    def put(self, batch: Elements, rows: I64, numbers: I64) -> None:
         """Fields of the ranges ``numbers`` into elements."""
         self._grow()
         st_addr, en_addr = self._addresses[numbers].T
@@ -34,7 +34,7 @@ class Table:
         for name, each in values.items():
             batch.put(name, each, rows)
         for name, start, length in (("symbol", *texts[:2]), ("source", *texts[2:])):
-            batch.put(name, Spans(self._letters, start, length), rows)
+            batch.put(name, Strings(self._letters, start, length), rows)
 
     def _grow(self) -> None:
         done = len(self._numbers)

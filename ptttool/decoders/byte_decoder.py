@@ -1,0 +1,112 @@
+"""The part that all decoders of bytes share: the packet that is not whole yet, gaps, and the end of a stream."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from ptttool.decoders.contract import Buffer, Decoder
+from ptttool.decoders.element_batch import Elements, Strings
+from ptttool.decoders.elements import NO_SYNC, REASON_CODES, UNKNOWN, Flags
+from ptttool.decoders.offsets import Offsets
+
+
+class ByteDecoder(Decoder):
+    """A decoder that is asked for the packets in the bytes at hand; it keeps the unfinished packet between feeds.
+
+    Subclasses have :meth:`scan`, and if they keep state :meth:`flush` and :meth:`restart`.
+
+    Parameters
+    ----------
+    protocol : str
+        Name of the protocol of its elements.
+    """
+
+    def __init__(self, protocol: str) -> None:
+        self.protocol = protocol
+        self._tail = b""
+        self._offsets = Offsets(0)
+        self._next: int | None = None  # the offset that follows on
+
+    @abstractmethod
+    def scan(self, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
+        """Decode bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            What was left by the scan before, and the bytes after that.
+        offsets : Offsets
+            Offsets of these bytes in the stream.
+        last : bool
+            Whether no more bytes follow. Then packets are taken that could be longer; a packet that is not whole is left.
+
+        Returns
+        -------
+        elements : Elements
+            What the bytes say.
+        used : int
+            Bytes that were taken. At most one unfinished packet may be left.
+        """
+
+    def flush(self) -> Elements:
+        """Return elements of bytes that were taken but held back to see what follows (runs of padding)."""
+        return Elements.empty(self.protocol)
+
+    def restart(self, reason: str, offset: int) -> Elements:
+        """Forget what later packets build on, and return an element that says so.
+
+        By default that is a no_sync without bytes: what comes next is the first byte of a packet.
+        """
+        return no_sync(self.protocol, offset, 0, reason)
+
+    def feed(self, data: Buffer, *, offset: int | Offsets, discontinuity: bool = False) -> Elements:
+        offsets = Offsets(offset) if isinstance(offset, int) else offset
+        first = offsets.first
+        gap = self._next is not None and first is not None and offsets.contiguous and first != self._next
+        found = [self.reset("discontinuity", first or 0)] if discontinuity or gap else []
+        if len(data):
+            joined = self._tail + bytes(data)
+            self._offsets = self._offsets.then(offsets, len(self._tail), len(data))
+            found.append(self._scan(joined, last=False))
+            self._next = offsets.end(len(data))
+        return Elements.join(found)
+
+    def _scan(self, data: bytes, *, last: bool) -> Elements:
+        elements, used = self.scan(data, self._offsets, last)
+        self._tail = data[used:]
+        self._offsets = self._offsets.after(used)
+        return elements
+
+    def finish(self) -> Elements:
+        found = self._end()
+        self.restart("init", 0)
+        return Elements.join(found)
+
+    def reset(self, reason: str, offset: int) -> Elements:
+        return Elements.join([*self._end(), self.restart(reason, offset)])
+
+    def _end(self) -> list[Elements]:
+        """Return what is held back, and the packet that did not end."""
+        found = [self._scan(self._tail, last=True)] if self._tail else []
+        found.append(self.flush())
+        tail, self._tail = self._tail, b""
+        if tail:
+            found.append(truncated(self.protocol, self._offsets.of(0), tail))
+        self._next = None
+        return found
+
+
+def no_sync(protocol: str, offset: int, size: int, reason: str) -> Elements:
+    """Return one no_sync element."""
+    elements = Elements(protocol, np.array([offset], dtype=np.uint64), np.array([size], dtype=np.uint64), kind=NO_SYNC)
+    elements.put("reason", REASON_CODES[reason])
+    return elements
+
+
+def truncated(protocol: str, offset: int, data: bytes) -> Elements:
+    """Return one element of a packet that did not end."""
+    raw = Strings(np.frombuffer(data, dtype=np.uint8), np.zeros(1, dtype=np.int64), np.array([len(data)], dtype=np.int64))
+    index, size = np.array([offset], dtype=np.uint64), np.array([len(data)], dtype=np.uint64)
+    return Elements(protocol, index, size, kind=UNKNOWN, flags=int(Flags.TRUNCATED), raw=raw)
