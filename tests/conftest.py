@@ -1,8 +1,17 @@
 """What every test starts from."""
 
+import os
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Examples of a test that is given generated data; --hypothesis-profile names another profile. Nothing depends on how fast the machine is.
+SLOW = [HealthCheck.too_slow]
+settings.register_profile("dev", max_examples=40, deadline=None, suppress_health_check=SLOW)
+settings.register_profile("ci", max_examples=100, deadline=None, print_blob=True, suppress_health_check=SLOW)
+settings.register_profile("long", max_examples=2000, deadline=None, print_blob=True, suppress_health_check=SLOW)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 # A runner in the background may have these ignored, and children inherit that; tests that send them mean a program in the foreground.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL), (signal.SIGHUP, signal.SIG_DFL)):

@@ -157,7 +157,7 @@ def every_place(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]
 WRONG = st.one_of(st.none(), st.integers(), st.text(max_size=4), st.just([]), st.just({}), st.just([None]), st.just({"x": []}), st.floats())
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_wrong_value_is_a_reason_not_an_error(recording: Path, full: Sidecar, data: st.DataObject) -> None:
     save(recording, full)

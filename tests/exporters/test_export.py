@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.errors import InputError, UsageError
@@ -83,7 +83,6 @@ def real_frames(columns: tuple[str, ...] = ALL_COLUMNS) -> list[pl.DataFrame]:
     return [frame[:1000], frame[1000:1000], frame[1000:]]
 
 
-@settings(max_examples=80, deadline=None)
 @given(frames())
 def test_csv_and_jsonl_of_any_rows(frame: pl.DataFrame) -> None:
     expected = [{name: slow_text(name, value) for name, value in row.items()} for row in frame.to_dicts()]
@@ -92,7 +91,6 @@ def test_csv_and_jsonl_of_any_rows(frame: pl.DataFrame) -> None:
     assert rows == [{name: "" if value is None else str(value) for name, value in row.items()} for row in expected]
 
 
-@settings(max_examples=40, deadline=None)
 @given(frames())
 def test_people_see_codes_in_hexadecimal(frame: pl.DataFrame) -> None:
     shown = as_shown(frame)
@@ -221,7 +219,6 @@ def test_text_of_every_id_and_of_every_short_number() -> None:
     assert as_shown(frame)["st"].to_list() == [hex(value) for value in values]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(frames(), min_size=1, max_size=3))
 def test_parquet_of_any_rows(parts: list[pl.DataFrame]) -> None:
     """Row groups of any values, found again by them."""

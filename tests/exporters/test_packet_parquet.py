@@ -135,7 +135,6 @@ def made(draw: st.DrawFn) -> Elements:
     return batch
 
 
-@settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_any_batches(data: st.DataObject) -> None:
     places = st.tuples(st.sampled_from((None, "x.bin", "y.bin")), st.sampled_from((None, 0, 3)))
@@ -155,7 +154,7 @@ def test_any_batches(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", [protocol.name for protocol in PROTOCOLS if not isinstance(protocol, RecordProtocol)])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_every_protocol(name: str, data: st.DataObject) -> None:
     stream = data.draw(streams_of(name))

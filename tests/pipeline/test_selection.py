@@ -29,7 +29,7 @@ def selected(selection: Selection, path: Path = REAL) -> pl.DataFrame:
         return pl.concat(selection.frames(trace))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.sampled_from([None, "kind = 'MRd'", "kind = 'MWr' AND length_dw > 1", "kind = 'Msg'"]),
     st.integers(0, 6000),

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.decoders.hisi_ptt.layout import Layout
@@ -40,7 +40,6 @@ def test_code_names() -> None:
     assert codes.code_name(0x1F) == "reserved"
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     code=st.sampled_from(ALL_CODES),
     rest=st.integers(0, 0xFFFFFF),

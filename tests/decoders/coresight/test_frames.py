@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.decoders.coresight.deformat import NO_ID, deformat
@@ -19,7 +19,6 @@ from tests.decoders.streams import Stream, elements
 JUNO = ROOT.parent / "shared" / "vectors" / "opencsd"
 
 
-@settings(deadline=None)
 @given(data=st.binary(max_size=40).map(lambda seed: seed * 16), current=st.sampled_from((NO_ID, 0x10)))
 def test_any_frames_against_the_plain_reading(data: bytes, current: int) -> None:
     taken = deformat(np.frombuffer(data, dtype=np.uint8), current)
@@ -30,7 +29,6 @@ def test_any_frames_against_the_plain_reading(data: bytes, current: int) -> None
     assert found == {at: (NO_ID if number is None else number, value) for at, number, value in plain}
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from((1, 0x10, 0x6F)), st.binary(max_size=50)), max_size=10),
     st.booleans(),

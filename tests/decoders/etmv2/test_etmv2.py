@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.cli.main import main
@@ -80,7 +80,6 @@ def same(data: bytes, found: list[Element], parameters: dict[str, str]) -> None:
     ] == wanted
 
 
-@settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_streams_as_the_literal_reading_has_them(data: st.DataObject) -> None:
     stream = data.draw(streams_of("etmv2"))
@@ -88,7 +87,6 @@ def test_streams_as_the_literal_reading_has_them(data: st.DataObject) -> None:
     same(stream.data, elements("etmv2", stream, cuts), dict(stream.parameters))
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     content=st.binary(max_size=200),
     flags=st.tuples(st.sampled_from(("yes", "no")), st.sampled_from(("yes", "no")), st.sampled_from("0124")),

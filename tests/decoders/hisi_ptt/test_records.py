@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.decoders.hisi_ptt.findings import Findings
@@ -77,7 +77,6 @@ def test_every_code_with_and_without_hints(layout: Layout) -> None:
 
 
 @by_layout
-@settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_any_records(layout: Layout, data: st.DataObject) -> None:
     records = data.draw(any_records(layout, 40))
@@ -93,7 +92,6 @@ def test_any_records(layout: Layout, data: st.DataObject) -> None:
 
 
 @by_layout
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_a_projection_is_a_part_of_the_whole(layout: Layout, data: st.DataObject) -> None:
     block = array(data.draw(any_records(layout, 30)), layout)
@@ -104,7 +102,6 @@ def test_a_projection_is_a_part_of_the_whole(layout: Layout, data: st.DataObject
 
 
 @by_layout
-@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_two_parts_are_the_whole(layout: Layout, data: st.DataObject) -> None:
     block = array(data.draw(any_records(layout, 30)), layout)

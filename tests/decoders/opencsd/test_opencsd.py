@@ -110,7 +110,7 @@ def test_perf_begins_anew() -> None:
     assert [each.kind for each in found if each.channel == 0x10].count("eo_trace") == 1  # the trace goes on there
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, (1 << 32) + 40_000))
 def test_offsets_of_more_than_32_bits(start: int) -> None:
     """The library counts with 32 bits."""

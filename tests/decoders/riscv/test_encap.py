@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.decoders.contract import PacketDecoder
@@ -84,7 +84,6 @@ def test_traces_of_programs() -> None:
         assert {each.fields["flow"] for each in found} == {2}
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_what_was_encoded_comes_out(data: st.DataObject) -> None:
     form = data.draw(forms())
@@ -186,7 +185,6 @@ class Seen(PacketDecoder):
         self.packets.clear()
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_bits_of_payloads(data: st.DataObject) -> None:
     """Any field of any payload, behind its end the sign of its last byte."""

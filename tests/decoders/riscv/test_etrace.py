@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.decoders.elements import Element, Flags
@@ -175,13 +175,11 @@ def hold_against_reference(unit: Unit, payloads: Sequence[bytes]) -> None:
     assert position == len(found)
 
 
-@settings(deadline=None, max_examples=400)
 @given(unit=units(), payloads=st.lists(st.binary(min_size=1, max_size=31), max_size=8))
 def test_any_bytes(unit: Unit, payloads: list[bytes]) -> None:
     hold_against_reference(unit, payloads)
 
 
-@settings(deadline=None, max_examples=400)
 @given(unit=units(), data=st.data())
 def test_any_packets(unit: Unit, data: st.DataObject) -> None:
     """Packets of all formats, compressed as far as it goes or less far; every field as it was written."""

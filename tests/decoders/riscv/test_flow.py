@@ -209,7 +209,6 @@ def test_functions_and_lines_of_the_source(name: str) -> None:
     assert {address: said.get(address) for address in PLACES[name]} == PLACES[name]
 
 
-@settings(deadline=None, max_examples=150)
 @given(seed=st.integers(0, 1 << 32), size=st.integers(1, 60), steps=st.integers(1, 300))
 def test_any_way_through_any_program(seed: int, size: int, steps: int) -> None:
     with Made(seed, size, steps) as made:
@@ -217,7 +216,7 @@ def test_any_way_through_any_program(seed: int, size: int, steps: int) -> None:
         check_traps(made.decoded(), made.encoder, made.cycles, made.run.epcs)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 1 << 32), data=st.data())
 def test_any_way_that_breaks_off(seed: int, data: st.DataObject) -> None:
     """Whatever comes last, nothing is said twice and nothing is made up."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.errors import UsageError
@@ -135,7 +135,6 @@ def joined(inner: st.SearchStrategy[tuple[str, Truth]]) -> st.SearchStrategy[tup
     return st.builds(conjunction, inner, inner) | st.builds(disjunction, inner, inner) | st.builds(negation, inner)
 
 
-@settings(max_examples=250, deadline=None)
 @given(st.recursive(comparison(), joined, max_leaves=5), st.lists(ROW, min_size=1, max_size=6))
 def test_selects_what_python_selects(condition: tuple[str, Truth], rows: list[Row]) -> None:
     text, truth = condition
@@ -144,7 +143,6 @@ def test_selects_what_python_selects(condition: tuple[str, Truth], rows: list[Ro
     assert found == [number for number, row in enumerate(rows) if truth(row) is True], text
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.sampled_from("kind tag '01:00.0' 'MRd' 0x10 ( ) = < and or not in between like is null , + - sum case when end :: ;".split())
