@@ -1,12 +1,13 @@
-"""Lists and counts in English sentences."""
+"""Words for people: lists and counts in sentences, small tables for notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import html
+from collections.abc import Iterable, Sequence
 
 
 def in_words(things: Iterable[object], conjunction: str = "and") -> str:
-    """``a``, ``a and b``, ``a, b and c``; nothing for none."""
+    """Join things as in a sentence: ``a``, ``a and b``, ``a, b and c``; no things give an empty string."""
     names = [str(thing) for thing in things]
     if len(names) < 2:
         return "".join(names)
@@ -14,5 +15,31 @@ def in_words(things: Iterable[object], conjunction: str = "and") -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 byte``, ``2 bytes``."""
+    """Count things: ``1 byte``, ``2 bytes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def html_table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, caption: str | None = None) -> str:
+    """Write a small HTML table, for ``_repr_html_``.
+
+    Parameters
+    ----------
+    heads : Sequence
+        Heads of the columns.
+    rows : Iterable of Sequence
+        The cells; None becomes an empty cell. Every text is escaped.
+    caption : str or None
+        Text above the table.
+
+    Returns
+    -------
+    str
+        One ``<table>`` element.
+    """
+
+    def line(cells: Sequence[object], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{'' if cell is None else html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    above = "" if caption is None else f"<caption>{html.escape(caption)}</caption>"
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table>{above}<thead>{line(heads, 'th')}</thead><tbody>{body}</tbody></table>"

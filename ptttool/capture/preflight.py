@@ -16,10 +16,9 @@ from ptttool.capture.perf.command import MINIMUM_AUX_SIZE, records_device
 from ptttool.capture.perf.errors import RIGHTS_HINT
 from ptttool.capture.perf.tool import PerfTool, find_perf
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
-from ptttool.machine.discovery import parse_cpu_list
+from ptttool.machine.cpus import format_cpus, parse_cpu_list
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import Source
-from ptttool.machine.topology import format_cpus
 
 # Bits of the kernel's capability sets (capability.h).
 CAP_IPC_LOCK, CAP_SYS_ADMIN, CAP_PERFMON = 14, 21, 38

@@ -5,7 +5,7 @@ another recording or of a newer ptttool is left aside with a reason, never an er
 
     {"ptttool_sidecar": 1,
      "recording": {"name": str, "head_sha256": str | null},
-     "machine": {...},             the PTT device, its root ports and the functions behind (ptttool.machine.model.as_json)
+     "machine": {...},             the PTT device, its root ports and the functions behind (ptttool.machine.documents.as_json)
      "options": {...},             what was asked for; "event", "config", "cpu", "aux_size" among it
      "command": [str],             the perf command line
      "traced": {"command": [str], "exit": int | null, "signal": str | null, "stopped": bool} | null,
@@ -28,7 +28,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from ptttool.errors import PtttoolError
 from ptttool.files.atomic import output_file
-from ptttool.machine import model as machines
+from ptttool.machine import documents as machines
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.pci import PciAddress
 

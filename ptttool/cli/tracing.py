@@ -248,7 +248,7 @@ class TraceJob:
 
     def _save(self, known: sidecar.Sidecar) -> Path | None:
         """The sidecar, with what the trace can name of the machine; a recording is worth keeping without one."""
-        part = dataclasses.replace(sidecar.part_of(known.machine, self.device), notes=())
+        part = dataclasses.replace(sidecar.part_of(known.machine, self.device), diagnostics=())
         versions = {"ptttool": __version__, **known.versions}
         try:
             return sidecar.save(self.output, dataclasses.replace(known, machine=part, versions=versions))

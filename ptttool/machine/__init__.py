@@ -1,1 +1,1 @@
-"""The running machine: the only package with side effects on it."""
+"""Machines: PTT devices, their filters and tune attributes, the PCI functions behind their root ports, and where this is read."""

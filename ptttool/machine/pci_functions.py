@@ -1,4 +1,4 @@
-"""The PCI functions of a machine: where they sit, what they are, how people call them."""
+"""The PCI functions of a machine: their place in the tree, what they are, and the kernel's names for them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine import pci_names
 from ptttool.machine.model import Link, PciFunction
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import is_bridge
 from ptttool.pci import PciAddress
 
-# Subsystems whose devices people call by name, in the order in which the names are shown.
+# Subsystems with names that people use, in the order in which the names are shown.
 NAMED = ("net", "nvme", "block", "infiniband", "scsi_host")
 # Offsets in a bridge's configuration space (PCIe Base Specification, type 1 header).
 SECONDARY_BUS, SUBORDINATE_BUS = 0x19, 0x1A
@@ -21,12 +22,20 @@ NO_WIDTH = 255
 
 
 def readable(text: str) -> str:
-    """Text from sysfs with bytes that are no UTF-8 replaced; control characters stay, the terminal's guard is elsewhere."""
+    """Replace bytes that are not UTF-8 in text from sysfs. Control characters stay: what prints the text guards the terminal."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def read_functions(source: Source) -> tuple[dict[PciAddress, PciFunction], list[str]]:
-    """All PCI functions, and notes on what is missing. A function that goes away meanwhile is left out."""
+def read_functions(source: Source) -> tuple[dict[PciAddress, PciFunction], list[Diagnostic]]:
+    """Read all PCI functions of a machine.
+
+    Returns
+    -------
+    functions : dict
+        The functions by address; one that goes away meanwhile is left out.
+    diagnostics : list of Diagnostic
+        What is missing.
+    """
     functions: dict[PciAddress, PciFunction] = {}
     names: dict[PciAddress, tuple[str | None, str | None]] = {}
     gone: list[str] = []
@@ -44,8 +53,10 @@ def read_functions(source: Source) -> tuple[dict[PciAddress, PciFunction], list[
     _name(functions, names)
     _find_parents(functions)
     _add_kernel_names(source, functions)
-    notes = [f"{', '.join(gone)}: listed among the PCI functions, but gone (or not recorded)"] if gone else []
-    return functions, notes
+    if not gone:
+        return functions, []
+    message = f"{', '.join(gone)}: listed among the PCI functions, but gone (or not recorded)"
+    return functions, [Diagnostic(Severity.WARNING, "functions-gone", message, details={"functions": gone})]
 
 
 def _read_function(source: Source, path: str, address: PciAddress, properties: Mapping[str, str]) -> PciFunction:
@@ -115,7 +126,7 @@ def _link(speed: str | None, width: str | None, max_speed: str | None, max_width
 
 
 def _name(functions: dict[PciAddress, PciFunction], names: Mapping[PciAddress, tuple[str | None, str | None]]) -> None:
-    """Vendor and device in words: udev's, else those of pci.ids, else the numbers, as lspci does."""
+    """Name vendor and device: in the words of udev, else of pci.ids, else by numbers, as lspci does."""
     pairs = {address: (f.vendor, f.device) for address, f in functions.items() if f.vendor is not None and f.device is not None}
     listed = pci_names.look_up({pair for address, pair in pairs.items() if None in names[address]})
     for address, function in functions.items():
@@ -130,7 +141,7 @@ def _name(functions: dict[PciAddress, PciFunction], names: Mapping[PciAddress, t
 
 
 def _find_parents(functions: dict[PciAddress, PciFunction]) -> None:
-    """Parents come with the sysfs paths; where a recording lost the links, from the bridges' bus numbers. Unrecorded ones are none."""
+    """Keep the parents of the sysfs paths; where a recording lost the links, take those of the bridges' bus numbers."""
     bridges = {(f.address.domain, f.secondary): address for address, f in functions.items() if f.secondary}
     for address, function in functions.items():
         parent = function.parent if function.parent in functions else bridges.get((address.domain, address.bus))
@@ -139,7 +150,7 @@ def _find_parents(functions: dict[PciAddress, PciFunction]) -> None:
 
 
 def _add_kernel_names(source: Source, functions: dict[PciAddress, PciFunction]) -> None:
-    """A device belongs to the nearest PCI function above it in sysfs."""
+    """Give each function the names of the devices on it: a device is on the nearest PCI function above it in sysfs."""
     found: dict[PciAddress, list[str]] = {}
     for subsystem in NAMED:
         paths = source.devices(subsystem)
@@ -147,7 +158,7 @@ def _add_kernel_names(source: Source, functions: dict[PciAddress, PciFunction]) 
         for path in paths:
             name = readable(_last(path))
             is_partition = subsystem == "block" and path.rsplit("/", 1)[0] in folders
-            # nvme0c0n1: one path of a multipath disk, hidden; nvme0n1 is what people use.
+            # nvme0c0n1 is one path of a multipath disk, hidden; nvme0n1 is the disk.
             if is_partition or re.fullmatch(r"nvme\d+c\d+n\d+", name):
                 continue
             for owner in _owners(source, path):
@@ -158,7 +169,7 @@ def _add_kernel_names(source: Source, functions: dict[PciAddress, PciFunction]) 
 
 
 def _owners(source: Source, path: str) -> list[PciAddress]:
-    """The PCI function a device sits on; several for an NVMe disk with more than one controller."""
+    """Find the PCI function that a device is on; several for an NVMe disk with more than one controller."""
     above = [address for part in path.split("/") if (address := PciAddress.try_parse(part)) is not None]
     if above:
         return above[-1:]

@@ -1,4 +1,4 @@
-"""PCI vendors and devices in words, from the system's copy of the pci.ids list (https://pci-ids.ucw.cz/).
+"""Names of PCI vendors and devices, from the system's copy of the pci.ids list (https://pci-ids.ucw.cz/).
 
 The file is sorted by vendor: a line ``19e5  Name``, then that vendor's devices, one tab in, ``a12e  Name``; deeper lines and ``#``
 comments do not matter here.
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Where distributions put it; pciutils' own update-pciids writes the first.
+# Paths of the distributions; update-pciids of pciutils writes the first.
 FILES = tuple(
     Path(folder) / name
     for folder in ("/usr/share/misc", "/usr/share/hwdata", "/usr/share/pci.ids.d", "/usr/local/share")
@@ -23,14 +23,35 @@ FILES = tuple(
 
 @dataclass
 class PciNames:
-    """The wanted names that the list has: by vendor, and by (vendor, device)."""
+    """Names from the list.
+
+    Parameters
+    ----------
+    vendors : dict of int to str
+        Vendors by their ID.
+    devices : dict of (int, int) to str
+        Devices by vendor and device ID.
+    """
 
     vendors: dict[int, str] = field(default_factory=dict)
     devices: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = None) -> PciNames:
-    """The names of (vendor, device) pairs in the first list that can be read; without a list, or for what it lacks, nothing."""
+    """Look names up in the first list that can be read.
+
+    Parameters
+    ----------
+    wanted : Iterable of (int, int)
+        Pairs of vendor and device ID.
+    files : Iterable of Path, optional
+        The lists; the system's by default.
+
+    Returns
+    -------
+    PciNames
+        The names that the list has; none without a list.
+    """
     names = PciNames()
     pairs = set(wanted)
     text = _read_first(FILES if files is None else files) if pairs else None

@@ -1,4 +1,4 @@
-"""From what people write (an address, ``nvme0``, ``eth1``) to a root port or requester and the PTT device that traces it.
+"""From what people write (an address, ``nvme0``, ``0_2``) to a PTT device, a root port or a requester.
 
 Pure look-ups in a :class:`~ptttool.machine.model.Machine`, recorded or not.
 """
@@ -7,46 +7,125 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from ptttool.errors import DeviceError, UsageError
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PttDevice
+from ptttool.errors import DeviceError, PtttoolError, UsageError
+from ptttool.machine.model import REQUESTER, ROOT_PORT, FilterKind, Machine, PttDevice
+from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.topology import is_bridge
 from ptttool.pci import PciAddress
 from ptttool.wording import in_words
 
-Resolved = tuple[PciAddress, PttDevice, str | None]
+
+class Resolved(NamedTuple):
+    """A root port or a requester that was found.
+
+    Parameters
+    ----------
+    address : PciAddress
+        Its address.
+    device : PttDevice
+        The PTT device that traces it.
+    explanation : str or None
+        How it was found, as a sentence without its full stop; None where the address itself was given.
+    """
+
+    address: PciAddress
+    device: PttDevice
+    explanation: str | None
+
+
+def find_device(machine: Machine, name: str | None) -> PttDevice:
+    """Find a PTT device.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    name : str or None
+        ``hisi_ptt0_2``, ``0_2`` or its PCI address; None for the only device of the machine.
+
+    Raises
+    ------
+    DeviceError
+        No device has that name.
+    UsageError
+        There are several devices, and no name is given.
+    """
+    names = [device.name for device in machine.devices]
+    if name is None:
+        if len(machine.devices) == 1:
+            return machine.devices[0]
+        raise UsageError("which PTT device?", hint=f"name one: {', '.join(names)}", code="device-needed", devices=names)
+    wanted = name.strip()
+    address = PciAddress.try_parse(wanted)
+    for device in machine.devices:
+        if wanted in (device.name, device.name.removeprefix(PMU_PREFIX)) or (address is not None and address == device.pci):
+            return device
+    traced_by = _traced_by(machine, wanted)
+    if traced_by is not None:
+        raise DeviceError(f"{wanted} is not a PTT device", hint=traced_by, code="unknown-device", devices=names)
+    near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.8)
+    raise DeviceError(
+        f"no PTT device {wanted!r} on {machine.origin}",
+        hint=f"did you mean {_either(near)}?" if near else f"PTT devices: {', '.join(names)}",
+        code="unknown-device",
+        devices=names,
+    )
+
+
+def _traced_by(machine: Machine, name: str) -> str | None:
+    """Say which device traces a function that is not a PTT device itself; None for what is no function behind one."""
+    try:
+        port, device, explanation = resolve_root_port(machine, name)
+    except PtttoolError:
+        return None
+    return f"{explanation or f'{port} is a root port'}, of {device.name}"
 
 
 def resolve_root_port(machine: Machine, text: str, *, device: PttDevice | None = None) -> Resolved:
-    """The root port that ``text`` names or lies behind, its PTT device, and a sentence where another function was named.
+    """Find the root port that a text names, or that is above the function that it names.
 
-    ``device``: the one the user chose; needed where the kernel does not tell which device a port belongs to. Raises DeviceError for
-    what is not on the machine or traced by no PTT device, UsageError for an ambiguous name and for a port of another device.
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    text : str
+        A PCI address or a kernel name such as ``nvme0``.
+    device : PttDevice, optional
+        The device that the user chose; needed where the kernel does not say which device a port belongs to.
+
+    Raises
+    ------
+    DeviceError
+        There is no such function, or no PTT device traces it.
+    UsageError
+        The name is ambiguous, or the port belongs to another device.
     """
     address = find_function(machine, text)
     port = _port_above(machine, address)
     chosen = _choose(machine, ROOT_PORT, port, device)
     if port == address and address == PciAddress.try_parse(text):
-        return port, chosen, None
+        return Resolved(port, chosen, None)
     name = text.strip()
     if port == address:
-        return port, chosen, f"{name} is root port {address}"
+        return Resolved(port, chosen, f"{name} is root port {address}")
     if PciAddress.try_parse(text) is not None:
-        return port, chosen, f"{address} is behind root port {port}"
-    return port, chosen, f"{name} is {address}, behind root port {port}"
+        return Resolved(port, chosen, f"{address} is behind root port {port}")
+    return Resolved(port, chosen, f"{name} is {address}, behind root port {port}")
 
 
 def resolve_requester(machine: Machine, text: str, *, device: PttDevice | None = None) -> Resolved:
-    """The requester that ``text`` names, its PTT device, and a sentence where a name was given. Errors: as :func:`resolve_root_port`."""
+    """Find the requester that a text names. Parameters and errors are those of :func:`resolve_root_port`."""
     address = find_function(machine, text)
     if any(address == one.address for owner in machine.devices for one in owner.root_ports):
-        raise UsageError(f"{address} is a root port, no requester", hint=f"use --rootport {address}", code="not-a-requester")
+        raise UsageError(f"{address} is a root port, not a requester", hint=f"use --rootport {address}", code="not-a-requester")
     chosen = _choose(machine, REQUESTER, address, device)
-    return address, chosen, None if PciAddress.try_parse(text) is not None else f"{text.strip()} is {address}"
+    return Resolved(address, chosen, None if PciAddress.try_parse(text) is not None else f"{text.strip()} is {address}")
 
 
 def find_function(machine: Machine, text: str) -> PciAddress:
-    """The function with that address (domain 0 if none is given) or kernel name. Raises DeviceError, UsageError."""
+    """Find the PCI function with an address (domain 0 if none is given) or a kernel name; raise DeviceError or UsageError."""
     address = PciAddress.try_parse(text)
     filters = {one.address for device in machine.devices for one in device.filters}
     if address is not None:
@@ -83,34 +162,34 @@ def _port_above(machine: Machine, address: PciAddress) -> PciAddress:
     if function is not None and is_bridge(function):
         return address
     raise DeviceError(
-        f"{address} is no root port and has none above it: PTT traces root ports only",
+        f"{address} is not a root port and has none above it: PTT traces root ports only",
         hint=_offer(machine, ROOT_PORT),
         code="no-root-port",
     )
 
 
-def _choose(machine: Machine, kind: str, address: PciAddress, device: PttDevice | None) -> PttDevice:
-    """The device that offers the filter."""
+def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: PttDevice | None) -> PttDevice:
+    """Choose the device that offers the filter."""
     offering = [one for one in machine.devices if any(entry.kind == kind and entry.address == address for entry in one.filters)]
     if device is not None:
         if device in offering:
             return device
         owner = f"it belongs to {_either(one.name for one in offering)}" if offering else _offer(machine, kind, device)
-        raise UsageError(f"{address} is no {kind} of {device.name}", hint=owner, code="wrong-device")
+        raise UsageError(f"{address} is not a {kind} of {device.name}", hint=owner, code="wrong-device")
     if not offering:
         raise DeviceError(f"no PTT device traces {kind} {address}", hint=_offer(machine, kind), code="not-traced")
     if len(offering) > 1:
         names = [one.name for one in offering]
         raise UsageError(
-            f"this kernel does not tell which PTT device {kind} {address} belongs to: it may be {_either(names)}",
-            hint=f"choose with --device NAME (the kernel refuses a {kind} that is not the device's)",
+            f"this kernel does not say which PTT device {kind} {address} belongs to: it may be {_either(names)}",
+            hint=f"choose with --device NAME (the kernel refuses a {kind} of another device)",
             code="ambiguous-device",
             candidates=names,
         )
     return offering[0]
 
 
-def _offer(machine: Machine, kind: str, device: PttDevice | None = None) -> str:
+def _offer(machine: Machine, kind: FilterKind, device: PttDevice | None = None) -> str:
     devices = machine.devices if device is None else (device,)
     known = sorted({one.address for owner in devices for one in owner.filters if one.kind == kind})
     if not known:

@@ -1,13 +1,15 @@
-"""What a machine's PCI functions mean to each other and to people: who sits behind which port, links in lspci's words.
+"""The tree of a machine's PCI functions: what is behind which port, links in the words of lspci.
 
-Pure look-ups in a :class:`~ptttool.machine.model.Machine`; strings may hold whatever the devices say, control characters too.
+Pure look-ups in a :class:`~ptttool.machine.model.Machine`; strings can hold anything that devices say, control characters too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 
+from ptttool.diagnostics import Diagnostic
 from ptttool.machine.model import Filter, Machine, PciFunction, PttDevice
 from ptttool.pci import PciAddress
 
@@ -15,25 +17,25 @@ BRIDGE_CLASS = 0x0604
 
 
 def is_bridge(function: PciFunction) -> bool:
-    """True for a PCI-to-PCI bridge: a root port, a switch port."""
+    """Tell whether a function is a PCI-to-PCI bridge: a root port, a switch port."""
     return function.class_code is not None and function.class_code >> 8 == BRIDGE_CLASS
 
 
 def faces_down(machine: Machine, function: PciFunction) -> bool:
-    """True for a port whose link lies below it: a root port, a switch's downstream port.
+    """Tell whether a function is a port with its link below it: a root port, a switch's downstream port.
 
-    On a PCIe path the bridges take turns: root port, upstream port, downstream port, upstream port…
+    On a PCIe path the bridges alternate: root port, upstream port, downstream port, upstream port…
     """
     return is_bridge(function) and sum(1 for _ in machine.ancestors(function.address)) % 2 == 0
 
 
 def endpoints_behind(machine: Machine, port: PciAddress) -> list[PciFunction]:
-    """Every function below a port that is no bridge itself, in address order."""
+    """List the functions below a port that are not bridges, by address."""
     return [function for function in walk(machine, port) if not is_bridge(function)]
 
 
 def walk(machine: Machine, port: PciAddress) -> Iterator[PciFunction]:
-    """Every function below a port, depth first; each once, however the recording is knotted."""
+    """Yield every function below a port, depth first; each once, even where a recording has loops."""
     children = children_by_parent(machine)
     seen = {port}
     left = children.get(port, [])[::-1]
@@ -46,7 +48,7 @@ def walk(machine: Machine, port: PciAddress) -> Iterator[PciFunction]:
 
 
 def children_by_parent(machine: Machine) -> dict[PciAddress, list[PciFunction]]:
-    """The functions right below each bridge, in address order: :meth:`Machine.children` for all bridges at once."""
+    """Return the functions directly below each bridge, by address."""
     children: dict[PciAddress, list[PciFunction]] = {}
     for _, function in sorted(machine.functions.items()):
         if function.parent is not None:
@@ -55,7 +57,7 @@ def children_by_parent(machine: Machine) -> dict[PciAddress, list[PciFunction]]:
 
 
 def names_behind(machine: Machine, port: PciAddress, *, most: int = 6) -> str:
-    """What people call the endpoints behind a port: the kernel's names, else the PCI names; nothing behind: an empty string."""
+    """Name the endpoints behind a port: by the kernel's names, else the PCI names. Nothing behind gives an empty text."""
     functions = endpoints_behind(machine, port)
     names = [function.kernel_names[0] if function.kernel_names else function.name for function in functions]
     more = f" and {len(names) - most} more" if len(names) > most else ""
@@ -63,10 +65,10 @@ def names_behind(machine: Machine, port: PciAddress, *, most: int = 6) -> str:
 
 
 def link_words(machine: Machine, function: PciFunction) -> str | None:
-    """A link's state as lspci -vv prints it (``LnkSta``): ``Speed 2.5GT/s (downgraded), Width x1 (downgraded)``.
+    """Describe a link as lspci -vv does (``LnkSta``): ``Speed 2.5GT/s (downgraded), Width x1 (downgraded)``.
 
-    Below what the function can do is downgraded, except at a port whose link lies below it: there the other end may be the slower one.
-    Above is overdriven. None for a function without a link.
+    A link below its function's maximum is downgraded, except at a port with its link below it: there the other end can be the slower
+    one. A link above the maximum is overdriven. None for a function without a link.
     """
     link = function.link
     if link is None:
@@ -80,7 +82,7 @@ def link_words(machine: Machine, function: PciFunction) -> str | None:
 
 
 def _transfers(text: str | None) -> float | None:
-    """GT/s of sysfs's ``16.0 GT/s PCIe``; 0 for a speed that the kernel has no word for, None where it says nothing."""
+    """Return the GT/s of sysfs's ``16.0 GT/s PCIe``; 0 for a speed that the kernel cannot name, None where it says nothing."""
     if text is None:
         return None
     match = re.match(r"(\d+(?:\.\d+)?) ?GT/s", text)
@@ -95,19 +97,8 @@ def _compare(now: float | None, most: float | None, down: bool) -> str:
     return "" if down else " (downgraded)"
 
 
-def format_cpus(cpus: Iterable[int]) -> str:
-    """CPUs as the kernel lists them: ``0-1,4``."""
-    ranges: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if ranges and cpu == ranges[-1][1] + 1:
-            ranges[-1][1] = cpu
-        else:
-            ranges.append([cpu, cpu])
-    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in ranges)
-
-
 def device_groups(machine: Machine) -> list[tuple[PttDevice, ...]]:
-    """Devices one by one; those whose ports the kernel does not tell apart, together."""
+    """Group the devices: one by one, but together where the kernel does not say which root ports belong to which."""
     groups: list[tuple[PttDevice, ...]] = []
     unknown: dict[tuple[Filter, ...], list[PttDevice]] = {}
     for device in machine.devices:
@@ -118,17 +109,20 @@ def device_groups(machine: Machine) -> list[tuple[PttDevice, ...]]:
     return groups + [tuple(devices) for devices in unknown.values()]
 
 
-def notes_by_devices(machine: Machine) -> list[str]:
-    """The machine's notes, then the devices', a note that several share once."""
-    shared: dict[str, list[str]] = {}
+def all_diagnostics(machine: Machine) -> list[Diagnostic]:
+    """List the machine's diagnostics, then those of its devices; one that several devices share comes once and names them all."""
+    shared: dict[tuple[str, str], list[Diagnostic]] = {}
     for device in machine.devices:
-        for note in device.notes:
-            shared.setdefault(note, []).append(device.name)
-    return [*machine.notes, *(f"{', '.join(names)}: {note}" for note, names in shared.items())]
+        for one in device.diagnostics:
+            shared.setdefault((one.code, one.message), []).append(one)
+    merged = [
+        replace(found[0], message=f"{', '.join(str(one.where) for one in found)}: {message}") for (_, message), found in shared.items()
+    ]
+    return [*machine.diagnostics, *merged]
 
 
 def functions_by_id(machine: Machine) -> dict[int, PciFunction]:
-    """The functions by Requester ID; an ID that several PCI domains have names none."""
+    """Return the functions by requester ID, without IDs that several PCI domains have."""
     found: dict[int, list[PciFunction]] = {}
     for address, function in machine.functions.items():
         found.setdefault(address.routing_id, []).append(function)

@@ -15,7 +15,7 @@ from ptttool.capture.sidecar import Sidecar, find, load, part_of, save, sidecar_
 from ptttool.errors import OutputError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
-from ptttool.machine.sources.demo import DemoSource
+from ptttool.machine.sources.recorded import DemoSource
 from ptttool.pci import PciAddress
 
 RECORDING = b"PERFILE2" + bytes(range(256)) * 40
@@ -179,7 +179,9 @@ def test_any_wrong_value_is_a_reason_not_an_error(recording: Path, full: Sidecar
         list(found.machine.ancestors(function.address))
     for device in found.machine.devices:
         assert all(isinstance(cpu, int) for cpu in device.cpus)
-        assert isinstance(device.name + "".join(device.notes) + "".join(event.problem or "" for event in device.tune), str)
+        assert isinstance(
+            device.name + "".join(one.message for one in device.diagnostics) + "".join(event.problem or "" for event in device.tune), str
+        )
 
 
 def test_wrong_type_deep_inside(recording: Path, full: Sidecar) -> None:

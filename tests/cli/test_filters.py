@@ -17,7 +17,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["filters", "--json", *NEW_TREE]) == 0
     document = json.loads(capsys.readouterr().out)
     device = document["devices"][1]
-    assert (device["name"], device["ports_known"], device["notes"]) == ("hisi_ptt0_2", True, [])
+    assert (device["name"], device["ports_known"], device["diagnostics"]) == ("hisi_ptt0_2", True, [])
     assert device["multiselect"] == {"root_ports": True, "requesters": False}
     assert device["root_ports"][1] == {
         "address": "0000:00:15.0",

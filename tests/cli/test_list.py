@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.machine.sources.demo import ARCHIVE
+from ptttool.machine.sources.recorded import ARCHIVE
 from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of, document, run, umockdev
 
 NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
@@ -97,7 +97,7 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
 def test_what_the_old_kernel_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", *OLD_TREE]) == 0
     captured = capsys.readouterr()
-    assert captured.out.count("not told") == 3
+    assert captured.out.count("unknown") == 3
     assert captured.out.count("0000:00:14.0") == 1
     assert "any of these" in captured.out
     assert captured.err.count("no filter files") == 1

@@ -10,7 +10,7 @@ import pytest
 from ptttool.cli.options.machine import find_device, load_machine, open_source
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import Machine
-from ptttool.machine.sources.demo import DemoSource
+from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from tests.support.machines import BUS, MACHINES, NEW
 

@@ -12,7 +12,7 @@ import pytest
 
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.contract import Source
-from ptttool.machine.sources.demo import DemoSource
+from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.sources.udev import UdevSource
 from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of
@@ -123,4 +123,4 @@ def test_the_whole_machine(source: Source, kind: tuple[str, str]) -> None:
         else ["00:08.0", "00:09.0", "00:0a.0"]
     )
     assert len(machine.functions) == 18
-    assert machine.notes == ()
+    assert machine.diagnostics == ()

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from ptttool.machine.discovery import explain_absence, parse_cpu_list, read_machine
+from ptttool.machine.cpus import parse_cpu_list
+from ptttool.machine.discovery import explain_absence, read_machine
 from ptttool.machine.model import FormatTerm, Link, Machine, PttDevice
-from ptttool.machine.sources.demo import MemoryFiles
-from ptttool.machine.sources.recorded import RecordedSource
+from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
 from ptttool.pci import PciAddress
 from tests.support.machines import BUS, NEW, OLD, contents, in_memory
 
@@ -35,6 +35,16 @@ def changed(change: Change, name: str = NEW) -> Machine:
 
 def device(machine: Machine, name: str = "hisi_ptt0_2") -> PttDevice:
     return next(one for one in machine.devices if one.name == name)
+
+
+def codes(one: PttDevice) -> list[str]:
+    return [diagnostic.code for diagnostic in one.diagnostics]
+
+
+def details(one: PttDevice, code: str) -> Mapping[str, object]:
+    """The details of the device's only diagnostic of that code."""
+    (found,) = [diagnostic for diagnostic in one.diagnostics if diagnostic.code == code]
+    return found.details
 
 
 def values(filters: object) -> Mapping[str, int]:
@@ -62,7 +72,7 @@ class TestRecordedMachines:
                 (name, 1, None) for name in ("qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level")
             ]
             assert not any(entry.computed for entry in one.filters)
-            assert one.notes == ()
+            assert one.diagnostics == ()
 
     def test_computed_filters_are_those_of_the_driver(self) -> None:
         """Every value that the 6.12 driver listed, computed on the recording of 6.1, where the same machine lists none."""
@@ -73,7 +83,7 @@ class TestRecordedMachines:
             assert all(entry.computed for entry in one.filters)
             assert not one.ports_known
             assert one.multiselect == {"root port": True, "requester": False}
-            assert any("no filter files" in note for note in one.notes)
+            assert "filters-computed" in codes(one)
 
     def test_pci_addresses_of_the_old_kernel(self) -> None:
         """By the CPUs of the NUMA node: one device of node 1 and one function; two of each on node 0, which stay unknown."""
@@ -84,8 +94,8 @@ class TestRecordedMachines:
             "hisi_ptt2_0": "00:0a.0",
         }
         assert [one.numa_node for one in old.devices] == [0, 0, 1]
-        assert any("one of 0000:00:08.0, 0000:00:09.0" in note for note in device(old).notes)
-        assert any("the only one with the same CPUs" in note for note in device(old, "hisi_ptt2_0").notes)
+        assert details(device(old), "pci-unknown") == {"candidates": ["0000:00:08.0", "0000:00:09.0"]}
+        assert details(device(old, "hisi_ptt2_0"), "pci-matched") == {"candidates": ["0000:00:0a.0"]}
 
     def test_functions(self) -> None:
         functions = changed(lambda files, links: None).functions
@@ -117,13 +127,13 @@ class TestFormat:
             "later": FormatTerm("later", "config1", 0, 63),
             "one": FormatTerm("one", "config2", 7, 7),
         }
-        assert found.notes == ()
+        assert found.diagnostics == ()
 
     @pytest.mark.parametrize("text", ["config:0-7,32-35", "config:9-3", "config:0-64", "attr:1", "", "config:", "config:-1"])
     def test_shapes_that_are_not_understood(self, text: str) -> None:
         found = self.read(odd=text)
         assert found.format == FORMAT
-        assert any(note.startswith("format/odd:") for note in found.notes)
+        assert details(found, "unknown-format") == {"term": "odd", "text": text}
 
 
 class TestOddMachines:
@@ -139,7 +149,7 @@ class TestOddMachines:
         assert [(one.name, one.sicl, one.core) for one in machine.devices] == [
             ("hisi_ptt0_0", 0, 0), ("hisi_ptt0_2", 0, 2), ("hisi_ptt_new", None, None),
         ]  # fmt: skip
-        assert "the name does not tell SICL and core" in machine.devices[-1].notes
+        assert "odd-name" in codes(machine.devices[-1])
 
     def test_order_is_by_number(self) -> None:
         def change(files: dict[str, bytes], links: dict[str, str]) -> None:
@@ -150,7 +160,8 @@ class TestOddMachines:
         assert [one.name for one in machine.devices] == ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0", "hisi_ptt10_1"]
         bare = machine.devices[-1]
         assert (bare.pci, bare.cpus, bare.format, bare.tune) == (None, (), {}, ())
-        assert [note.partition(":")[0] for note in bare.notes[:3]] == ["cpumask", "format", "tune"]
+        assert [one.details for one in bare.diagnostics[:3]] == [{"file": "cpumask"}, {"file": "format"}, {"file": "tune"}]
+        assert codes(bare)[:3] == ["unreadable"] * 3
 
     def test_values_that_are_no_values(self) -> None:
         def change(files: dict[str, bytes], links: dict[str, str]) -> None:
@@ -163,9 +174,10 @@ class TestOddMachines:
         found = device(changed(change))
         assert (found.cpus, found.pmu_type) == ((), None)
         assert [(one.value, one.computed) for one in found.root_ports] == [(0x80100, True), (0x80400, False)]
-        assert found.tune[2].problem == "holds no number: 'high'"
-        for start in ("cpumask: no list", "root_port_filters/readme: no PCI", "root_port_filters/0000:00:14.0: 'nothing' is no filter"):
-            assert any(note.startswith(start) for note in found.notes), start
+        assert found.tune[2].problem == "not a number: 'high'"
+        assert codes(found) == ["bad-cpumask", "bad-filter-value", "bad-filter-name"]
+        assert details(found, "bad-filter-name") == {"file": "root_port_filters/readme"}
+        assert details(found, "bad-filter-value") == {"file": "root_port_filters/0000:00:14.0", "text": "nothing"}
 
     def test_root_ports_of_other_domains_and_nodes_are_not_offered(self) -> None:
         """Without filter files: a PTT traces ports of its own PCI domain, and its core lies on one node."""
@@ -208,7 +220,7 @@ class TestOddMachines:
             links[f"{BUS}/0000:00:10.0/driver"] = "../\udcffdriver"
 
         machine = changed(change)
-        assert any("\ufffd" in note for note in device(machine).notes)
+        assert details(device(machine), "unknown-format") == {"term": "type", "text": "\ufffd\ufffd"}
         for function in machine.functions.values():
             (function.driver or "").encode()
 
@@ -309,10 +321,10 @@ class TestHotplug:
         machine = changed(change)
         assert [one.name for one in machine.devices] == ["hisi_ptt0_0", "hisi_ptt2_0"]
         assert PciAddress.parse("08:00.1") not in machine.functions
-        assert machine.notes == (
-            "0000:08:00.1: listed among the PCI functions, but gone (or not recorded)",
-            f"{PTT}: listed, but gone: left out",
-        )
+        assert [(one.code, one.where, one.details) for one in machine.diagnostics] == [
+            ("functions-gone", None, {"functions": ["0000:08:00.1"]}),
+            ("device-left-out", PTT, {}),
+        ]
 
     def test_a_filter_whose_device_is_gone_already(self) -> None:
         """The driver updates its list later than the bus."""
@@ -411,5 +423,5 @@ def test_cpu_lists(text: str, cpus: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("text", ["a", "1-", "-1", "0-1;3", "0x1", "99999999"])
 def test_no_cpu_lists(text: str) -> None:
-    with pytest.raises(ValueError, match="no list of CPUs"):
+    with pytest.raises(ValueError, match="not a list of CPUs"):
         parse_cpu_list(text)

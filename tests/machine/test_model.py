@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.model import Machine, as_json, from_json
+from ptttool.machine.documents import as_json, from_json
+from ptttool.machine.model import Machine
 from ptttool.machine.sources.tree import TreeSource
 from tests.support.machines import MACHINES, NEW, OLD
 
@@ -23,7 +24,7 @@ def test_round_trip(name: str) -> None:
 def test_schema() -> None:
     """Keys and spelling are a contract."""
     document = as_json(read_machine(TreeSource(MACHINES / NEW)))
-    assert list(document) == ["version", "origin", "kernel", "hostname", "notes", "devices", "functions"]
+    assert list(document) == ["version", "origin", "kernel", "hostname", "diagnostics", "devices", "functions"]
     assert (document["version"], document["kernel"], document["hostname"]) == (1, "6.12.95+deb12-arm64", "ptt-rig")
     device = document["devices"][1]
     assert device["pci"] == "0000:00:09.0"

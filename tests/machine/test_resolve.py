@@ -63,7 +63,7 @@ def test_requesters(machine: Machine, text: str, address: str, sentence: str | N
         ("00:10.1", DeviceError, "unknown-function", "no PCI function 0000:00:10.1", "there is 0000:00:10.0"),
         ("0001:00:10.0", DeviceError, "unknown-function", "no PCI function 0001:00:10.0", "there is 0000:00:10.0"),
         ("7f:00.0", DeviceError, "unknown-function", "no PCI function 0000:7f:00.0", "ptttool list --tree"),
-        ("00:08.0", DeviceError, "no-root-port", "no root port and has none above it", "root ports: 0000:00:10.0, "),
+        ("00:08.0", DeviceError, "no-root-port", "0000:00:08.0", "root ports: 0000:00:10.0, "),
         ("", UsageError, "bad-pci-address", "an empty name", "nvme0"),
     ],
 )

@@ -7,10 +7,11 @@ import re
 
 import pytest
 
+from ptttool.machine.cpus import format_cpus
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Link, Machine, PciFunction
 from ptttool.machine.sources.tree import TreeSource
-from ptttool.machine.topology import endpoints_behind, format_cpus, is_bridge, link_words, names_behind, notes_by_devices, walk
+from ptttool.machine.topology import all_diagnostics, endpoints_behind, is_bridge, link_words, names_behind, walk
 from ptttool.pci import PciAddress
 from tests.support.machines import MACHINES, NEW, OLD
 
@@ -110,8 +111,8 @@ def test_cpus() -> None:
     assert format_cpus(range(128)) == "0-127"
 
 
-def test_notes_are_said_once() -> None:
-    notes = notes_by_devices(read_machine(TreeSource(MACHINES / OLD)))
-    assert len(notes) == len(set(notes)) == 3
-    assert sum("no filter files" in note for note in notes) == 1
-    assert any(note.startswith("hisi_ptt0_0, hisi_ptt0_2, hisi_ptt2_0: ") for note in notes)
+def test_shared_diagnostics_come_once() -> None:
+    found = all_diagnostics(read_machine(TreeSource(MACHINES / OLD)))
+    assert sorted(one.code for one in found) == ["filters-computed", "pci-matched", "pci-unknown"]
+    (shared,) = [one for one in found if one.code == "filters-computed"]
+    assert shared.message.startswith("hisi_ptt0_0, hisi_ptt0_2, hisi_ptt2_0: ")

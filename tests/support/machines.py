@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ptttool.machine.sources.demo import MemoryFiles
-from ptttool.machine.sources.recorded import RecordedSource
+from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
 from tests import ROOT
 
 REPOSITORY = ROOT

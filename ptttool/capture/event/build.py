@@ -27,7 +27,7 @@ from ptttool.capture.event.terms import (
     terms_of,
 )
 from ptttool.errors import DeviceError, UsageError
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, PttDevice
+from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FilterKind, FormatTerm, PttDevice
 from ptttool.machine.pmu import requester_value, root_port_value
 from ptttool.pci import PciAddress
 from ptttool.wording import in_words
@@ -225,7 +225,7 @@ def _found(request: TraceRequest, device: PttDevice | None) -> list[Filter]:
     return [_look_up(request.device, ROOT_PORT, address, root_port_value(address), device) for address in ports]
 
 
-def _look_up(name: str, kind: str, address: PciAddress, computed: int, device: PttDevice | None) -> Filter:
+def _look_up(name: str, kind: FilterKind, address: PciAddress, computed: int, device: PttDevice | None) -> Filter:
     if device is not None:
         there = device.root_ports if kind == ROOT_PORT else device.requesters
         for known in there:

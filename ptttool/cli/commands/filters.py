@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.options.machine import find_device, load_machine, open_source
 from ptttool.cli.terminal.talk import console, print_json
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, filter_as_json
+from ptttool.cli.views.machine import filter_sections, print_diagnostics
+from ptttool.machine.discovery import open_source, require_machine
+from ptttool.machine.documents import FiltersDocument
+from ptttool.machine.resolve import find_device
 
 
 @app.command("filters")
@@ -25,18 +27,16 @@ def filters(
 ) -> None:
     """List the root ports and requesters that a trace can be restricted to.
 
-    Each with the value that the event's term filter takes, its PCI address, the kernel's names and its PCI name. Values of root ports
-    may be or-ed to trace several; a requester stands alone. Kernels before 6.5 offer no such list: the values are then computed from
-    the PCI addresses, and that is said.
+    Each with the value of the event term filter, its PCI address, the kernel's names and its PCI name. Values of root ports can be
+    or-ed to trace several; a requester stands alone. Kernels before 6.5 have no such list: the values are then computed from the PCI
+    addresses, and a note says so.
     """
-    machine = load_machine(open_source(sysfs, demo), tune=False)
+    machine = require_machine(open_source(sysfs, demo), tune=False)
     if device is not None:
         machine = replace(machine, devices=(find_device(machine, device),))
     if json:
-        print_json(_as_json(machine))
+        print_json(FiltersDocument.of(machine))
         return
-    from ptttool.cli.views.machine import filter_sections, tell_notes
-
     out = console()
     for number, (heading, table) in enumerate(filter_sections(machine)):
         if number:
@@ -44,32 +44,4 @@ def filters(
         out.print(heading, style="bold")
         if table is not None:
             out.print(table)
-    tell_notes(machine)
-
-
-def _as_json(machine: Machine) -> dict[str, Any]:
-    """``notes``; ``devices``: per device ``name``, ``ports_known``, ``notes``, ``multiselect`` (``root_ports``, ``requesters``), and
-    ``root_ports`` and ``requesters``: each ``address``, ``value``, ``hex``, ``computed``, ``name``, ``kernel_names``."""
-
-    def entry(one: Filter) -> dict[str, Any]:
-        function = machine.functions.get(one.address)
-        return {
-            **filter_as_json(one),
-            "name": function.name if function is not None else None,
-            "kernel_names": list(function.kernel_names) if function is not None else [],
-        }
-
-    return {
-        "notes": list(machine.notes),
-        "devices": [
-            {
-                "name": device.name,
-                "ports_known": device.ports_known,
-                "multiselect": {"root_ports": device.multiselect.get(ROOT_PORT), "requesters": device.multiselect.get(REQUESTER)},
-                "root_ports": [entry(one) for one in device.root_ports],
-                "requesters": [entry(one) for one in device.requesters],
-                "notes": list(device.notes),
-            }
-            for device in machine.devices
-        ],
-    }
+    print_diagnostics(machine)

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.options.machine import find_device, load_machine, open_source
 from ptttool.cli.terminal.talk import console, print_json
+from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, print_diagnostics
 from ptttool.errors import UsageError
-from ptttool.machine.model import as_json
+from ptttool.machine.discovery import open_source, require_machine
+from ptttool.machine.documents import MachineDocument
+from ptttool.machine.resolve import find_device
 
 
 @app.command("list")
@@ -21,7 +23,7 @@ def list_devices(
         typer.Argument(metavar="DEVICE", help="Only this device, in full: hisi_ptt0_2, 0_2 or its PCI address.", show_default=False),
     ] = None,
     tree: Annotated[
-        bool, typer.Option("--tree", help="Show what sits behind each root port, with PCI names and links as lspci words them.")
+        bool, typer.Option("--tree", help="Show what is behind each root port, with PCI names, and links in the words of lspci.")
     ] = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
@@ -29,20 +31,18 @@ def list_devices(
 ) -> None:
     """List the PTT devices of this machine.
 
-    For each device: PCI address, NUMA node, the CPUs that may record it, the type number of its PMU and its root ports with what is
-    behind them. What the kernel does not tell, or may not be read, is said on standard error; reading everything needs root.
+    For each device: PCI address, NUMA node, the CPUs that can record it, the type number of its PMU, and its root ports with what is
+    behind them. Notes on standard error say what the kernel does not say, and what cannot be read; reading everything needs root.
     """
     if tree and json:
         raise UsageError("--tree and --json exclude each other")
-    machine = load_machine(open_source(sysfs, demo), tune=json or (device is not None and not tree))
+    machine = require_machine(open_source(sysfs, demo), tune=json or (device is not None and not tree))
     chosen = find_device(machine, device) if device is not None else None
     if chosen is not None:
         machine = replace(machine, devices=(chosen,))
     if json:
-        print_json(as_json(machine))
+        print_json(MachineDocument.of(machine))
         return
-    from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, tell_notes
-
     out = console()
     if tree:
         for one in device_tree(machine):
@@ -54,4 +54,4 @@ def list_devices(
         out.print()
         for line in common_lines(machine):
             out.print(line)
-    tell_notes(machine)
+    print_diagnostics(machine)

@@ -1,12 +1,13 @@
-"""A machine as tables and trees for people. Every string from a device passes through ``clean``."""
+"""A machine as tables and trees for people. Every text from a device passes through ``clean``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ptttool.cli.terminal.talk import clean, note
+from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
-from ptttool.machine.topology import children_by_parent, device_groups, format_cpus, link_words, names_behind, notes_by_devices
+from ptttool.machine.topology import all_diagnostics, children_by_parent, device_groups, link_words, names_behind
 from ptttool.pci import PciAddress
 
 if TYPE_CHECKING:
@@ -15,17 +16,17 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.tree import Tree
 
-# From this many columns on, a PCI address has its own column; from that many, all there is to say.
+# From WIDE columns on, the PCI address has its own column; from FULL columns on, SICL and core have theirs.
 WIDE, FULL = 80, 110
 UNKNOWN = "?"
 COMBINE = {True: "several may be combined", False: "one at a time"}
-NOT_TOLD = "the kernel does not tell which root ports are whose"
+PORTS_UNKNOWN = "the kernel does not say which root ports belong to which device"
 
 
-def tell_notes(machine: Machine) -> None:
-    """What is unknown or was computed, on standard error."""
-    for text in notes_by_devices(machine):
-        note(clean(text))
+def print_diagnostics(machine: Machine) -> None:
+    """Print what is unknown or was computed, on standard error."""
+    for one in all_diagnostics(machine):
+        note(clean(one.message))
 
 
 def _table(*columns: str, right: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> Table:
@@ -42,7 +43,7 @@ def _text(value: object) -> str:
 
 
 def device_table(machine: Machine, width: int) -> Table:
-    """One row a root port, the device's own columns beside its first."""
+    """Make a table with one row for each root port; the columns of the device are filled in its first row."""
     wide, full = width >= WIDE, width >= FULL
     own = ["PTT device", *(["SICL", "Core"] if full else []), *(["PCI"] if wide else []), "NUMA", "CPUs", "PMU type"]
     own[-1] = "PMU type" if wide else "Type"
@@ -51,9 +52,9 @@ def device_table(machine: Machine, width: int) -> Table:
 
     def rows(device: PttDevice) -> list[list[str]]:
         name, pci = clean(device.name), _text(device.pci)
-        place = [_text(device.sicl), _text(device.core)] if full else []
+        numbers_in_name = [_text(device.sicl), _text(device.core)] if full else []
         state = [_text(device.numa_node), format_cpus(device.cpus) or UNKNOWN, _text(device.pmu_type)]
-        first = [name, *place, *([pci] if wide else []), *state]
+        first = [name, *numbers_in_name, *([pci] if wide else []), *state]
         return [first] if wide else [first, [pci]]
 
     for group in device_groups(machine):
@@ -62,7 +63,7 @@ def device_table(machine: Machine, width: int) -> Table:
             _add_side_by_side(table, rows(group[0]), ports or [["none", ""]], len(own))
         else:
             for device in group:
-                _add_side_by_side(table, rows(device), [["not told", ""]], len(own))
+                _add_side_by_side(table, rows(device), [["unknown", ""]], len(own))
             _add_side_by_side(table, [["any of these"]], ports, len(own))
     return table
 
@@ -74,7 +75,7 @@ def _add_side_by_side(table: Table, left: list[list[str]], right: list[list[str]
 
 
 def common_lines(machine: Machine) -> Iterator[str]:
-    """How many requesters there are; the terms and tune attributes, once for devices that agree."""
+    """Count the requesters; list the event terms and tune attributes, once for devices that agree."""
     counts = ", ".join(f"{device.name} {len(device.requesters) or 'none'}" for device in machine.devices if device.ports_known)
     if counts:
         yield clean(f"Requesters: {counts} (ptttool filters lists them)")
@@ -85,12 +86,12 @@ def common_lines(machine: Machine) -> Iterator[str]:
         for name, text in texts.items():
             owners.setdefault(text or "none", []).append(name)
         for text, names in owners.items():
-            whose = f" of {', '.join(names)}" if len(owners) > 1 else ""
-            yield clean(f"{what}{whose}: {text}")
+            owner = f" of {', '.join(names)}" if len(owners) > 1 else ""
+            yield clean(f"{what}{owner}: {text}")
 
 
 def device_details(machine: Machine, device: PttDevice) -> Table:
-    """Everything about one device, a line a fact."""
+    """Make a table of everything about one device."""
     table = _table("Fact", "Value", whole=("Fact",))
     table.show_header = False
     function = machine.functions.get(device.pci) if device.pci is not None else None
@@ -130,13 +131,13 @@ def _who(machine: Machine, one: Filter) -> str:
 
 
 def device_tree(machine: Machine) -> list[Tree]:
-    """PTT device, root ports, switches, endpoints, each function with its names and its link."""
+    """Make a tree for each group of devices: root ports, switches, endpoints, each function with its names and its link."""
     from rich.tree import Tree
 
     trees = []
     children = children_by_parent(machine)
     for group in device_groups(machine):
-        tree = Tree("\n".join(_title(device) for device in group) + ("" if group[0].ports_known else f"\n({NOT_TOLD})"))
+        tree = Tree("\n".join(_title(device) for device in group) + ("" if group[0].ports_known else f"\n({PORTS_UNKNOWN})"))
         for one in group[0].root_ports:
             function = machine.functions.get(one.address)
             if function is None:
@@ -172,7 +173,7 @@ def _branch(
 
 
 def filter_sections(machine: Machine) -> Iterator[tuple[str, Table | None]]:
-    """A heading and a table for each device and kind of filter; no table where there is none."""
+    """Yield a heading and a table for each device and kind of filter; no table where there are no filters."""
     width = max((len(", ".join(function.kernel_names)) for function in machine.functions.values()), default=0)
     for group in device_groups(machine):
         *most, last = [clean(device.name) for device in group]

@@ -1,16 +1,17 @@
-"""Where facts about a machine come from: one small interface, above which all code is the same.
+"""The interface to a machine's sysfs and udev, above which all code is the same for running and recorded machines.
 
-Paths are absolute, as the kernel spells them (``/sys/bus/event_source/devices/hisi_ptt0_2``); a source maps them to where they are.
+Paths are absolute, as the kernel spells them (``/sys/bus/event_source/devices/hisi_ptt0_2``); a source maps them to its files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Source(Protocol):
-    """A machine, running or recorded."""
+    """Where facts about a machine come from. Methods that read or write raise OSError as the operating system does."""
 
     @property
     def origin(self) -> str:
@@ -21,19 +22,19 @@ class Source(Protocol):
         """True for the running machine: only there can a trace be recorded."""
 
     def devices(self, subsystem: str) -> list[str]:
-        """The sysfs paths (links followed) of a subsystem's devices, sorted by name."""
+        """List the sysfs paths of a subsystem's devices, links followed, sorted by name."""
 
     def properties(self, path: str) -> Mapping[str, str]:
-        """A device's udev properties; empty where there is no udev database."""
+        """Return a device's udev properties; none where there is no udev database."""
 
     def read(self, path: str) -> str:
-        """A file's text, stripped of the final newline. Raises OSError as the operating system does."""
+        """Read a file's text, without the final newline."""
 
     def write(self, path: str, text: str) -> None:
-        """Write a file in place with one write(2). Raises OSError as the operating system does."""
+        """Write an existing file in place with one write(2)."""
 
     def names(self, path: str) -> list[str]:
-        """The names in a folder, sorted. Raises OSError as the operating system does."""
+        """List the names in a folder, sorted."""
 
     def resolve(self, path: str) -> str:
-        """The path with every link followed, still as the kernel spells it."""
+        """Follow every link of a path; the result is spelled as the kernel does."""

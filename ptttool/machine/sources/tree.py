@@ -1,4 +1,4 @@
-"""A recorded or mounted machine in a folder: an sosreport, a fixture, another system's root."""
+"""Machines in a folder: an sosreport, a fixture, the mounted root of another system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ SYSFS_FOLDERS = ("bus", "class", "devices")
 
 
 class FolderFiles:
-    """Files below a folder. ``sysfs_only``: the folder is the sysfs itself, so that only ``/sys/…`` and the udev database exist."""
+    """The :class:`~ptttool.machine.sources.recorded.Files` of a folder.
+
+    Parameters
+    ----------
+    folder : str
+        The folder, without links.
+    sysfs_only : bool
+        Whether the folder is the sysfs itself, so that only ``/sys/…`` and the udev database exist.
+    """
 
     def __init__(self, folder: str, *, sysfs_only: bool) -> None:
         self._folder = folder
@@ -31,12 +39,14 @@ class FolderFiles:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
     def link(self, path: str) -> str | None:
+        """Return the target of a symbolic link."""
         try:
             return os.readlink(self._real(path))  # noqa: PTH115 - text in, text out
         except OSError:
             return None
 
     def exists(self, path: str) -> bool:
+        """Tell whether there is a file, a folder or a link."""
         try:
             os.lstat(self._real(path))
         except OSError:
@@ -44,13 +54,16 @@ class FolderFiles:
         return True
 
     def names(self, path: str) -> list[str]:
+        """List the names in a folder."""
         return sorted(os.listdir(self._real(path)))  # noqa: PTH208
 
     def read(self, path: str, limit: int) -> bytes:
+        """Read the first ``limit`` bytes of a regular file."""
         with os.fdopen(self._open(path, os.O_RDONLY), "rb") as file:
             return file.read(limit)
 
     def write(self, path: str, data: bytes) -> None:
+        """Replace the content of a regular file."""
         descriptor = self._open(path, os.O_WRONLY | os.O_TRUNC)
         try:
             os.write(descriptor, data)
@@ -58,9 +71,9 @@ class FolderFiles:
             os.close(descriptor)
 
     def _open(self, path: str, flags: int) -> int:
-        """Open a regular file. A foreign tree may hold pipes and device nodes: those are not opened into."""
+        """Open a regular file, and nothing else: a foreign tree can hold pipes and device nodes."""
         real = self._real(path)
-        # O_NONBLOCK: a named pipe must not make us wait; on regular files it does nothing.
+        # O_NONBLOCK: opening a named pipe would wait for its other end; on regular files the flag does nothing.
         descriptor = os.open(real, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
@@ -71,10 +84,21 @@ class FolderFiles:
 
 
 class TreeSource(RecordedSource):
-    """A machine in ``root``: a folder that holds ``sys`` (a system's root, an sosreport, a fixture) or that is the sysfs itself.
+    """A machine in a folder.
 
     The udev database is read from ``udev.txt``, ``udev.txt.gz`` or an sosreport's ``udevadm info --export-db``, where there is one.
-    Raises InputError for what is no such folder, AccessError for one that may not be read.
+
+    Parameters
+    ----------
+    root : Path or str
+        A folder that holds ``sys`` (a system's root, an sosreport, a fixture), or the sysfs itself.
+
+    Raises
+    ------
+    InputError
+        There is no such folder.
+    AccessError
+        The folder cannot be read.
     """
 
     def __init__(self, root: Path | str) -> None:
@@ -89,7 +113,7 @@ class TreeSource(RecordedSource):
         if not set(SYSFS_FOLDERS) & set(inside):
             raise InputError(
                 root,
-                "holds no recorded machine: neither sys/ nor the folders bus, class, devices of a sysfs",
+                "not a recorded machine: there is neither sys/ nor any of the folders bus, class, devices of a sysfs",
                 hint="give the folder that holds sys/, for example an unpacked sosreport",
                 code="no-sysfs",
             )

@@ -11,7 +11,13 @@ from ptttool.errors import MissingPackageError
 
 
 class UdevSource:
-    """The machine this runs on, as a :class:`~.contract.Source`. Raises MissingPackageError without pyudev or libudev."""
+    """The :class:`~ptttool.machine.sources.contract.Source` of the machine this runs on.
+
+    Raises
+    ------
+    MissingPackageError
+        There is no pyudev or no libudev.
+    """
 
     origin = "this machine"
     live = True
@@ -35,17 +41,17 @@ class UdevSource:
         self._pyudev: Any = pyudev
 
     def devices(self, subsystem: str) -> list[str]:
-        """A subsystem's devices as libudev enumerates them."""
+        """List a subsystem's devices as libudev enumerates them."""
         found: list[str] = []
         for device in self._context.list_devices(subsystem=subsystem):
             try:
                 found.append(str(device.sys_path))
-            except UnicodeDecodeError:  # pyudev cannot tell a name that is no UTF-8, such as a renamed network device's
+            except UnicodeDecodeError:  # pyudev cannot give a name that is not UTF-8, such as that of a renamed network device
                 continue
         return sorted(found, key=lambda path: (path.rsplit("/", 1)[1], path))
 
     def properties(self, path: str) -> Mapping[str, str]:
-        """A device's properties from the udev database; empty for one that is gone."""
+        """Return a device's properties from the udev database; none for a device that is gone."""
         try:
             device = self._pyudev.Devices.from_sys_path(self._context, path)
         except self._pyudev.DeviceNotFoundError:
@@ -54,16 +60,16 @@ class UdevSource:
         for name in device.properties:
             try:
                 found[str(name)] = str(device.properties[name])
-            except (KeyError, UnicodeDecodeError):  # gone meanwhile, or no UTF-8
+            except (KeyError, UnicodeDecodeError):  # gone meanwhile, or not UTF-8
                 continue
         return found
 
     def read(self, path: str) -> str:
-        """A file's text without the final newline; bytes that are no UTF-8 as surrogates."""
+        """Read a file's text without the final newline; bytes that are not UTF-8 are surrogates."""
         return Path(path).read_bytes().decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def write(self, path: str, text: str) -> None:
-        """Write an attribute with one write(2); it is never created."""
+        """Write an existing attribute with one write(2)."""
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:
             os.write(descriptor, text.encode())
@@ -71,10 +77,10 @@ class UdevSource:
             os.close(descriptor)
 
     def names(self, path: str) -> list[str]:
-        """The names in a folder, sorted."""
+        """List the names in a folder, sorted."""
         return sorted(os.listdir(path))  # noqa: PTH208
 
     def resolve(self, path: str) -> str:
-        """The path with every link followed."""
+        """Follow every link of a path."""
         os.lstat(path)
         return os.path.realpath(path)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ptttool.machine.sources.udev_db import parse_export_db
+from ptttool.machine.sources.recorded import parse_export_db
 
 
 def test_blocks_and_properties() -> None:
