@@ -12,8 +12,8 @@ from ptttool.cli.main import main
 from tests.support import captures
 
 KEYS = {
-    "list": "version origin kernel hostname notes devices functions",
-    "filters": "notes devices",
+    "list": "version origin kernel hostname diagnostics devices functions",
+    "filters": "diagnostics devices",
     "tune show": "devices",
     "tune get": "device values",
     "tune set": "device dry_run changes ports_known root_ports",
