@@ -46,3 +46,8 @@ class Diagnostic:
     hint: str | None = None
     where: str | None = None
     details: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The message, and what to do next where there is something."""
+        return self.message if self.hint is None else f"{self.message}; {self.hint}"

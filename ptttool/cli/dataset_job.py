@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ptttool.cli.decoding import OTHER_FORMATS, chosen_rows, facts_of
 from ptttool.cli.options.reading import chosen_workers, failure_of
 from ptttool.cli.terminal.talk import PrintedError, clean, note, print_json, warn
+from ptttool.diagnostics import Severity
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.pipeline.workers import WORTH_A_WRITER, size_of
 from ptttool.wording import counted
@@ -116,7 +117,7 @@ class DatasetJob:
             if not trace.findings.records and not trace.contents.problems:
                 warn(clean(f"{file}: the recording holds no TLP; 'ptttool info' says what may be behind it"))
             for finding in signs_of_loss(trace.contents) if trace.findings.records else ():
-                if finding.severity != "info":
+                if finding.severity is not Severity.INFO:
                     warn(clean(f"{file}: {finding.text}"))
             return rows, failure_of(trace)
 

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ptttool.cli.options.reading import chosen_workers, failure_of, machine_of, traced_part
 from ptttool.cli.terminal.destination import destination, page_rows
 from ptttool.cli.terminal.talk import clean, note, warn
+from ptttool.diagnostics import Severity
 from ptttool.errors import UsageError
 from ptttool.files.remote import is_remote
 from ptttool.pipeline.workers import WORTH_A_WRITER, Workers
@@ -201,7 +202,7 @@ class DecodeJob:
         for sentence in trace.findings.sentences() if whole and name != "perf" else ():
             note(clean(sentence))
         for finding in signs_of_loss(trace.contents) if whole and not empty else ():
-            if finding.severity != "info":
+            if finding.severity is not Severity.INFO:
                 warn(clean(finding.text))
         if self.output is not None:
             what = "record" if name == "perf" else "TLP"

@@ -56,7 +56,7 @@ def test_an_empty_recording_is_no_error_but_a_failure_of_the_trace(capsys: pytes
     assert document["records"] == 0
     assert document["time"] == {"first": None, "last": None, "smallest": None, "largest": None}
     assert [finding["code"] for finding in document["signs_of_loss"]] == ["empty-trace"]
-    assert document["signs_of_loss"][0]["causes"]
+    assert document["signs_of_loss"][0]["details"]["causes"]
 
 
 def test_a_spoilt_recording_of_an_older_driver(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ptttool.analyses.loss import causes_of
 from ptttool.cli.options.reading import traced_part
 from ptttool.cli.terminal.talk import clean, console, print_labelled
+from ptttool.diagnostics import Diagnostic
 from ptttool.documents import to_json
 from ptttool.machine.model import ROOT_PORT, Machine
 from ptttool.machine.topology import functions_by_id, names_behind
@@ -19,7 +21,6 @@ from ptttool.wording import counted, in_words
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ptttool.analyses.loss import Finding
     from ptttool.analyses.tally import Tally
     from ptttool.capture.event.explain import Explanation
     from ptttool.perfdata.model import Contents
@@ -37,7 +38,7 @@ class Summary:
 
     trace: Trace
     tally: Tally
-    loss: list[Finding]
+    loss: list[Diagnostic]
     machine: Machine | None = None
     command: tuple[str, ...] | None = None
     started: str | None = None
@@ -79,7 +80,7 @@ class Summary:
             "container_unknown": {str(number): count for number, count in contents.unknown.items()},
             **self.tally.as_dict(),
             "findings": {**self.trace.findings.as_dict(), "sentences": self.trace.findings.sentences()},
-            "signs_of_loss": [finding.as_json() for finding in self.loss],
+            "signs_of_loss": [to_json(finding) for finding in self.loss],
             "problems": [to_json(problem) for problem in contents.problems],
         }
 
@@ -150,7 +151,7 @@ def _remarks(summary: Summary) -> Iterator[tuple[str, str]]:
     contents = summary.trace.contents
     for finding in summary.loss:
         yield finding.severity, finding.text
-        yield from (("", f"possible: {cause}") for cause in finding.causes)
+        yield from (("", f"possible: {cause}") for cause in causes_of(finding))
     for sentence in summary.trace.findings.sentences():
         yield "note", sentence
     if contents.unknown:

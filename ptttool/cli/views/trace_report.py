@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from ptttool.analyses.empty_recording import causes_in, causes_on
+from ptttool.analyses.loss.empty_recording import causes_in, causes_on
 from ptttool.cli.terminal.talk import clean, note, print_json, warn
 from ptttool.cli.views.recording_line import mebibytes
+from ptttool.diagnostics import Severity
+from ptttool.documents import to_json
 from ptttool.errors import EmptyTraceError
 
 if TYPE_CHECKING:
@@ -31,13 +33,13 @@ def report(job: TraceJob, recorded: Recorded, *, decode: bool) -> None:
         if not records:
             raise _empty(job, recorded, trace)
         if job.json:
-            result = {"summary": None if summary is None else summary.as_json(), "signs_of_loss": [sign.as_json() for sign in signs]}
+            result = {"summary": None if summary is None else summary.as_json(), "signs_of_loss": [to_json(sign) for sign in signs]}
             print_json({**job.as_json(), **_as_json(recorded), **result})
             return
         if summary is not None:
             print_summary(summary, counts_alone=True)
         for sign in signs:
-            (note if sign.severity == "info" else warn)(clean(sign.text))
+            (note if sign.severity is Severity.INFO else warn)(clean(sign.text))
         for sentence in trace.findings.sentences():
             warn(clean(sentence))
         took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s"

@@ -1,4 +1,4 @@
-"""Why a finished recording may hold no trace data, as far as the file itself can tell, and the machine it was made on."""
+"""Why a finished recording may hold no trace data, as far as the file and the machine that it was made on show it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ from ptttool.wording import in_words
 
 
 def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]:
-    """Sentences without full stop: what the event itself rules out first, then what is possible and leaves no mark in the file.
+    """Yield what may be the reason in a recording, as sentences without full stop.
 
-    ``cpu_checked``: the CPU that recorded is known to be the device's.
+    First comes what the event itself rules out, then what is possible and leaves no mark in the file.
+
+    Parameters
+    ----------
+    contents : Contents
+        The recording.
+    cpu_checked : bool, optional
+        Whether the CPU that recorded is known to be one of the device's.
     """
     attribute = ptt_attribute(contents)
     if attribute is not None:
@@ -31,23 +38,23 @@ def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]
         yield f"perf recorded on CPU {cpus}: outside the device's cpumask (the CPUs of its NUMA node) nothing is traced"
     elif command is None:
         yield "the CPU that perf recorded on is not in the device's cpumask (the CPUs of its NUMA node)"
-    yield "another perf was tracing with the same device on another CPU: the second one gets nothing and is not told"
+    yield "another perf was tracing with the same device on another CPU: the second one gets no data and no error"
     yield "there was nothing to log: no device in the slot, an idle link, or no TLP of these types in this direction"
-    yield "the device did not become idle and was not started: only the kernel's log says so (dmesg, hisi_ptt)"
+    yield "the device did not become idle and was not started: only the kernel log says so (dmesg, hisi_ptt)"
 
 
 def causes_on(machine: Machine, request: TraceRequest) -> Iterator[str]:
-    """Sentences without full stop: why what was asked for may have nothing to say on that machine."""
+    """Yield why a request may trace nothing on a machine, as sentences without full stop."""
     for port in request.root_ports:
         if port in machine.functions and not endpoints_behind(machine, port):
             yield f"nothing is behind root port {port}"
     requester = machine.functions.get(request.requester) if request.requester is not None else None
     if requester is not None and is_bridge(requester):
-        yield f"{requester.address} is a switch port, which hardly ever requests by itself: trace what is behind it, or its root port"
+        yield f"{requester.address} is a switch port, which seldom sends requests of its own: trace a function behind it, or its root port"
 
 
 def _contradictions(config: int) -> Iterator[str]:
-    """What in the event leaves nothing to trace."""
+    """Yield what in the event leaves nothing to trace."""
     fields = fields_of(config)
     if fields["filter"] & PORT_FLAG and not fields["filter"] & 0xFFFF:
         yield "the event's filter names no root port"
@@ -66,7 +73,7 @@ def _contradictions(config: int) -> Iterator[str]:
 
 
 def _perf_arguments(contents: Contents) -> list[str] | None:
-    """perf's own part of the recorded command line."""
+    """Return perf's own part of the recorded command line."""
     words = contents.features.get("cmdline")
     if not isinstance(words, list):
         return None
@@ -75,7 +82,7 @@ def _perf_arguments(contents: Contents) -> list[str] | None:
 
 
 def _cpu_option(arguments: list[str]) -> str | None:
-    """What ``-C`` had."""
+    """Return the value of ``-C``."""
     for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
         if word in ("-C", "--cpu"):
             return following or None

@@ -1,0 +1,169 @@
+"""Signs of loss in the AUX streams: how they end, whether tracing was restarted, gaps between AUX events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ptttool.analyses.loss.streams import DMA_BUFFER, Stream, ended_early, successor_of
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.perfdata.model import Contents
+from ptttool.wording import counted
+
+# The driver of Linux 6.1 was seen to spoil restarts, the one of 6.12 not to; there is no recording of the kernels between.
+SPOILS_RESTARTS, COMMITS_EVERY_BUFFER = (6, 1), (6, 12)
+# A stream that ends so shortly before the session's end was ended with it. In nanoseconds.
+AT_THE_END = 500_000_000
+# While a session was being ended, another CPU's event was seen to catch 64 to 9712 bytes.
+SMALL_STREAM = 64 << 10
+
+_LARGER_AREA = "record with a larger AUX area (--aux-size, perf's -m ,SIZE)"
+
+
+def signs_in_streams(contents: Contents, streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
+    """Yield the signs in the AUX streams; ``end`` is the time of the session's end in nanoseconds, where it is known."""
+    if streams and not ended_early(contents):
+        yield from _ends(streams, end)
+        yield from _end_streams(streams)
+    yield from _restarts(contents, streams)
+    yield from _gaps(streams)
+
+
+def _ends(streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
+    """Look at how each stream ended: with the session, or before it."""
+    final = max(streams, key=lambda stream: stream.end or 0)
+    for stream in streams:
+        successor = None if stream is final else successor_of(stream, streams)
+        if stream.ended_full:
+            yield _silent_end(stream, end) if successor is None else _hole(stream, successor)
+        elif successor is not None and _took_over(stream, successor, end):
+            yield _takeover(stream, successor, end)
+
+
+def _took_over(stream: Stream, successor: Stream, end: int | None) -> bool:
+    """Return whether a stream ended before the session did, so that its successor traced in its stead."""
+    if stream.end is None or end is None:
+        return successor.size > SMALL_STREAM
+    return end - stream.end > AT_THE_END
+
+
+def _takeover(stream: Stream, successor: Stream, end: int | None) -> Diagnostic:
+    return Diagnostic(
+        Severity.WARNING,
+        "takeover",
+        f"{stream.name} ended {_before(stream.end, end)}, and another CPU's event went on tracing: TLPs between the two are missing. "
+        "That happens when a CPU goes offline",
+        hint="record on one CPU that stays online (-C)",
+        where=stream.name,
+        details={"cpu": stream.cpu, "next_cpu": successor.cpu, "before_end_ns": _distance(stream.end, end)},
+    )
+
+
+def _silent_end(stream: Stream, end: int | None) -> Diagnostic:
+    return Diagnostic(
+        Severity.WARNING,
+        "silent-end",
+        f"{stream.name} ends with a full buffer (its last AUX event is {_whole(stream)}), {_before(stream.end, end)}. The driver stops a "
+        "trace without a message when the AUX area is full, so TLPs after that are probably missing",
+        hint=f"{_LARGER_AREA}, with a narrower filter, or for a shorter time",
+        where=stream.name,
+        details={"cpu": stream.cpu, "last_event_bytes": stream.events[-1].size, "before_end_ns": _distance(stream.end, end)},
+    )
+
+
+def _hole(stream: Stream, successor: Stream) -> Diagnostic:
+    gap = _distance(stream.end, successor.begin) or 0
+    return Diagnostic(
+        Severity.WARNING,
+        "hole",
+        f"{stream.name} ended with a full AUX area (its last AUX event is {_whole(stream)}) and {successor.name} took over: TLPs of up to "
+        f"{_seconds(gap)} between the two are missing",
+        hint=f"{_LARGER_AREA} or with a narrower filter",
+        where=stream.name,
+        details={"cpu": stream.cpu, "next_cpu": successor.cpu, "last_event_bytes": stream.events[-1].size, "gap_ns": gap},
+    )
+
+
+def _end_streams(streams: Sequence[Stream]) -> Iterator[Diagnostic]:
+    first = streams[0]
+    small = [stream for stream in streams[1:] if stream.size <= SMALL_STREAM]
+    if small and not first.ended_full:
+        names = ", ".join(f"{stream.name} ({stream.size} bytes)" for stream in small)
+        yield Diagnostic(
+            Severity.INFO,
+            "end-stream",
+            f"besides {first.name} there is {names}: a leftover of the session's end under perf record -a, not a loss",
+            where=small[0].name,
+            details={"cpu": first.cpu, "leftovers": [{"cpu": stream.cpu, "bytes": stream.size} for stream in small]},
+        )
+
+
+def _restarts(contents: Contents, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
+    """Look for parts of buffers before the last event: tracing was stopped and started within the session."""
+    cut = sum(event.size % DMA_BUFFER != 0 for stream in streams for event in stream.events[:-1])
+    if not cut:
+        return
+    stopped = f"tracing was stopped and started again {cut} times" if cut > 1 else "tracing was stopped and started again once"
+    release = _release(contents)
+    details = {"restarts": cut, "kernel": contents.features.get("osrelease")}
+    if release is not None and release >= COMMITS_EVERY_BUFFER:
+        message = f"{stopped} within the session (--control, -F, or a sampling event beside it): not all of the time is covered"
+        yield Diagnostic(Severity.INFO, "restarts", message, details=details)
+        return
+    driver = "an older driver" if release is None else f"the driver of this kernel ({contents.features['osrelease']})"
+    then = "then delivers" if release is not None and release <= SPOILS_RESTARTS else "may then deliver"
+    yield Diagnostic(
+        Severity.WARNING,
+        "spoilt-restarts",
+        f"{stopped} within the session, and {driver} {then} memory that the device did not write: all-zero and repeated records, as seen "
+        "with Linux 6.1",
+        hint="record without --control, without -F, and without sampling events beside the trace",
+        details=details,
+    )
+
+
+def _release(contents: Contents) -> tuple[int, int] | None:
+    """Return the first two numbers of the kernel's release."""
+    found = re.match(r"(\d+)\.(\d+)", str(contents.features.get("osrelease", "")))
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _gaps(streams: Sequence[Stream]) -> Iterator[Diagnostic]:
+    """Look for bytes that no AUX event announces, or two do."""
+    for stream in streams:
+        if stream.cpu is None:  # may be several streams
+            continue
+        skipped = repeated = 0
+        for before, after in zip(stream.events, stream.events[1:], strict=False):
+            distance = after.offset - before.offset - before.size
+            skipped += max(distance, 0)
+            repeated += max(-distance, 0)
+        if skipped:
+            message = (
+                f"{stream.name} skips {counted(skipped, 'byte')} between its AUX events: an event or data were lost, TLPs may be missing"
+            )
+            details: dict[str, object] = {"cpu": stream.cpu, "missing": skipped}
+            yield Diagnostic(Severity.WARNING, "aux-gap", message, where=stream.name, details=details)
+        if repeated:
+            message = f"{stream.name} announces {counted(repeated, 'byte')} twice: its AUX events overlap, the file is odd"
+            details = {"cpu": stream.cpu, "repeated": repeated}
+            yield Diagnostic(Severity.WARNING, "aux-overlap", message, where=stream.name, details=details)
+
+
+def _distance(time: int | None, later: int | None) -> int | None:
+    """Return the nanoseconds between two times; None where one is not known."""
+    return None if time is None or later is None else max(0, later - time)
+
+
+def _before(time: int | None, end: int | None) -> str:
+    distance = _distance(time, end)
+    return "at an unknown time before the session's end" if distance is None else f"{_seconds(distance)} before the session's end"
+
+
+def _whole(stream: Stream) -> str:
+    count = stream.events[-1].size // DMA_BUFFER
+    return "exactly 4 MiB" if count == 1 else f"exactly {count} × 4 MiB"
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e9:.3f} s"
