@@ -11,6 +11,7 @@ from ptttool.capture.event.terms import BOTH, FORMATS, INBOUND, OUTBOUND, PATTER
 from ptttool.capture.perf.command import perf_command
 from ptttool.errors import UsageError
 from ptttool.files.progress import Progress
+from ptttool.generate.document import GenerateDocument, GeneratedStream
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
 from ptttool.perfdata import layout, writer
@@ -117,22 +118,23 @@ class Recording:
         """All of it, in one go, in bounded memory."""
         writer.write(file, self.event, self._features(), self._parts, self._supply())
 
-    def as_json(self) -> dict[str, object]:
-        """What was made, for ``--json``; ``duration`` in seconds."""
+    def document(self, file: str) -> GenerateDocument:
+        """Return what was made, for ``--json``; ``file`` is the path that it was written to."""
         wanted = self._wanted
-        return {
-            "profile": wanted.profile,
-            "format": wanted.format,
-            "pattern": wanted.pattern,
-            "direction": wanted.direction,
-            "seed": wanted.seed,
-            "event": self.event.name,
-            "config": self.event.config,
-            "records": self.records,
-            "size": self.size,
-            "streams": [{"cpu": stream.cpu, "records": stream.count} for stream in self.streams],
-            "duration": self.duration / 1e9,
-        }
+        return GenerateDocument(
+            file=file,
+            profile=wanted.profile,
+            format=wanted.format,
+            pattern=wanted.pattern,
+            direction=wanted.direction,
+            seed=wanted.seed,
+            event=self.event.name,
+            config=self.event.config,
+            records=self.records,
+            size=self.size,
+            streams=tuple(GeneratedStream(stream.cpu, stream.count) for stream in self.streams),
+            duration=self.duration / 1e9,
+        )
 
     def _supply(self) -> writer.Supply:
         supply = writer.supply_of(self._records.pieces(self.records))
@@ -182,4 +184,6 @@ class Recording:
 def _one_of(option: str, value: str, known: Iterable[str]) -> None:
     known = list(known)
     if value not in known:
-        raise UsageError(f"{option}: {value!r} is not known", hint=f"choose {in_words(known, 'or')}")
+        raise UsageError(
+            f"{option}: {value!r} is not known", hint=f"choose {in_words(known, 'or')}", code=f"unknown-{option.removeprefix('--')}"
+        )

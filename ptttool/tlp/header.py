@@ -29,17 +29,6 @@ class Header:
     meaning: dict[str, str] = field(default_factory=dict)
     oddities: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, object]:
-        """For ``--json``: stable names; words as ``0x…``, fields as numbers and names."""
-        return {
-            "words": [f"{word:#010x}" for word in self.words],
-            "prefix": None if self.prefix is None else f"{self.prefix:#010x}",
-            "pattern": "v1" if self.pattern == 1 else "legacy",
-            "fields": dict(self.fields),
-            "meaning": dict(self.meaning),
-            "oddities": list(self.oddities),
-        }
-
     def texts(self) -> Iterator[tuple[str, str]]:
         """Name and text of every field: IDs as ``01:00.0``, addresses in hexadecimal."""
         for name, value in self.fields.items():

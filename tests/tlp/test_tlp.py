@@ -14,6 +14,7 @@ from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.errors import UsageError
 from ptttool.tlp import Header, codes, decode_header
 from ptttool.tlp.columns import ALL_COLUMNS, CLASSES, KINDS
+from ptttool.tlp.document import TlpDocument
 from ptttool.tlp.header import byte_count, enabled_bytes
 from tests.support.records import ALL_CODES, KNOWN_CODES, WORD, decode_block, eight
 
@@ -68,7 +69,7 @@ def test_the_header_of_an_aer_log() -> None:
     assert header.oddities == ()
     texts = dict(header.texts())
     assert texts["requester"] == "01:00.0" and texts["address"] == "0x402810040" and texts["tag"] == "30"
-    assert header.as_dict()["words"] == ["0x60000001", "0x01001e0f", "0x00000004", "0x02810040"]
+    assert TlpDocument.of(header).words == ("0x60000001", "0x01001e0f", "0x00000004", "0x02810040")
 
 
 def test_the_fourth_word_after_a_three_word_header_is_no_field() -> None:
@@ -204,14 +205,14 @@ def test_byte_counts_of_the_specification() -> None:
 def test_json_is_plain() -> None:
     header = decode_header((0x00000001, 0x0100000F, 0x1000, 0), prefix=0x91000001, pattern=1)
     assert isinstance(header, Header)
-    assert header.as_dict()["prefix"] == "0x91000001"
-    assert header.as_dict()["pattern"] == "v1"
+    assert TlpDocument.of(header).prefix == "0x91000001"
+    assert TlpDocument.of(header).pattern == "v1"
 
 
 def test_pattern_v1_needs_the_fourth_word() -> None:
     """Without it nothing is known of the fields there: none is made up."""
     header = decode_header((0x00000001, 0x0100000F, 0x1000), pattern=1)
-    assert header.as_dict()["pattern"] == "legacy"
+    assert TlpDocument.of(header).pattern == "legacy"
     assert not {"segment", "t", "tv"} & set(header.fields)
 
 

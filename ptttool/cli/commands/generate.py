@@ -79,7 +79,7 @@ def generate(
     with tidy_end(), _destination(output, force) as file, shown_progress(recording):
         recording.write(file)
     if json:
-        print_json({"file": output, **recording.as_json()})
+        print_json(recording.document(output))
     elif output != "-":
         note(f"{recording.records:,} TLPs written to {clean(output)}")
 

@@ -66,6 +66,7 @@ def tlp(
     Every field that a TLP of this kind has is shown with its meaning, and everything that a well-formed header would not have.
     """
     from ptttool.capture.event.terms import PATTERNS
+    from ptttool.tlp.document import TlpDocument
     from ptttool.tlp.header import decode_header
 
     if pattern not in PATTERNS:
@@ -76,7 +77,7 @@ def tlp(
         note("of several prefixes the first is decoded")
     header = decode_header(words_of([line]), pattern=PATTERNS[pattern], prefix=prefixes[0] if prefixes else None)
     if json:
-        print_json(header.as_dict())
+        print_json(TlpDocument.of(header))
         return
     _print(header)
     if not any(header.words):
