@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from importlib.machinery import FileFinder
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ptttool.errors import PlugInError, UsageError
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+
+
+def _modules(paths: Iterable[str], package: str) -> Iterator[str]:
+    """Yield the names of all modules of a package, at any depth; none is imported."""
+    for finder, name, is_package in pkgutil.iter_modules(paths):
+        module = f"{package}.{name}"
+        yield module
+        if is_package and isinstance(finder, FileFinder):
+            yield from _modules([str(Path(finder.path, name))], module)
 
 
 class PlugIns:
@@ -101,8 +111,8 @@ class PlugIns:
 class Registry(Generic[T]):
     """Named things of one kind.
 
-    Built-in things are imported when they are first needed: ``get("a-b")`` tries the module ``a_b`` of the package before it imports
-    the others. An entry point is imported when its name is asked for.
+    Built-in things are imported when they are first needed: ``get("a-b")`` tries the modules ``a_b``, ``a.b`` and ``a.b.protocol`` (or
+    what the things are) of the package before it imports the others. An entry point is imported when its name is asked for.
 
     Parameters
     ----------
@@ -162,9 +172,10 @@ class Registry(Generic[T]):
         """Import the module of the package that has the name of the thing, if there is one."""
         if self._loaded or self._package is None:
             return
-        module = f"{self._package}.{name.replace('-', '_')}"
-        with suppress(ModuleNotFoundError, ValueError):
-            if name.replace("-", "_").isidentifier() and importlib.util.find_spec(module) is not None:
+        package = importlib.import_module(self._package)
+        for module in _modules(package.__path__, package.__name__):
+            path = module.removeprefix(f"{self._package}.").removesuffix(f".{self.what}")
+            if path.replace(".", "-").replace("_", "-") == name:
                 importlib.import_module(module)
 
     def _load_plug_in(self, name: str) -> None:

@@ -71,6 +71,21 @@ def things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[int]:
     return found
 
 
+def test_things_in_folders(things: Registry[int], tmp_path: Path) -> None:
+    """The name follows from the path: a thing in a file of its own folder is found without its neighbours."""
+    for path, name in (("four", "four"), ("deep/thing", "deep"), ("deep/down/thing", "deep-down"), ("deep/other", "another")):
+        file = tmp_path / "toy_things" / f"{path}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (file.parent / "__init__.py").touch()
+        file.write_text(f"from toy_things import THINGS\nTHINGS.add({name!r}, {len(path)})\n")
+    assert things.get("deep-down") == len("deep/down/thing")
+    assert "toy_things.deep.thing" not in sys.modules
+    assert things.get("deep") == len("deep/thing")
+    assert "toy_things.deep.other" not in sys.modules
+    assert things.get("another") == len("deep/other")
+    assert "toy_things.four" in sys.modules
+
+
 def test_only_the_file_of_the_name_is_imported(things: Registry[int]) -> None:
     assert things.get("twenty-two") == 22
     assert "toy_things.twenty_two" in sys.modules

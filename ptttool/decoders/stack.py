@@ -21,7 +21,11 @@ from ptttool.decoders.contract import (
 )
 from ptttool.decoders.elements import FIELDS_BY_NAME, schema_of
 from ptttool.decoders.parameters import Given, Parameter, Paths, Settings, Type, Values, files_of, settle
+from ptttool.recording.auxtrace import CS_ETM, HISI_PTT
 from ptttool.table.schema import Column, Schema
+
+# Looked at first: the import of all protocols takes longer than that of one.
+_USUAL = {HISI_PTT: "hisi-ptt", CS_ETM: "coresight-16"}
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,14 @@ class Stack:
             return None
         self.protocol.check(self.settings, self.context())
         return self.protocol.splittable(self.settings, self.context())
+
+
+def default_protocol(auxtrace_type: int | None) -> str | None:
+    """Return the name of the protocol that AUX data of a type are decoded with by default; None where there is no such protocol."""
+    usual = None if auxtrace_type is None else _USUAL.get(auxtrace_type)
+    if usual is not None and auxtrace_type in PROTOCOLS.get(usual).default_for:
+        return usual
+    return next((protocol.name for protocol in PROTOCOLS if auxtrace_type in protocol.default_for), None)
 
 
 def parameters_of(protocol: TraceProtocol[Any], framing: str | None = None) -> tuple[Parameter, ...]:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
 
-from ptttool.decoders.contract import PROTOCOLS, Carries, Decoder, FramingProtocol, RecordProtocol
+from ptttool.decoders.contract import Carries, Decoder, FramingProtocol, RecordProtocol
 from ptttool.decoders.element_batch import Elements
 from ptttool.decoders.opencsd.recorded_sources import sources_of
 from ptttool.decoders.parameters import Given
-from ptttool.decoders.stack import Stack, stack_of
+from ptttool.decoders.stack import Stack, default_protocol, stack_of
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError, UsageError
 from ptttool.files.progress import Progress
@@ -96,12 +96,12 @@ class PacketTrace:
             raise InputError(self.path, "holds no AUX trace", code="no-trace")
         what = "of a type it does not name" if kind is None else f"of {auxtrace.NAMES.get(kind, f'type {kind}')}"
         if stack is None:
-            names = [protocol.name for protocol in PROTOCOLS if kind in protocol.default_for]
-            if not names:
+            name = default_protocol(kind)
+            if name is None:
                 raise UsageError(
                     f"{self.path}: its AUX trace is {what}, for which there is no protocol by default", hint="name one with --protocol"
                 )
-            stack = _stack_of(names[0], given)
+            stack = _stack_of(name, given)
         wanted = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
         if kind is not None and kind not in wanted and (wanted or kind in auxtrace.NAMES):
             raise InputError(self.path, f"holds an AUX trace {what}, not of {stack.protocol.name}", code="other-pmu")
