@@ -1,0 +1,1 @@
+"""Analyses: what is computed from a whole recording."""

@@ -1,1 +1,1 @@
-"""The perf.data container: bytes of a file in, records out. Knows no trace protocol."""
+"""The perf.data container: bytes of a file in, contents and AUX data out. It knows neither trace formats nor remote storage."""

@@ -8,20 +8,17 @@ from ptttool.perfdata.mapped import MappedFile
 
 
 class RandomAccess(Protocol):
-    """A file that is read at any offset, such as one on remote storage.
-
-    Attributes
-    ----------
-    path : str
-        Path or address by which another process can read the same file.
-    size : int
-        Size in bytes.
-    """
+    """A file that is read at any offset, such as one on remote storage."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """Path or address by which another process can read the same file."""
+        ...
+
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Size in bytes."""
+        ...
 
     def read(self, offset: int, size: int) -> bytes:
         """Return the bytes at an offset, fewer only at the end of the file.
@@ -39,20 +36,17 @@ class RandomAccess(Protocol):
 
 
 class Backing(Protocol):
-    """The bytes of one piece of an AUX payload.
-
-    Attributes
-    ----------
-    path : str
-        Where another process can read the file again; empty for bytes that only this process has.
-    in_memory : bool
-        Whether reading costs no more than looking at the bytes.
-    """
+    """The bytes of one piece of an AUX payload."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """Path or address where another process can read the file; empty for bytes that only this process has."""
+        ...
+
     @property
-    def in_memory(self) -> bool: ...
+    def in_memory(self) -> bool:
+        """Whether the bytes are mapped or buffered, so that reading them copies nothing."""
+        ...
 
     def read(self, offset: int, size: int) -> memoryview:
         """Return ``size`` bytes from ``offset`` of the piece."""

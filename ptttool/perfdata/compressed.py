@@ -1,4 +1,4 @@
-"""What ``perf record -z`` wraps: one zstd stream through all COMPRESSED records, records of the kernel inside.
+"""Decompresses what ``perf record -z`` wraps: one zstd stream runs through all COMPRESSED records, with records of the kernel inside.
 
 A record inside may begin in one COMPRESSED record and end in the next. Sources: ``tools/perf/util/session.c`` (decompression),
 ``tools/perf/builtin-record.c`` (zstd_compress) of the Linux sources.
@@ -14,12 +14,19 @@ from ptttool.errors import MissingPackageError
 # A zstd block holds at most 128 KiB and needs at least 4 bytes, so that 256 bytes of input can never become more than 8 MiB.
 INPUT_PIECE = 256
 MAX_WINDOW = 1 << 27
-# A record holds at most 64 KiB and comes from one data mmap (-m, half a MiB unless set): far above that, far below an evening's work.
+# A record holds at most 64 KiB and comes from one data mmap (-m, half a MiB unless set): this limit is far above that, and is still
+# decompressed in a moment.
 MAX_FROM_ONE_RECORD = 64 << 20
 
 
 class Inflater:
-    """The decompressing side of one zstd stream."""
+    """The decompressing side of one zstd stream.
+
+    Raises
+    ------
+    MissingPackageError
+        If the package zstandard is not installed.
+    """
 
     def __init__(self) -> None:
         try:
@@ -34,7 +41,13 @@ class Inflater:
         self._stream = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj(read_across_frames=True)
 
     def pieces(self, data: memoryview) -> Iterator[bytes]:
-        """What ``data`` becomes, piece by piece. Raises ValueError where it is no zstd stream or becomes more than perf can have put in."""
+        """Yield what the data become, piece by piece.
+
+        Raises
+        ------
+        ValueError
+            If they are not a zstd stream, or become more than perf can have put in.
+        """
         total = 0
         for start in range(0, len(data), INPUT_PIECE):
             try:

@@ -1,4 +1,4 @@
-"""The header's feature sections: who recorded, where, with what. Every one is optional, and a bad one costs only itself.
+"""The header's feature sections: who recorded, where, with what. Each is optional, and a damaged one costs only itself.
 
 Layouts: ``tools/perf/Documentation/perf.data-file-format.txt`` and the writers in ``tools/perf/util/header.c`` of the Linux sources.
 """
@@ -17,41 +17,41 @@ MAX_LIST = 1 << 16
 
 
 class Cursor:
-    """Reads a section from its start; ValueError at its end."""
+    """Reads a section from its start; ValueError where it ends too early."""
 
     def __init__(self, section: memoryview) -> None:
         self._section = section
         self._at = 0
 
     def take(self, size: int) -> memoryview:
-        """The next ``size`` bytes."""
+        """Return the next ``size`` bytes."""
         start, self._at = self._at, self._at + size
         if self._at > len(self._section):
             raise ValueError(f"ends {self._at - len(self._section)} bytes early")
         return self._section[start : self._at]
 
     def u32(self) -> int:
-        """The next 32-bit number."""
+        """Return the next 32-bit number."""
         return int(layout.U32.unpack(self.take(4))[0])
 
     def u64(self) -> int:
-        """The next 64-bit number."""
+        """Return the next 64-bit number."""
         return int(layout.U64.unpack(self.take(8))[0])
 
     def string(self) -> str:
-        """A perf_header_string: its length, then that many bytes, the text up to the first zero."""
+        """Return the next perf_header_string: its length, then that many bytes, of which the text ends at the first zero."""
         return text_of(self.take(self.u32()))
 
     def count(self) -> int:
-        """A number of things to follow."""
+        """Return the number of entries that follow."""
         number = self.u32()
         if number > MAX_LIST:
-            raise ValueError(f"claims {number} entries")
+            raise ValueError(f"states {number} entries")
         return number
 
 
 def text_of(raw: memoryview) -> str:
-    """Bytes up to the first zero as text, whatever is in them."""
+    """Return the bytes up to the first zero as text; bytes that are not UTF-8 are replaced."""
     return bytes(raw).split(b"\0", 1)[0].decode(errors="replace")
 
 
@@ -79,13 +79,13 @@ def _events(section: Cursor) -> list[tuple[Attribute, str]]:
         ids = section.u32()
         name = section.string()
         if ids > MAX_IDS:
-            raise ValueError(f"claims {ids} ids")
+            raise ValueError(f"states {ids} ids")
         events.append((parse_attribute(attribute, tuple(section.u64() for _ in range(ids))), name))
     return events
 
 
 def events_of(section: memoryview) -> list[tuple[Attribute, str]]:
-    """The attributes and names of HEADER_EVENT_DESC. Raises ValueError where the section is damaged."""
+    """Return the attributes and names of HEADER_EVENT_DESC. Raises ValueError where the section is damaged."""
     return _events(Cursor(section))
 
 
@@ -123,16 +123,31 @@ _PARSERS: dict[str, Callable[[Cursor], object]] = {
 
 
 def parse_feature(number: int, section: memoryview) -> tuple[str, object] | None:
-    """Name and value of a feature section; None for one that is not understood. Raises ValueError where it is damaged.
+    """Parse a feature section.
 
-    Values: text for ``hostname`` ``osrelease`` ``version`` ``arch`` ``cpudesc`` ``cpuid``; a number for ``total_mem`` (KiB) and
-    ``dir_format``; ``nrcpus`` {available, online}; ``cmdline`` list of text; ``event_desc`` list of {name, type, config, ids};
-    ``numa_topology`` list of {node, mem_total, mem_free (KiB), cpus}; ``pmu_mappings`` {PMU type: name}; ``sample_time`` {first, last}
-    (ns); ``compressed`` {version, type, level, ratio, mmap_len}.
+    Parameters
+    ----------
+    number : int
+        Number of the feature bit.
+    section : memoryview
+        The section.
+
+    Returns
+    -------
+    tuple of str and object, or None
+        Name and value; None for a section that is not understood. Values: text for ``hostname`` ``osrelease`` ``version`` ``arch``
+        ``cpudesc`` ``cpuid``; a number for ``total_mem`` (KiB) and ``dir_format``; ``nrcpus`` {available, online}; ``cmdline`` list of
+        text; ``event_desc`` list of {name, type, config, ids}; ``numa_topology`` list of {node, mem_total, mem_free (KiB), cpus};
+        ``pmu_mappings`` {PMU type: name}; ``sample_time`` {first, last} (ns); ``compressed`` {version, type, level, ratio, mmap_len}.
+
+    Raises
+    ------
+    ValueError
+        If the section is damaged.
     """
     name = layout.FEATURES.get(number)
     if name is None:
         return None
     if len(section) > MAX_SECTION:
-        raise ValueError(f"holds {len(section)} bytes, more than any perf writes")
+        raise ValueError(f"holds {len(section)} bytes, more than perf writes")
     return name, _PARSERS[name](Cursor(section))

@@ -1,4 +1,4 @@
-"""Numbers and layouts of perf.data, as the Linux sources have them: all little-endian here.
+"""Numbers and layouts of perf.data from the Linux sources; little-endian.
 
 Sources, by path in the Linux tree: ``include/uapi/linux/perf_event.h`` [uapi], ``tools/lib/perf/include/perf/event.h`` [event],
 ``tools/perf/util/header.h`` [header], ``tools/perf/Documentation/perf.data-file-format.txt`` [format].
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-# [format], [header]: the magic number tells the byte order too; version 1 went with perf 3.0.
+# [format], [header]: the magic number also tells the byte order; version 1 ended with perf 3.0.
 MAGIC = b"PERFILE2"
 MAGIC_OTHER_ENDIAN = MAGIC[::-1]
 MAGIC_VERSION_1 = b"PERFFILE"

@@ -1,4 +1,4 @@
-"""A file in the address space: read where it lies, given back to the system where it has been read."""
+"""A file mapped into memory: its bytes are not copied, and pages that have been read can be given back."""
 
 from __future__ import annotations
 
@@ -7,10 +7,30 @@ import os
 
 
 class MappedFile:
-    """A regular file, mapped read-only. ``path``: where it can be opened again, empty where nowhere. ``view``: all of it.
+    """A regular file, mapped read-only.
 
-    The descriptor may be closed afterwards. A file that somebody shortens while it is mapped kills the process (SIGBUS): no program that
-    maps files is safe from that.
+    If another program shortens the file meanwhile, reading it ends the process (SIGBUS), as in every program that maps files.
+
+    Parameters
+    ----------
+    descriptor : int
+        The open file; it may be closed afterwards.
+    path : str
+        Its path.
+
+    Attributes
+    ----------
+    path : str
+        Path by which other processes can open the same file; empty where there is none, as for a file that was removed.
+    size : int
+        Size in bytes.
+    view : memoryview
+        All of the file.
+
+    Raises
+    ------
+    OSError
+        If the file system cannot map files.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
@@ -21,14 +41,14 @@ class MappedFile:
         self.view = memoryview(self._map)
 
     def forget(self, start: int, end: int) -> None:
-        """Give back the pages that lie wholly between two offsets; read again, they come back from the file."""
+        """Give back the pages that lie wholly between two offsets; they are loaded from the file again when they are read."""
         first = -(-max(start, 0) // mmap.PAGESIZE) * mmap.PAGESIZE
         last = min(end, self.size) // mmap.PAGESIZE * mmap.PAGESIZE
         if last > first:
             self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
 
     def close(self) -> None:
-        """Unmap, or, while somebody still looks at a part of it, leave that to the last one."""
+        """Unmap the file, or leave that to the last view of it that is still in use."""
         try:
             self.view.release()
             self._map.close()
@@ -37,7 +57,7 @@ class MappedFile:
 
 
 def _reachable(path: str, about: os.stat_result) -> str:
-    """A path by which other processes find the same file; empty where there is none, as for one that was removed."""
+    """Return a path by which other processes find the same file; empty where there is none."""
     real = os.path.realpath(path)
     try:
         return real if os.path.samestat(os.stat(real), about) else ""  # noqa: PTH116

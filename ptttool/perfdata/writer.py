@@ -1,4 +1,4 @@
-"""Writes recordings in file mode as perf record lays them out: sizes first, then everything in one go, so that a pipe will do.
+"""Writes recordings of file mode as perf record lays them out, from front to back, so that the output may be a pipe.
 
 Layouts: :mod:`ptttool.perfdata.layout` names their sources.
 """
@@ -26,14 +26,26 @@ COMM_BODY = Struct("<ii16s")
 EXIT_BODY = Struct("<iiiiQ")
 
 COMM, EXIT, FINISHED_ROUND, FINISHED_INIT = 3, 4, 68, 82
-# Gives so many bytes of AUX data, the next ones.
 Supply = Callable[[int], Iterator[memoryview]]
+"""Yields the next bytes of AUX data, as many as it is called with."""
 _FEATURE_NUMBERS = {name: number for number, name in layout.FEATURES.items()}
 
 
 @dataclass(frozen=True)
 class Event:
-    """The PTT event of a recording. ``cpus``: one event is open on each; the ids are 1, 2, …"""
+    """The event of a recording.
+
+    Attributes
+    ----------
+    name : str
+        The event string.
+    pmu_type : int
+        Type number of the PMU.
+    config : int
+        The event's ``config``.
+    cpus : tuple of int
+        CPUs on which the event is open; the ids of these events are 1, 2, …
+    """
 
     name: str
     pmu_type: int
@@ -41,78 +53,78 @@ class Event:
     cpus: tuple[int, ...]
 
     def attribute(self) -> bytes:
-        """The ``perf_event_attr``."""
+        """Return the ``perf_event_attr``."""
         flags = layout.SAMPLE_ID_ALL | DISABLED
         return layout.ATTR.pack(self.pmu_type, ATTR_SIZE, self.config, 1, SAMPLE_TYPE, READ_FORMAT_ID, flags).ljust(ATTR_SIZE, b"\0")
 
     def id_of(self, cpu: int) -> int:
-        """Id of the CPU's event."""
+        """Return the id of a CPU's event."""
         return 1 + self.cpus.index(cpu)
 
     def trailer(self, time: int, cpu: int) -> bytes:
-        """What every record of the kernel ends with. ``time``: perf's clock, nanoseconds."""
+        """Return what every record of the kernel ends with; ``time`` is on perf's clock, in nanoseconds."""
         return TRAILER.pack(0, 0, time, cpu, 0, self.id_of(cpu))
 
 
 def record(kind: int, body: bytes = b"") -> bytes:
-    """One record."""
+    """Return a record."""
     return layout.RECORD.pack(kind, 0, layout.RECORD.size + len(body)) + body
 
 
 def comm(event: Event, name: str, time: int) -> bytes:
-    """A process got a name."""
+    """Return the record of a process that got a name."""
     return record(COMM, COMM_BODY.pack(1, 1, name.encode()[:15]) + event.trailer(time, event.cpus[0]))
 
 
 def exit_of(event: Event, time: int) -> bytes:
-    """A process ended."""
+    """Return the record of a process that ended."""
     return record(EXIT, EXIT_BODY.pack(1, 0, 1, 0, time) + event.trailer(time, event.cpus[0]))
 
 
 def aux(event: Event, offset: int, size: int, time: int, cpu: int) -> bytes:
-    """The driver committed ``size`` bytes at ``offset`` of the CPU's AUX stream."""
+    """Return the record of ``size`` bytes that the driver committed at ``offset`` of the CPU's AUX stream."""
     return record(layout.AUX, layout.AUX_BODY.pack(offset, size, 0) + event.trailer(time, cpu))
 
 
 def auxtrace(event: Event, offset: int, size: int, cpu: int, reference: int) -> bytes:
-    """What precedes a payload of ``size`` bytes, a multiple of 8. ``reference``: any number that tells payloads apart."""
+    """Return what precedes a payload of ``size`` bytes, a multiple of 8; ``reference`` is any number that tells payloads apart."""
     return record(layout.AUXTRACE, layout.AUXTRACE_BODY.pack(size, offset, reference, event.cpus.index(cpu), -1, cpu, 0))
 
 
 def beginning(event: Event, auxtrace_type: int, private: Sequence[int]) -> bytes:
-    """The records that perf writes before any of the kernel's."""
+    """Return the records that perf writes before those of the kernel."""
     info = layout.AUXTRACE_INFO_BODY.pack(auxtrace_type, 0) + b"".join(map(layout.U64.pack, private))
-    entries = [layout.ID_INDEX_ENTRY.pack(event.id_of(cpu), place, cpu, -1) for place, cpu in enumerate(event.cpus)]
+    entries = [layout.ID_INDEX_ENTRY.pack(event.id_of(cpu), number, cpu, -1) for number, cpu in enumerate(event.cpus)]
     index = layout.U64.pack(len(entries)) + b"".join(entries)
     return record(layout.AUXTRACE_INFO, info) + record(layout.ID_INDEX, index) + record(FINISHED_INIT)
 
 
 def string(text: str) -> bytes:
-    """A perf_header_string: length, text, zeros."""
+    """Return a perf_header_string: length, text, zeros."""
     raw = text.encode()
     size = (len(raw) // STRING_ALIGNMENT + 1) * STRING_ALIGNMENT
     return layout.U32.pack(size) + raw.ljust(size, b"\0")
 
 
 def event_desc(event: Event) -> bytes:
-    """HEADER_EVENT_DESC of one event."""
+    """Return the HEADER_EVENT_DESC section of one event."""
     ids = b"".join(layout.U64.pack(event.id_of(cpu)) for cpu in event.cpus)
     head = layout.U32.pack(1) + layout.U32.pack(ATTR_SIZE) + event.attribute()
     return head + layout.U32.pack(len(event.cpus)) + string(event.name) + ids
 
 
 def strings(texts: Sequence[str]) -> bytes:
-    """A counted list of strings: HEADER_CMDLINE."""
+    """Return a counted list of strings, such as HEADER_CMDLINE."""
     return layout.U32.pack(len(texts)) + b"".join(map(string, texts))
 
 
 def pmu_mappings(names: Mapping[int, str]) -> bytes:
-    """HEADER_PMU_MAPPINGS: names of PMUs by type."""
+    """Return the HEADER_PMU_MAPPINGS section of PMU names by type number."""
     return layout.U32.pack(len(names)) + b"".join(layout.U32.pack(kind) + string(name) for kind, name in names.items())
 
 
 def supply_of(pieces: Iterator[memoryview]) -> Supply:
-    """The pieces' bytes in portions of any size, none of them copied."""
+    """Return a supply of the bytes of pieces; they are cut to any size and not copied."""
     left = memoryview(b"")
 
     def supply(size: int) -> Iterator[memoryview]:
@@ -129,9 +141,20 @@ def supply_of(pieces: Iterator[memoryview]) -> Supply:
 def write(
     file: IO[bytes], event: Event, features: Mapping[str, bytes], records: Callable[[], Iterable[bytes | int]], supply: Supply
 ) -> None:
-    """A whole recording. ``features``: sections by name (:data:`ptttool.perfdata.layout.FEATURES`).
+    """Write a whole recording.
 
-    ``records``: the data section, asked for twice; a number in it stands for so many bytes of AUX data, which come from ``supply``.
+    Parameters
+    ----------
+    file : IO
+        The output; it need not be seekable.
+    event : Event
+        The event.
+    features : Mapping
+        Feature sections by name (:data:`ptttool.perfdata.layout.FEATURES`).
+    records : Callable
+        Returns the data section; it is called twice. A number in it stands for as many bytes of AUX data.
+    supply : Supply
+        The AUX data.
     """
     ids = b"".join(layout.U64.pack(event.id_of(cpu)) for cpu in event.cpus)
     attributes = event.attribute() + layout.SECTION.pack(layout.FILE_HEADER_SIZE, len(ids))

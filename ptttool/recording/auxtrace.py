@@ -1,4 +1,4 @@
-"""Types of AUX trace in perf.data: what PERF_RECORD_AUXTRACE_INFO says that the AUX data are of.
+"""Types of AUX trace in perf.data, as PERF_RECORD_AUXTRACE_INFO names them.
 
 Source: ``tools/perf/util/auxtrace.h`` of the Linux sources, ``enum auxtrace_type``.
 """

@@ -36,8 +36,6 @@ class Source(Protocol):
         Everything but the AUX data; complete once :meth:`chunks` has come to its end.
     size : int or None
         Size in bytes; None where it is not known, as for a pipe.
-    position : int
-        Bytes that have been read or passed over.
     """
 
     path: str
@@ -45,7 +43,9 @@ class Source(Protocol):
     size: int | None
 
     @property
-    def position(self) -> int: ...
+    def position(self) -> int:
+        """Bytes that have been read or passed over."""
+        ...
 
     def chunks(self) -> Iterator[AuxChunk]:
         """Yield the AUX data in file order, once."""
