@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-# :func:`name` and its like come out of Markdown as :func:<code>name</code>.
-_ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod|obj|option):(<code>)~?")
+# :func:`name` and its like come out of Markdown as :func:<code>name</code>; ~ asks for the last part of the name alone.
+_ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod|obj|option):<code>(?:~[\w.]*\.|\.)?")
 
 
 def on_config(config: Any) -> Any:
@@ -20,7 +20,7 @@ def on_config(config: Any) -> Any:
 
 def on_page_content(html: str, **_: Any) -> str:
     """Show the names that docstrings refer to without their roles."""
-    return _ROLE.sub(r"\1", html)
+    return _ROLE.sub("<code>", html)
 
 
 def _pages(entries: list[Any]) -> list[str]:
