@@ -7,7 +7,7 @@ DEMO_PACKAGES := python3-venv libudev1
 TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint man schemas docs format clean test-system bench-system
+.PHONY: help demo test coverage bench lint man schemas docs format dist clean test-system bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -16,7 +16,15 @@ demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded m
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
 
 test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev and libopencsd with apt where they are missing)
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python tests/interpreters.py $(VENV)/pythons
+
+coverage: test-system $(VENV)/dev.stamp ## run the tests and show which lines and branches they reach (a table, and htmlcov/index.html)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report
 
 bench: bench-system $(VENV)/run.stamp ## measure speed and memory against perf (a quarter of an hour, 15 GB in bench/data; BENCH_ARGS="--only info")
 	$(BIN)/python -m bench $(BENCH_ARGS)
@@ -41,8 +49,14 @@ schemas: $(VENV)/dev.stamp ## write docs/schemas, the JSON Schemas of what --jso
 docs: $(VENV)/dev.stamp ## build the site of docs/ in site/, and fail on a warning
 	$(BIN)/python -m mkdocs build --strict
 
-clean: ## remove the environment and the caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site
+dist: $(VENV)/dev.stamp ## build wheel and source archive in dist/, check them, install each in a fresh environment and try it
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	sh tests/try-dist.sh $(BIN)/python dist
+
+clean: ## remove the environment, the caches and what was built
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov dist site
 
 # A virtual environment needs Debian's python3-venv where `python3 -m venv` does not work by itself.
 $(VENV)/pyvenv.cfg:
