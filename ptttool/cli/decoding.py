@@ -18,7 +18,7 @@ from ptttool.cli.terminal.talk import clean, note, warn
 from ptttool.diagnostics import Severity
 from ptttool.errors import UsageError
 from ptttool.files.remote import is_remote
-from ptttool.pipeline.workers import WORTH_A_WRITER, Workers
+from ptttool.pipeline.workers import ALONE, WORTH_A_WRITER, Workers
 from ptttool.tlp.columns import WORD_COLUMNS
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class DecodeJob:
         from ptttool.exporters.export import FORMATS
 
         if name == "perf":
-            return Workers()
+            return ALONE
         worth = name not in OTHER_FORMATS and FORMATS.get(name).worth_workers and self.limit is None
         return chosen_workers(self.path, self.jobs, self.scheduler, WORTH_A_WRITER if worth else 0)
 

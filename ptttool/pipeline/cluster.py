@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster, for recordings that are too much for one machine. They need ptttool and see the recordings' storage."""
+"""The workers of a Dask cluster, for recordings that are too large for one machine. They need ptttool and access to the recordings."""
 
 from __future__ import annotations
 
@@ -14,34 +14,49 @@ from ptttool.pipeline.workers import Promise, Workers
 
 R = TypeVar("R")
 
-# Seconds to wait for the scheduler, and for workers where all are lost.
+# Seconds to wait for the scheduler, and for a new worker after all are lost.
 PATIENCE, FORLORN = 10, 60
-# Seconds after which to look whether there are any.
+# Seconds between checks for workers.
 _LOOK = 5.0
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://[^/]+$")
-# Results of this many are merged at a time.
+# Number of results that one task merges.
 _ARITY = 8
 
 
 class Cluster(Workers):
-    """A scheduler's workers. ``address``: ``tcp://host:8786``. Raises WorkersError where it cannot be reached or is of no use.
+    """The workers of a Dask scheduler.
 
-    A task that a worker took down with it is done again by another one; what a task writes takes its place only when it is whole.
+    If a worker dies, another one runs its task again; so a task must publish what it writes only when it is complete.
+
+    Parameters
+    ----------
+    address : str
+        Address of the scheduler, such as ``tcp://host:8786``.
+
+    Raises
+    ------
+    WorkersError
+        If the scheduler cannot be reached, has no workers, or they have another version of ptttool.
+    UsageError
+        If the address is malformed.
+    MissingPackageError
+        If ``distributed`` is not installed.
     """
 
-    # Reading this much takes a second or so: few tasks for the scheduler, little lost with a worker.
+    # It takes about a second to read this much: few tasks for the scheduler, little work lost with a worker.
     batch_bytes = 64 << 20
     reduces = True
 
     def __init__(self, address: str) -> None:
-        super().__init__()
         self._address = address
         try:
             import distributed
         except ImportError:
             raise MissingPackageError.of_extra("--scheduler", "distributed", "cluster") from None
         if not _ADDRESS.match(address):
-            raise UsageError(f"--scheduler: {address!r} is no address of a scheduler", hint="such as tcp://head:8786", code="bad-scheduler")
+            raise UsageError(
+                f"--scheduler: {address!r} is not the address of a scheduler", hint="such as tcp://head:8786", code="bad-scheduler"
+            )
         try:
             self._client: Any = _untyped(distributed.Client)(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
@@ -58,7 +73,7 @@ class Cluster(Workers):
         self.jobs = max(2, sum(self._client.nthreads().values()))
 
     def _check(self) -> None:
-        """Refuse a cluster without workers, and one whose ptttool is another one."""
+        """Refuse a cluster without workers, or with another version of ptttool."""
         if not self._client.nthreads():
             raise WorkersError(f"{self._address}: the scheduler has no workers", hint="start some with 'dask worker'", code="no-workers")
         try:
@@ -78,7 +93,8 @@ class Cluster(Workers):
             )
 
     def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
-        return cast("Promise[R]", _Asked(self._submitted(function, *arguments), self))
+        """Have a function called by one of the cluster's workers."""
+        return cast("Promise[R]", _Future(self._submitted(function, *arguments), self))
 
     def _submitted(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -87,8 +103,8 @@ class Cluster(Workers):
             raise self._failed(f"the scheduler is gone ({error})") from None
 
     def reduce(self, promises: Sequence[Promise[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
-        """A tree: neighbours are merged by the workers, and what comes of them again."""
-        level = [cast("_Asked", promise).future for promise in promises]
+        """Merge results, neighbours first, on the workers, as a tree."""
+        level = [cast("_Future", promise).future for promise in promises]
         if not level:
             return None
         for number, future in enumerate(level):
@@ -100,7 +116,7 @@ class Cluster(Workers):
         return cast("R", self.result_of(level[0]))
 
     def result_of(self, future: Any) -> Any:
-        """What a task gave. Its own errors are raised as they are, those of the cluster as WorkersError."""
+        """Return the result of a task. Its own errors are raised as they are, errors of the cluster as WorkersError."""
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
@@ -111,7 +127,7 @@ class Cluster(Workers):
             raise self._failed(str(error)) from None
 
     def wait_for(self, future: Any) -> None:
-        """Wait until a task has ended. Raises WorkersError where there is nobody left who could do it."""
+        """Wait until a task has ended. Raises WorkersError if no worker is left to run it."""
         missed = 0.0
         while True:
             try:
@@ -119,7 +135,7 @@ class Cluster(Workers):
             except TimeoutError:
                 missed = 0.0 if self._has_workers() else missed + _LOOK
                 if missed >= FORLORN:
-                    raise self._failed(f"no worker has been there for {FORLORN} s") from None
+                    raise self._failed(f"no workers for {FORLORN} s") from None
             except (CancelledError, asyncio.CancelledError, OSError) as error:
                 raise self._failed(str(error) or "the scheduler is gone") from None
             else:
@@ -135,11 +151,12 @@ class Cluster(Workers):
         return WorkersError(f"{self._address}: {reason}", hint="see the logs of the scheduler and the workers", code="cluster-failed")
 
     def close(self) -> None:
+        """Close the connection to the scheduler."""
         self._client.close()
 
 
-class _Asked:
-    """A future of the cluster, with its failures as ours."""
+class _Future:
+    """A future of the cluster that raises the errors of ptttool."""
 
     def __init__(self, future: Any, cluster: Cluster) -> None:
         self.future = future
@@ -163,5 +180,5 @@ def _version() -> str:
 
 
 def _untyped(function: Any) -> Any:
-    """distributed's functions say nothing of their types."""
+    """Hide a function without type annotations from mypy."""
     return function

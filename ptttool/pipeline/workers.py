@@ -1,19 +1,24 @@
-"""Processes that work for this one. Nothing here imports numpy: they can be started before anything else is, and begin while it is.
+"""Processes that work for this one.
 
-Each has a pipe of its own, whose end tells its death: a pool with one queue for all waits for ever where one is killed in the midst of
-an answer.
+Nothing here imports numpy: a pool can be started before anything else is imported, and its processes start meanwhile.
+
+Each worker has its own socket, so EOF reports its death: with one queue for all, a worker that is killed in the middle of an answer leaves
+the others, and the reader, waiting for ever (docs/decisions/0002-worker-pool.md). Large buffers of an answer (arrays, Parquet pages) do not
+go through the socket: the worker writes them to anonymous memory, and this process maps it.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from ptttool.errors import WorkersError
 
@@ -24,78 +29,160 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-# Bytes of trace for which it pays to have another process, which takes as long to begin as it takes to work on so much: to write them
-# somewhere, and just to add them up.
+# Input sizes in bytes above which one more worker pays for its start-up: to write the trace in another format, and to add it up.
 WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 1 << 30
-# Of mallopt(3), and bytes that a worker does not give back.
+# Parameters of mallopt(3), and how much freed memory a process keeps.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _KEPT_MEMORY = -1, -3, 64 << 20
-# What a process imports before it is asked for anything.
-_READY = "ptttool.pipeline.selection"
-# Seconds that a process may take to end.
+# Seconds that a killed process may take to end.
 _PATIENCE = 2.0
+# Tasks that a worker has at a time: the second one keeps it busy while this process is.
+_QUEUED = 2
+# Larger tasks are not queued: while a worker sends an answer and nobody reads it, its socket takes about 200 KiB in the other direction.
+_SMALL_TASK = 1 << 15
+# Buffers of an answer that are larger go through memory that both processes map; they start at multiples of _ALIGNED bytes.
+_LARGE_BUFFER, _ALIGNED = 1 << 12, 64
 
 
 def available_cores() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def jobs_worth_it(size: int, worth: int) -> int:
-    """As many jobs as there are cores, but no more than one for each ``worth`` bytes of a recording of ``size`` bytes; 0: just one."""
+    """Return the number of processes that pay for their start-up.
+
+    Parameters
+    ----------
+    size : int
+        Size of the input in bytes.
+    worth : int
+        Bytes for each process; 0: one process only.
+    """
     return max(1, min(available_cores(), size // worth if worth else 1))
 
 
 class Promise(Protocol[R_co]):
-    """What somebody works on."""
+    """The result of a task, now or later."""
 
     def result(self) -> R_co:
-        """Wait for it. Raises what went wrong."""
+        """Wait for the result. Raises the task's own error, or WorkersError."""
 
     def cancel(self) -> object:
-        """It is not needed any more."""
+        """Drop the task, unless it has been started."""
 
 
-class Workers:
-    """``jobs`` processes at most; none where it is 1: then there is nobody to submit to. A context manager."""
+class Workers(ABC):
+    """Whatever runs tasks: this process, a pool of processes, a cluster. A context manager.
 
-    # Bytes of trace that are worked on in one go; 0: one unit.
-    batch_bytes = 0
-    # Whether results are put together by the workers, too.
-    reduces = False
+    Attributes
+    ----------
+    jobs : int
+        How many tasks can run at once.
+    batch_bytes : int
+        Bytes of trace that make a task; 0: one unit.
+    reduces : bool
+        Whether the workers merge results, too: then :meth:`reduce` is to be used.
+    """
 
-    def __init__(self, jobs: int = 1) -> None:
+    jobs: int = 1
+    batch_bytes: int = 0
+    reduces: bool = False
+
+    @abstractmethod
+    def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
+        """Have a function called; it, its arguments and its result can be pickled."""
+
+    def reduce(self, promises: Sequence[Promise[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
+        """Merge results, neighbours first, into one.
+
+        Parameters
+        ----------
+        promises : sequence of Promise
+            The results to merge, in order.
+        merge : callable
+            Merges two neighbours.
+        done : callable
+            Is called with the position of each promise that has its result.
+
+        Returns
+        -------
+        object
+            The merged result; None without promises.
+        """
+        whole: R | None = None
+        for number, promise in enumerate(promises):
+            result = promise.result()
+            done(number)
+            whole = result if whole is None else merge(whole, result)
+        return whole
+
+    def close(self) -> None:  # noqa: B027 - there may be nothing to release
+        """Release the workers; unfinished tasks are dropped."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Alone(Workers):
+    """No other process: tasks run when their result is asked for. It has no state."""
+
+    def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
+        """Return a promise that calls the function here."""
+        return _Here(function, arguments)
+
+
+class _Here(Generic[R]):
+    """A call that is made when its result is wanted."""
+
+    def __init__(self, function: Callable[..., R], arguments: tuple[Any, ...]) -> None:
+        self._function = function
+        self._arguments = arguments
+
+    def result(self) -> R:
+        return self._function(*self._arguments)
+
+    def cancel(self) -> None:
+        pass
+
+
+ALONE = Alone()
+"""The default wherever workers are optional."""
+
+
+class Pool(Workers):
+    """Processes on this machine. Methods may be called from several threads.
+
+    Parameters
+    ----------
+    jobs : int
+        Processes at most. As many as there are cores are started at once, more when there are tasks for them.
+    preload : sequence of str
+        Modules that each process imports while it starts.
+    """
+
+    def __init__(self, jobs: int, preload: Sequence[str] = ()) -> None:
         self.jobs = jobs
+        self._preload = tuple(preload)
         self._crew: list[_Worker] = []
         self._pending: deque[_Task[Any]] = deque()
         self._lock = threading.RLock()
-        # So many begin at once; more are started when there is more to do.
-        for _ in range(min(jobs, available_cores()) if jobs > 1 else 0):
-            self._crew.append(_Worker())
+        for _ in range(min(jobs, available_cores())):
+            self._crew.append(_Worker(self._preload))
 
     def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
-        """Have a function called by one of them, or, while they are still beginning, right here."""
+        """Have a function called by one of the processes."""
         task: _Task[R] = _Task(self, function, arguments)
         with self._lock:
-            self._collect(0)
-            if not self._pending and self._idle() is None and not self._are_ready():
-                task.answer = _answer(function, arguments)
-                return task
             self._pending.append(task)
+            self._collect(0)
             self._hand_out()
         return task
 
-    def _idle(self) -> _Worker | None:
-        return next((worker for worker in self._crew if worker.ready and worker.task is None), None)
-
-    def _are_ready(self) -> bool:
-        return all(worker.ready for worker in self._crew)
-
-    def reduce(self, promises: Sequence[Promise[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
-        """What was promised, neighbours merged until one is left. ``done``: told the numbers of those that have ended."""
-        raise NotImplementedError
-
     def _progress(self, task: _Task[Any]) -> None:
-        """Wait until a task has an answer."""
+        """Wait until a task has its answer."""
         while True:
             with self._lock:
                 if task.answer is not None:
@@ -105,80 +192,74 @@ class Workers:
                 self._hand_out()
 
     def _hand_out(self) -> None:
+        """Give pending tasks to the workers that have the fewest."""
         while self._pending:
-            idle = self._idle()
-            if idle is None and not self._are_ready():
+            if self._pending[0].cancelled:
+                self._pending.popleft()
+                continue
+            free = min(self._crew, key=lambda worker: len(worker.tasks), default=None)
+            if (free is None or free.tasks) and len(self._crew) < self.jobs and all(worker.ready for worker in self._crew):
+                free = _Worker(self._preload)
+                self._crew.append(free)
+            # The socket of a process that has not started yet takes one task: nobody reads a second one.
+            task = self._pending[0]
+            queued = _QUEUED if len(task.message) <= _SMALL_TASK and free is not None and free.ready else 1
+            if free is None or len(free.tasks) >= queued:
                 return
-            if idle is None:
-                if len(self._crew) >= self.jobs:
-                    return
-                idle = _Worker()
-                self._crew.append(idle)
-            task = self._pending.popleft()
-            if not task.cancelled:
-                idle.task = task
-                try:
-                    idle.connection.send((task.function, task.arguments))
-                except OSError:
-                    self._lost()
+            self._pending.popleft()
+            free.tasks.append(task)
+            try:
+                free.connection.send_bytes(task.message)
+            except OSError:
+                self._lost()
 
     def _collect(self, timeout: float | None) -> None:
-        """Take the answers that have come; wait for one."""
+        """Take the answers that have arrived; wait for one up to `timeout` seconds (None: for ever)."""
         from multiprocessing.connection import wait
 
-        awaited = {worker.connection: worker for worker in self._crew if worker.task is not None or not worker.ready}
+        awaited = {worker.connection: worker for worker in self._crew if worker.tasks or not worker.ready}
         for connection in wait([*awaited], timeout) if awaited else ():
             worker = awaited[connection]  # type: ignore[index]
             try:
-                answer = worker.connection.recv()
+                answer = _received(worker.connection)
             except (EOFError, OSError):
                 self._lost()
-            if worker.task is None:
+            if not worker.ready:
                 worker.ready = True
             else:
-                worker.task.answer = answer
-                worker.task = None
+                worker.tasks.popleft().answer = answer
 
     def _lost(self) -> None:
-        """A process is gone: nobody shall wait for it, or for what it was at."""
         raise WorkersError(
-            "a process that worked on the recording was killed, perhaps for want of memory",
+            "a process that worked on the recording was killed, perhaps because memory ran out",
             hint="--jobs 1 does the work in one process",
             code="worker-killed",
         )
 
     def close(self) -> None:
-        """Let them go; what they are at is not needed any more."""
+        """Kill the processes: they hold nothing that would be lost."""
         for worker in self._crew:
-            worker.dismiss()
+            worker.process.kill()
+            worker.connection.close()
         for worker in self._crew:
             worker.process.join(_PATIENCE)
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
         self._crew.clear()
-
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 class _Worker:
-    """One process, and what it is at."""
+    """One process and its tasks, oldest first; `ready` once it has imported what it needs."""
 
-    def __init__(self) -> None:
+    def __init__(self, preload: tuple[str, ...]) -> None:
         import multiprocessing
 
-        # Not by fork: polars' threads may be running here.
+        # Not by fork: threads of polars may be running here.
         context = multiprocessing.get_context("spawn")
         self.connection: Connection[Any, Any]
         self.connection, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self.task: _Task[Any] | None = None
+        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, preload), daemon=True)
+        self.tasks: deque[_Task[Any]] = deque()
         self.ready = False
-        # Ctrl-C comes to all processes of a terminal: a young one does not know yet that it is not meant.
+        # Ctrl-C reaches all processes of a terminal, also one that does not ignore it yet.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()
@@ -186,25 +267,18 @@ class _Worker:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
 
-    def dismiss(self) -> None:
-        """An idle one ends with its pipe, any other at once."""
-        if self.task is not None or not self.ready:
-            self.process.kill()
-        self.connection.close()
-
 
 class _Task(Generic[R]):
-    """What a worker shall do. ``answer``: whether it went well, and the result or the error."""
+    """A call for a worker; `answer` is whether it succeeded, and the result or the error."""
 
-    def __init__(self, workers: Workers, function: Callable[..., R], arguments: tuple[Any, ...]) -> None:
-        self.function = function
-        self.arguments = arguments
+    def __init__(self, pool: Pool, function: Callable[..., R], arguments: tuple[Any, ...]) -> None:
+        self.message = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
         self.cancelled = False
         self.answer: tuple[bool, Any] | None = None
-        self._workers = workers
+        self._pool = pool
 
     def result(self) -> R:
-        self._workers._progress(self)
+        self._pool._progress(self)
         assert self.answer is not None
         good, value = self.answer
         if not good:
@@ -216,26 +290,65 @@ class _Task(Generic[R]):
         self.cancelled = True
 
 
-ALONE = Workers()
-"""Nobody: the work is done where it is asked for."""
+def workers_for(path: str, jobs: int | None, worth: int, preload: Sequence[str] = ()) -> Workers:
+    """Return the workers for one recording.
 
-
-def workers_for(path: str, jobs: int | None, worth: int) -> Workers:
-    """Workers for a recording: ``jobs`` of them, or, where nobody said how many, as many as it is large enough for.
-
-    ``worth``: bytes for which each is worth it, 0 where more than one never is.
+    Parameters
+    ----------
+    path : str
+        The recording, a file or a folder.
+    jobs : int or None
+        Number of processes; None: as many as the size of the recording pays for.
+    worth : int
+        Bytes that pay for one process, as for :func:`jobs_worth_it`.
+    preload : sequence of str
+        Modules that each process imports while it starts.
     """
-    return Workers(jobs_worth_it(size_of(path), worth) if jobs is None else jobs)
+    if jobs is None:
+        jobs = jobs_worth_it(size_of(path), worth)
+    return Pool(jobs, preload) if jobs > 1 else ALONE
 
 
 def size_of(path: str) -> int:
-    """Bytes of a recording, a file or a folder; 0 where that cannot be seen: what is wrong is told when it is opened."""
+    """Return the size of a recording, a file or a folder, in bytes; 0 if it is unknown (an error is reported when it is opened)."""
     try:
         if os.path.isdir(path):  # noqa: PTH112
             return sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
         return os.stat(path).st_size if path != "-" else 0  # noqa: PTH116
     except OSError:
         return 0
+
+
+def keep_memory() -> None:
+    """Have this process keep freed memory for the next arrays.
+
+    glibc gives large blocks back to the system when they are freed and faults new ones in, page by page: up to a quarter of the time of a
+    summary, depending on nothing but the layout of the heap.
+    """
+    import ctypes
+
+    with suppress(OSError, AttributeError):  # not glibc
+        libc = ctypes.CDLL(None)
+        for parameter in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+            libc.mallopt(parameter, _KEPT_MEMORY)
+
+
+def _serve(connection: Connection[Any, Any], preload: tuple[str, ...]) -> None:
+    """Run tasks until the other end of the socket is closed."""
+    import importlib
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    keep_memory()
+    for name in preload:
+        importlib.import_module(name)
+    try:
+        _send(connection, (True, None))
+        while True:
+            function, arguments = connection.recv()
+            _send(connection, _answer(function, arguments))
+    except (EOFError, OSError):
+        return
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
@@ -245,32 +358,70 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[b
         return False, error
 
 
-def _keep_memory() -> None:
-    """Memory of arrays is kept for the next ones: given back and asked for again, a page at a time, it takes longer than many a sum."""
-    import ctypes
+def _send(connection: Connection[Any, Any], answer: tuple[bool, Any]) -> None:
+    """Send an answer, its large buffers through memory of its own: a copy instead of four."""
+    from multiprocessing.reduction import send_handle
 
-    with suppress(OSError, AttributeError):  # another C library than glibc: then it does as it likes
-        libc = ctypes.CDLL(None)
-        for parameter in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-            libc.mallopt(parameter, _KEPT_MEMORY)
+    views: list[memoryview] = []
 
+    def stays(buffer: pickle.PickleBuffer) -> bool:
+        view = buffer.raw()
+        if view.nbytes <= _LARGE_BUFFER:
+            return True
+        views.append(view)
+        return False
 
-def _serve(connection: Connection[Any, Any]) -> None:
-    """A worker's life: it does what it is told until nobody is there to tell it."""
-    import importlib
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    _keep_memory()
-    importlib.import_module(_READY)
-    with suppress(OSError):
-        connection.send(None)
-    while True:
+    try:
+        message = pickle.dumps(answer, 5, buffer_callback=stays)
+        memory = _filled(views) if views else None
+    except Exception as error:  # a result that cannot be pickled, or not enough memory
+        message, memory = pickle.dumps((False, WorkersError(f"{type(error).__name__}: {error}", code="no-answer"))), None
+        views.clear()
+    connection.send((message, [view.nbytes for view in views]))
+    if memory is not None:
         try:
-            function, arguments = connection.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            connection.send(_answer(function, arguments))
-        except OSError:  # whoever asked is gone
-            return
+            send_handle(connection, memory, os.getppid())
+        finally:
+            os.close(memory)
+
+
+def _filled(views: Sequence[memoryview]) -> int:
+    """Return the descriptor of anonymous memory that holds the buffers."""
+    memory = os.memfd_create("answer")
+    try:
+        position = 0
+        for view in views:
+            done = 0
+            while done < view.nbytes:
+                done += os.pwrite(memory, view[done:], position + done)
+            position += _rounded(view.nbytes)
+        os.ftruncate(memory, position)
+    except BaseException:
+        os.close(memory)
+        raise
+    return memory
+
+
+def _rounded(size: int) -> int:
+    return -(-size // _ALIGNED) * _ALIGNED
+
+
+def _received(connection: Connection[Any, Any]) -> Any:
+    """Receive an answer. Raises EOFError or OSError if the worker is gone."""
+    import mmap
+    from multiprocessing.reduction import recv_handle
+
+    message, sizes = connection.recv()
+    if not sizes:
+        return pickle.loads(message)
+    memory = recv_handle(connection)
+    try:
+        # Populated at once: faults, a page at a time, take longer. The map lives as long as its views.
+        view = memoryview(mmap.mmap(memory, sum(map(_rounded, sizes)), flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)))
+    finally:
+        os.close(memory)
+    buffers, position = [], 0
+    for size in sizes:
+        buffers.append(view[position : position + size])
+        position += _rounded(size)
+    return pickle.loads(message, buffers=buffers)

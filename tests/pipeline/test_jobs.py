@@ -22,7 +22,7 @@ from ptttool.cli.main import main
 from ptttool.errors import InputError, WorkersError
 from ptttool.pipeline.selection import Select, Selection
 from ptttool.pipeline.trace import open_trace
-from ptttool.pipeline.workers import Workers, jobs_worth_it, workers_for
+from ptttool.pipeline.workers import Pool, Workers
 from ptttool.table.where import compile_where
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_4dw, words_8dw
@@ -33,7 +33,7 @@ CONFIG_8DW = 0x1_0728_0001
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
-    with Workers(2) as workers:
+    with Pool(2) as workers:
         yield workers
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, 
 
 
 def test_a_killed_process_is_told(recording: Path) -> None:
-    with Workers(2) as workers, open_trace(recording) as trace:
+    with Pool(2) as workers, open_trace(recording) as trace:
         of_a_worker(workers)
         for worker in workers._crew:
             worker.process.kill()
@@ -125,24 +125,8 @@ def of_a_worker(workers: Workers) -> int:
     return process
 
 
-def half_an_answer(size: int) -> bytes:
-    """Killed while its result is on the way."""
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
-    return bytes(size)
-
-
-def test_a_process_killed_in_the_midst_of_its_answer_is_told() -> None:
-    with Workers(2) as workers:
-        of_a_worker(workers)
-        promise = workers.submit(half_an_answer, 1 << 28)
-        workers._collect(0)
-        time.sleep(1)
-        with pytest.raises(WorkersError, match="was killed"):
-            promise.result()
-
-
 def test_no_more_processes_than_there_is_work(recording: Path) -> None:
-    with Workers(1000) as workers, open_trace(recording) as trace:
+    with Pool(1000) as workers, open_trace(recording) as trace:
         assert trace.tally(workers=workers).records == trace.findings.records
         assert len(workers._crew) < 20
 
@@ -192,35 +176,6 @@ def test_odd_names(tmp_path: Path) -> None:
     assert main(["decode", *(str(tmp_path / name) for name in names), "-o", str(folder), "--partition", "recording"]) == 0
     assert pl.scan_parquet(folder).collect().height == 3 * decoded(REAL).height
     assert main(["decode", str(tmp_path / names[0]), "-o", str(tmp_path / "out.parquet")]) == 0
-
-
-def test_processes_end_with_their_parent(recording: Path) -> None:
-    code = (
-        "import os, sys, time; from ptttool.pipeline.workers import Workers\n"
-        "if __name__ == '__main__':\n"
-        "    workers = Workers(2); time.sleep(2)\n"
-        "    print(*(workers.submit(os.getpid).result() for _ in range(8)), flush=True); time.sleep(60)\n"
-    )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
-    children = {int(word) for word in parent.stdout.readline().split()} - {parent.pid}
-    assert children
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-    deadline = time.monotonic() + 10
-    while any(Path(f"/proc/{child}/stat").exists() and ") Z " not in Path(f"/proc/{child}/stat").read_text() for child in children):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ptttool.pipeline.workers.available_cores", lambda: 8)
-    assert [jobs_worth_it(size << 20, 64 << 20) for size in (0, 1, 127, 128, 512, 4096)] == [1, 1, 1, 2, 8, 8]
-    assert jobs_worth_it(1 << 40, 0) == 1
-    for path in (str(tmp_path / "none"), "-"):
-        with workers_for(path, None, 1) as workers:
-            assert workers.jobs == 1
 
 
 def test_interrupted_by_ctrl_c(tmp_path: Path) -> None:

@@ -10,12 +10,15 @@ import typer
 from ptttool.cli.terminal.talk import clean, note, warn
 from ptttool.errors import InputError, UsageError
 from ptttool.perfdata.problems import error_of
-from ptttool.pipeline.workers import Workers, workers_for
+from ptttool.pipeline.workers import Workers, keep_memory, workers_for
 
 if TYPE_CHECKING:
     from ptttool.capture.sidecar import Sidecar
     from ptttool.machine.model import Machine
     from ptttool.pipeline.trace import Trace
+
+# Imported by each worker while it starts.
+_PRELOAD = ("ptttool.pipeline.selection",)
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
 RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE", help="The recordings; - reads standard input.")]
@@ -65,7 +68,8 @@ def chosen_workers(path: str, jobs: int | None, scheduler: str | None, worth: in
     ``worth``: bytes for which each is worth it, 0 where more than one never is.
     """
     if scheduler is None:
-        return workers_for(path, jobs, worth)
+        keep_memory()
+        return workers_for(path, jobs, worth, preload=_PRELOAD)
     if jobs is not None:
         raise UsageError("--jobs and --scheduler exclude each other", hint="the cluster has as many workers as it has", code="two-crews")
     from ptttool.pipeline.cluster import Cluster
