@@ -13,6 +13,9 @@ settings.register_profile("ci", max_examples=100, deadline=None, print_blob=True
 settings.register_profile("long", max_examples=2000, deadline=None, print_blob=True, suppress_health_check=SLOW)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+# Named as its entry point: found there where this ptttool is installed, imported otherwise. pytester: separate runs of pytest.
+pytest_plugins = ["ptttool.testing.plugin", "pytester"]
+
 # A runner in the background may have these ignored, and children inherit that; tests that send them mean a program in the foreground.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:

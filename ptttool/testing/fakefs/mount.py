@@ -1,0 +1,210 @@
+"""Show a fake machine through pyfakefs: its files, its devices in libudev, its users."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyudev
+from pyfakefs import helpers
+from pyfakefs.fake_file import FakeFile
+from pyfakefs.fake_open import FakeFileOpen
+from pyfakefs.fake_os import FakeOsModule
+
+import ptttool
+from ptttool.testing.attribute import failure
+from ptttool.testing.fakefs.commandline import typer_patches
+from ptttool.testing.fakefs.descriptors import AttributeDescriptor, AttributeFile, AttributeStream, open_stream
+from ptttool.testing.fakefs.libudev import FakeContext, FakeDevices
+from ptttool.testing.tree import PLAIN_MODE, render
+
+if TYPE_CHECKING:
+    from pyfakefs.fake_filesystem import FakeFilesystem
+
+    from ptttool.testing.description import MachineDescription
+
+ROOTS = ("/sys", "/proc")
+
+
+class Mount:
+    """A machine in a fake file system, from construction to :meth:`undo`.
+
+    Parameters
+    ----------
+    machine
+        What is shown.
+    fs
+        The file system of pyfakefs.
+    """
+
+    def __init__(self, machine: MachineDescription, fs: FakeFilesystem) -> None:
+        self._machine = machine
+        self._fs = fs
+        self._database: dict[str, dict[str, str]] = {}
+        self._undo: list[Callable[[], None]] = []
+        self._patch(FakeFileOpen, "call", _open_hook(FakeFileOpen.call))
+        self._patch(FakeOsModule, "open", _os_open_hook(FakeOsModule.open))
+        self._patch(FakeOsModule, "geteuid", lambda _: helpers.get_uid())
+        self._patch(FakeOsModule, "getegid", lambda _: helpers.get_gid())
+        self._patch(pyudev, "Context", lambda: FakeContext(self._database))
+        self._patch(pyudev, "Devices", FakeDevices)
+        for module, name, function in typer_patches():
+            self._patch(module, name, function)
+        _become(0)
+        self._undo.append(helpers.reset_ids)
+        _add_package(fs)
+        self._create()
+
+    def _patch(self, owner: object, name: str, value: object) -> None:
+        missing = object()
+        before = vars(owner).get(name, missing)
+        setattr(owner, name, value)
+        self._undo.append(lambda: delattr(owner, name) if before is missing else setattr(owner, name, before))
+
+    def _create(self) -> None:
+        tree = render(self._machine)
+        self._database.clear()
+        self._database.update(tree.properties)
+        for root in ROOTS:
+            if not self._fs.exists(root):
+                self._fs.create_dir(root, perm_bits=0o755)
+        for folder in ("bus", "class", "devices"):
+            if not self._fs.exists(f"/sys/{folder}"):
+                self._fs.create_dir(f"/sys/{folder}", perm_bits=0o755)
+        for path, attribute in tree.files.items():
+            folder, _, name = path.rpartition("/")
+            if not self._fs.exists(folder):
+                self._fs.create_dir(folder, perm_bits=0o755)
+            self._fs.add_object(folder, AttributeFile(name, attribute, tree.modes.get(path, PLAIN_MODE), self._fs))
+        for path, target in tree.links.items():
+            self._fs.create_symlink(path, target)
+
+    def refresh(self) -> None:
+        """Show the machine as it is described now."""
+        self._remove()
+        self._create()
+
+    def _remove(self) -> None:
+        for root in ROOTS:
+            if self._fs.exists(root):
+                self._fs.remove_object(root)
+
+    def undo(self) -> None:
+        """Take everything back."""
+        self._remove()
+        while self._undo:
+            self._undo.pop()()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Give the real file system back for the ``with`` block."""
+        self._fs.pause()
+        try:
+            yield
+        finally:
+            self._fs.resume()
+
+    @contextmanager
+    def user(self, uid: int) -> Iterator[None]:
+        """Run the ``with`` block as that user."""
+        _become(uid)
+        try:
+            yield
+        finally:
+            _become(0)
+
+
+def _become(uid: int) -> None:
+    helpers.set_uid(uid)
+    helpers.set_gid(uid)
+
+
+def _add_package(fs: FakeFilesystem) -> None:
+    """Show the files of ptttool itself, which it reads at run time: its commands, the demo machine."""
+    folder = Path(ptttool.__file__).parent
+    if not fs.exists(str(folder)):
+        fs.add_real_directory(str(folder))
+
+
+def _attribute_at(fs: FakeFilesystem, path: Any) -> AttributeFile | None:
+    """Return the attribute that a path leads to, through links too."""
+    try:
+        found: FakeFile = fs.resolve(path)
+    except (OSError, TypeError, ValueError):
+        return None
+    return found if isinstance(found, AttributeFile) else None
+
+
+def _is_in_sysfs(fs: FakeFilesystem, path: Any) -> bool:
+    return os.fsdecode(fs.resolve_path(path)).startswith("/sys/")
+
+
+def _open_hook(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that pyfakefs calls for every ``open()``: attributes are opened here, all else there."""
+
+    def call(
+        self: FakeFileOpen,
+        file_: Any,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        closefd: bool = True,
+        opener: Any = None,
+        open_modes: Any = None,
+    ) -> Any:
+        fs = self.filesystem
+        if isinstance(file_, int):
+            known = fs.open_files[file_] if 0 <= file_ < len(fs.open_files) else None
+            if known and isinstance(known[0], AttributeDescriptor):
+                return open_stream(known[0].stream, mode, buffering, encoding, errors, newline)
+        file = None if isinstance(file_, int) or opener is not None else _attribute_at(fs, file_)
+        if file is None:
+            creates = not isinstance(file_, int) and opener is None and (not open_modes.must_exist if open_modes else "r" not in mode)
+            if creates and not fs.exists(file_) and _is_in_sysfs(fs, file_):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), file_)
+            return original(self, file_, mode, buffering, encoding, errors, newline, closefd, opener, open_modes)
+        if open_modes is not None:
+            readable, writable, exclusive = open_modes.can_read, open_modes.can_write, open_modes.must_not_exist
+        else:
+            readable, writable, exclusive = "r" in mode or "+" in mode, any(letter in mode for letter in "wax+"), "x" in mode
+        if exclusive:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), file_)
+        _check(file, file_, readable=readable, writable=writable)
+        stream = AttributeStream(file.attribute, file_, readable=readable, writable=writable)
+        if self.raw_io:
+            return AttributeDescriptor(stream, file, fs)
+        stream.on_fileno = lambda: AttributeDescriptor(stream, file, fs).fileno()
+        return open_stream(stream, mode, buffering, encoding, errors, newline)
+
+    return call
+
+
+def _check(file: AttributeFile, path: Any, *, readable: bool, writable: bool) -> None:
+    """Refuse what the kernel refuses: by the file's mode, and for writing where the driver has no store function, root too."""
+    allowed = helpers.is_root() or not (
+        (readable and not file.has_permission(helpers.PERM_READ)) or (writable and not file.has_permission(helpers.PERM_WRITE))
+    )
+    if not allowed or (writable and not file.attribute.writable):
+        error = failure(errno.EACCES)
+        error.filename = path
+        raise error
+
+
+def _os_open_hook(original: Callable[..., int]) -> Callable[..., int]:
+    """Return ``os.open`` without a fault of pyfakefs: it changes the mode of a file that exists."""
+
+    def os_open(self: FakeOsModule, path: Any, flags: int, mode: int | None = None, *, dir_fd: int | None = None) -> int:
+        file = _attribute_at(self.filesystem, path) if dir_fd is None else None
+        before = None if file is None else file.st_mode
+        descriptor = original(self, path, flags, mode, dir_fd=dir_fd)
+        if file is not None:
+            file.st_mode = before
+        return descriptor
+
+    return os_open
