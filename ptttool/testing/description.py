@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ptttool.machine.discovery import parse_cpu_list
+from ptttool.machine.cpus import parse_cpu_list
 from ptttool.machine.model import Link
 from ptttool.pci import PciAddress
 from ptttool.testing.attribute import FakeTuneAttribute

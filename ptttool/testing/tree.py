@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ptttool.machine.discovery import parse_cpu_list
+from ptttool.machine.cpus import format_cpus, parse_cpu_list
 from ptttool.machine.pmu import requester_value, root_port_value
-from ptttool.machine.topology import format_cpus
 from ptttool.testing.attribute import Attribute, Constant, FakeTuneAttribute
 from ptttool.testing.description import FakeFunction, FakePort, FakePtt, MachineDescription, idle
 

@@ -75,4 +75,4 @@ def test_written_as_files(tmp_path: object) -> None:
     machine, recorded = read_machine(TreeSource(folder)), read_machine(TreeSource(MACHINES / "kunpeng-6.12"))
     assert machine.devices == recorded.devices
     assert machine.functions == recorded.functions
-    assert (machine.kernel, machine.hostname, machine.notes) == (recorded.kernel, recorded.hostname, recorded.notes)
+    assert (machine.kernel, machine.hostname, machine.diagnostics) == (recorded.kernel, recorded.hostname, recorded.diagnostics)
