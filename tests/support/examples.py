@@ -1,7 +1,8 @@
 """Examples and tables in documents: they are run, made and compared. ``python -m tests.test_docs`` writes the real output into them.
 
 ``console`` blocks hold commands after ``$`` and what they print; a line ``…`` stands for lines left out. ``python`` blocks are programs
-that run one after the other in one namespace; a ``text`` block right behind one holds what it prints. Tables stand between
+that run one after the other in one namespace; a ``text`` block right behind one holds what it prints. A block with a ``title`` is a file that
+later examples find; of a ``pyproject.toml`` the entry points count as installed. Tables stand between
 ``<!-- name -->`` and ``<!-- /name -->``.
 """
 
@@ -11,14 +12,20 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests import ROOT
+from tests.support.distributions import make_distribution
 
 LEFT_OUT = "…"
-_EXAMPLE = re.compile(r"(?ms)^```console\n(?P<console>.*?)^```$|^```python\n(?P<python>.*?)^```$(?:\n\n^```text\n(?P<text>.*?)^```$)?")
+_EXAMPLE = re.compile(
+    r"(?ms)^```console\n(?P<console>.*?)^```$"
+    r"|^```python\n(?P<python>.*?)^```$(?:\n\n^```text\n(?P<text>.*?)^```$)?"
+    r"|^```\w+ title=\"(?P<title>[^\"\n]+)\"\n(?P<file>.*?)^```$"
+)
 
 _PROGRAM = """\
 import contextlib, io
@@ -29,11 +36,12 @@ with contextlib.redirect_stdout(io.StringIO()):
 
 @dataclass(frozen=True)
 class Step:
-    """One command or program, and what the document shows of its output (None: nothing is shown)."""
+    """One command, program or file, and what the document shows of its output (None: nothing is shown)."""
 
     language: str
     source: str
     shown: str | None
+    title: str = ""
 
 
 class Folder:
@@ -50,14 +58,25 @@ class Folder:
         """What the step prints on a terminal of 100 columns, without colour."""
         if step.language == "console":
             return self._run(["sh", "-c", step.source])
+        if step.language == "file":
+            self._write(step.title, step.source)
+            return ""
         text = self._run([sys.executable, "-W", "error", "-c", _PROGRAM.format("\n".join(self._programs), step.source)])
         self._programs.append(step.source)
         return text
 
+    def _write(self, name: str, text: str) -> None:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        if path.name == "pyproject.toml":
+            project = tomllib.loads(text)["project"]
+            make_distribution(self.path, project["name"], {}, project.get("entry-points", {}))
+
     def _run(self, command: list[str]) -> str:
         environment = {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": f"{self.path}:{ROOT}",
             "COLUMNS": "100",
             "LC_ALL": "C.UTF-8",
             "HOME": str(self.path),
@@ -75,6 +94,8 @@ def examples(text: str) -> Iterator[tuple[re.Match[str], list[Step]]]:
     for found in _EXAMPLE.finditer(text):
         if found["console"] is not None:
             yield found, list(_commands(found["console"]))
+        elif found["title"] is not None:
+            yield found, [Step("file", found["file"], "", found["title"])]
         else:
             yield found, [Step("python", found["python"], None if found["text"] is None else found["text"].rstrip("\n"))]
 
@@ -112,6 +133,8 @@ def refreshed(text: str, folder: Folder) -> str:
         if found["console"] is not None:
             lines = [line for step, real in printed for line in (f"$ {step.source}", _shown(step, real)) if line]
             parts.append("```console\n" + "\n".join(lines) + "\n```")
+        elif found["title"] is not None:
+            parts.append(found[0])
         else:
             (step, real), *_ = printed
             assert matches(None, real), real
