@@ -1,9 +1,9 @@
 """Examples and tables in documents: they are run, made and compared. ``python -m tests.test_docs`` writes the real output into them.
 
 ``console`` blocks hold commands after ``$`` and what they print; a line ``…`` stands for lines left out. ``python`` blocks are programs
-that run one after the other in one namespace; a ``text`` block right behind one holds what it prints. A block with a ``title`` is a file that
-later examples find; of a ``pyproject.toml`` the entry points count as installed. Tables stand between
-``<!-- name -->`` and ``<!-- /name -->``.
+that run one after the other in one namespace; a ``text`` block right behind one holds what it prints. A block with a ``title`` is a file
+that later examples find; of a ``pyproject.toml`` the entry points count as installed. Tables stand between ``<!-- name -->`` and
+``<!-- /name -->``.
 """
 
 from __future__ import annotations
