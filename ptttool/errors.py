@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 
 class ExitCode(IntEnum):
@@ -76,6 +76,13 @@ class PtttoolError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle every attribute: exceptions are otherwise made anew from their message alone."""
         return _restored, (type(self), self.args, self.__dict__)
+
+    def amended(self, clause: str, **details: Any) -> Self:
+        """Add a clause to the message and facts to the details; return the error itself."""
+        self.message = f"{self.message}; {clause}"
+        self.args = (self.message,)
+        self.details = self.details | details
+        return self
 
     def as_json(self) -> dict[str, Any]:
         """Return the error as the value of ``"error"`` in ``--json`` output."""

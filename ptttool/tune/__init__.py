@@ -1,0 +1,57 @@
+"""Tune attributes of PTT devices: read them, set them all or none, keep them in profiles."""
+
+from ptttool.tune.attributes import LARGEST, MEANINGS, meaning
+from ptttool.tune.driver import (
+    Change,
+    ChangeState,
+    Reading,
+    Setting,
+    TunePlan,
+    apply_changes,
+    attribute_names,
+    plan_changes,
+    plan_values,
+    read_attributes,
+    read_value,
+    set_attributes,
+)
+from ptttool.tune.profile import (
+    Profile,
+    ProfileDiff,
+    Snapshot,
+    apply_profile,
+    diff_profile,
+    load_profile,
+    parse_profile,
+    plan_profile,
+    save_profile,
+    take_snapshot,
+)
+
+__all__ = [
+    "LARGEST",
+    "MEANINGS",
+    "Change",
+    "ChangeState",
+    "Profile",
+    "ProfileDiff",
+    "Reading",
+    "Setting",
+    "Snapshot",
+    "TunePlan",
+    "apply_changes",
+    "apply_profile",
+    "attribute_names",
+    "diff_profile",
+    "load_profile",
+    "meaning",
+    "parse_profile",
+    "plan_changes",
+    "plan_profile",
+    "plan_values",
+    "read_attributes",
+    "read_value",
+    "save_profile",
+    "set_attributes",
+    "take_snapshot",
+]

@@ -1,9 +1,7 @@
-"""The tune attributes of a PTT device as words and numbers: names, meanings, values and assignments.
+"""Names, meanings and values of tune attributes, and how people write them. Nothing here touches a device.
 
-Pure: :mod:`ptttool.tune.driver` reads and writes them.
-
-Which attributes a device has is read from its ``tune`` folder; the kernel document's section "Tune" and the driver's answers
-(``kstrtou16``, base 10; what lies above 2 is stored as 2) are the source of the rest.
+Which attributes a device has is read from its ``tune`` folder. The rest is from the kernel document's section "Tune" and from the
+driver's answers: it reads a value with ``kstrtou16``, base 10, and stores 2 for anything above.
 """
 
 from __future__ import annotations
@@ -12,13 +10,15 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, UsageError
-from ptttool.machine.model import PttDevice
 
-LARGEST = 2
+LARGEST: Final = 2
+"""The largest value; 0 is the smallest."""
 
-MEANINGS: Mapping[str, str] = {
+MEANINGS: Final[Mapping[str, str]] = {
     "qos_tx_cpl": "weight of outbound (Tx) completions",
     "qos_tx_np": "weight of outbound (Tx) non-posted requests",
     "qos_tx_p": "weight of outbound (Tx) posted requests",
@@ -26,21 +26,31 @@ MEANINGS: Mapping[str, str] = {
     "tx_alloc_buf_level": "watermark of the outbound (Tx) buffer",
 }
 
-# The kernel document lists the left names, the driver makes the right ones; either stands for the other.
-ALIASES: Mapping[str, str] = {
+# The kernel document has the left names, the driver the right ones; either stands for the other.
+ALIASES: Final[Mapping[str, str]] = {
     "tx_path_rx_req_alloc_buf_level": "rx_alloc_buf_level",
     "tx_path_tx_req_alloc_buf_level": "tx_alloc_buf_level",
 }
 
-# A name of the kernel document's example that fits none of its three weights for certain: never guessed at, only explained.
-UNCERTAIN: Mapping[str, str] = {
+# A name of the kernel document's example that does not clearly stand for one of the three weights: it is explained, never guessed.
+UNCERTAIN: Final[Mapping[str, str]] = {
     "qos_tx_dp": "the kernel document's example says qos_tx_dp, a name no driver has; qos_tx_p is the weight of posted requests",
 }
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """``ATTRIBUTE=VALUE`` as it will be written. ``asked``: the value as given, which differs from ``value`` where it was clamped."""
+    """A value for an attribute, as someone wrote it.
+
+    Parameters
+    ----------
+    attribute : str
+        The device's own name of the attribute.
+    value : int
+        The value to write, 0 to 2.
+    asked : str
+        The value as it was written; it differs from ``value`` if it was clamped.
+    """
 
     attribute: str
     value: int
@@ -48,57 +58,42 @@ class Assignment:
 
     @property
     def clamped(self) -> bool:
-        """True where more than the largest value was asked for."""
+        """True if more than the largest value was asked for."""
         return (self.asked.lstrip("0") or "0") != str(self.value)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One tune attribute of one device and the value it is to hold."""
-
-    device: PttDevice
-    attribute: str
-    value: int
-
-
-@dataclass(frozen=True)
-class Change:
-    """What becomes of one tune attribute. ``old``: what it held before; ``new``: what it is to hold; once
-    written, what was read back."""
-
-    device: PttDevice
-    attribute: str
-    old: int
-    new: int
-
-    @property
-    def changes(self) -> bool:
-        """False for a tune attribute that holds the value already."""
-        return self.old != self.new
-
-    @property
-    def label(self) -> str:
-        """Its name in messages."""
-        return attribute_label(self.device, self.attribute)
-
-
-def attribute_label(device: PttDevice, attribute: str) -> str:
-    """One tune attribute's name in messages."""
-    return f"{device.name}/{attribute}"
-
-
 def meaning(attribute: str) -> str | None:
-    """What a tune attribute does, in words; None for one that the kernel document does not know."""
+    """Say what an attribute does; None for one that the kernel document does not describe."""
     return MEANINGS.get(ALIASES.get(attribute, attribute))
 
 
 def clamp(value: int) -> int:
-    """The value as the hardware stores it."""
+    """Return the value as the hardware stores it."""
     return min(value, LARGEST)
 
 
+def clamped_value(name: str, asked: str) -> Diagnostic:
+    """Report that a value is above the largest one. ``name`` is the attribute, or the key in a file."""
+    shown = asked if len(asked) <= 24 else f"{asked[:20]}…"
+    message = f"{name}: {shown} is above {LARGEST}, the largest value: {LARGEST} is taken, as the hardware does"
+    return Diagnostic(Severity.INFO, "clamped-value", message, where=name, details={"asked": shown, "taken": LARGEST})
+
+
 def find_attribute(names: Sequence[str], asked: str) -> str | None:
-    """The device's own name for a tune attribute, given that name or the other one of the kernel document; None for an unknown one."""
+    """Find the device's own name of an attribute.
+
+    Parameters
+    ----------
+    names : Sequence[str]
+        The device's attributes.
+    asked : str
+        That name, or the other one of the kernel document.
+
+    Returns
+    -------
+    str or None
+        None for an unknown name.
+    """
     if asked in names:
         return asked
     others = [short for long, short in ALIASES.items() if long == asked] + [long for long, short in ALIASES.items() if short == asked]
@@ -106,38 +101,56 @@ def find_attribute(names: Sequence[str], asked: str) -> str | None:
 
 
 def near_misses(names: Sequence[str], asked: str) -> str:
-    """What may have been meant, in words."""
+    """Say which attribute was probably meant, or which there are."""
     if asked in UNCERTAIN:
         return UNCERTAIN[asked]
     near = difflib.get_close_matches(asked.lower(), names, n=3)
     return "did you mean " + " or ".join(near) if near else "known: " + ", ".join(names)
 
 
-def require_attributes(device: PttDevice, names: Sequence[str]) -> None:
-    """DeviceError for a device without attributes."""
+def require_attributes(device: str, names: Sequence[str]) -> None:
+    """Raise DeviceError for a device without attributes."""
     if not names:
         raise DeviceError(
-            f"{device.name} has no tune attributes", hint="see 'ptttool tune show' for the devices that have", code="no-tune-attributes"
+            f"{device} has no tune attributes", hint="see 'ptttool tune show' for the devices that have", code="no-tune-attributes"
         )
 
 
-def resolve_attributes(device: PttDevice, names: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """The device's own names for what was asked for; UsageError that names every unknown one, DeviceError where there are none."""
+def resolve_attributes(device: str, names: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Find the device's own names of attributes.
+
+    Parameters
+    ----------
+    device : str
+        Name of the device.
+    names : Sequence[str]
+        The device's attributes.
+    asked : Sequence[str]
+        The names to find.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown; ``details["unknown"]`` has all that are.
+    DeviceError
+        The device has no attributes.
+    """
     require_attributes(device, names)
     found = [(text, find_attribute(names, text)) for text in asked]
     unknown = [text for text, attribute in found if attribute is None]
     if unknown:
         wrong = ", ".join(repr(text) for text in unknown)
         raise UsageError(
-            f"{device.name} has no tune attribute {wrong}",
+            f"{device} has no tune attribute {wrong}",
             hint="; ".join(dict.fromkeys(near_misses(names, text) for text in unknown)),
             code="unknown-attribute",
+            unknown=unknown,
         )
     return [attribute for _, attribute in found if attribute is not None]
 
 
 def value_problem(text: str) -> str | None:
-    """Why a text is no value: only plain decimal digits are one. None for a good one."""
+    """Say why a text is not a value: a value is decimal digits and nothing else. None for a value."""
     if re.fullmatch("[0-9]+", text):
         return None
     if not text:
@@ -149,38 +162,55 @@ def value_problem(text: str) -> str | None:
     return "not a decimal number"
 
 
-def parse_assignments(device: PttDevice, names: Sequence[str], texts: Sequence[str]) -> list[Assignment]:
-    """Read ``ATTRIBUTE=VALUE`` texts against the device's attributes, in the order given, each tune attribute once.
+def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -> list[Assignment]:
+    """Read texts such as ``qos_tx_p=2``.
 
-    Raises UsageError that names every bad one (``details["problems"]``: text to reason), DeviceError for a device without attributes.
+    Parameters
+    ----------
+    device : str
+        Name of the device.
+    names : Sequence[str]
+        The device's attributes.
+    texts : Sequence[str]
+        ``ATTRIBUTE=VALUE`` each.
+
+    Returns
+    -------
+    list of Assignment
+        In the order given, each attribute once.
+
+    Raises
+    ------
+    UsageError
+        A text is wrong; ``details["problems"]`` has the reason of each that is.
+    DeviceError
+        The device has no attributes.
     """
     require_attributes(device, names)
     problems: dict[str, str] = {}
     hints: list[str] = []
     found: dict[str, Assignment] = {}
     for text in texts:
-        asked_attribute, equals, asked_value = text.partition("=")
-        if not equals or not asked_attribute:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
             problems[text] = "not ATTRIBUTE=VALUE"
             continue
-        attribute = find_attribute(names, asked_attribute)
-        wrong_value = value_problem(asked_value)
+        attribute = find_attribute(names, name)
+        wrong_value = value_problem(value)
         reasons = [] if wrong_value is None else [wrong_value]
         if attribute is None:
             reasons.insert(0, "no such attribute")
-            hints.append(near_misses(names, asked_attribute))
+            hints.append(near_misses(names, name))
         if wrong_value is not None:
             hints.append(f"a value is one of 0, 1, {LARGEST}, in decimal digits")
         if attribute is None or wrong_value is not None:
             problems[text] = ", ".join(reasons)
             continue
-        # Any six digits or more are beyond the largest value: int() refuses thousands of them.
-        digits = asked_value.lstrip("0") or "0"
-        assignment = Assignment(attribute, clamp(int(digits[:6])), asked_value)
-        if attribute in found and found[attribute].value != assignment.value:
+        # Six digits or more are above the largest value, and int() refuses thousands of them.
+        digits = value.lstrip("0") or "0"
+        assignment = Assignment(attribute, clamp(int(digits[:6])), value)
+        if found.setdefault(attribute, assignment).value != assignment.value:
             problems[text] = f"{attribute} is also to be {found[attribute].value}"
-            continue
-        found.setdefault(attribute, assignment)
     if problems:
         raise UsageError(
             "; ".join(f"{text!r}: {reason}" for text, reason in problems.items()),

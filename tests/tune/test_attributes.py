@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.errors import DeviceError, UsageError
-from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import ALIASES, MEANINGS, find_attribute, meaning, parse_assignments, resolve_attributes, value_problem
 
-DEVICE = PttDevice("hisi_ptt0_0", 0, 0, "/sys/devices/hisi_ptt0_0")
+DEVICE = "hisi_ptt0_0"
 NAMES = sorted(MEANINGS)
 
 

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+import sys
+from typing import Annotated
 
 import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
-from ptttool.cli.options.machine import find_device, load_machine, open_source
-from ptttool.cli.terminal.talk import PrintedError, clean, note, print_json, print_line, warn
+from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.terminal.talk import PrintedError, clean, note, print_json, print_line
 from ptttool.cli.views.tune import (
-    attribute_name,
-    changes_json,
-    device_json,
-    pairs_json,
-    ports_json,
-    ports_sentence,
+    note_diagnostics,
+    note_left_alone,
+    note_target,
+    print_applied,
     print_changes,
-    print_comparison,
-    print_device,
+    print_ports,
+    print_readings,
+    print_rows,
 )
-from ptttool.errors import PtttoolError, UsageError
-from ptttool.machine.model import DEMO, Machine
-from ptttool.tune.attributes import LARGEST, Change, Setting, parse_assignments, resolve_attributes
-
-if TYPE_CHECKING:
-    from ptttool.machine.sources.contract import Source
-    from ptttool.tune.profile import Profile
+from ptttool.errors import UsageError
+from ptttool.machine.discovery import open_source, require_devices, require_machine
+from ptttool.machine.resolve import find_device
+from ptttool.tune.attributes import resolve_attributes
+from ptttool.tune.documents import (
+    TuneApplyDocument,
+    TuneDiffDocument,
+    TuneGetDocument,
+    TuneSaveDocument,
+    TuneSetDocument,
+    TuneShowDocument,
+)
+from ptttool.tune.driver import attribute_names, plan_values, read_attributes, read_value
+from ptttool.tune.profile import diff_profile, load_profile, plan_profile, take_snapshot, write_profile
 
 tune = typer.Typer(
     name="tune",
@@ -38,7 +44,7 @@ tune = typer.Typer(
 app.add_typer(tune)
 
 DeviceArgument = Annotated[str, typer.Argument(help="The PTT device, for example hisi_ptt0_2.", metavar="DEVICE")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and read everything, say what would be written, write nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and read everything, print what would be written, write nothing.")]
 ProfileArgument = Annotated[str, typer.Argument(help="The profile; - is standard input.", metavar="FILE")]
 
 
@@ -51,32 +57,29 @@ def show(
 ) -> None:
     """Show every tune attribute with its value and meaning, and the root ports it acts on.
 
-    Values can be read by root alone. Without them the rest is shown, and the exit code is 4.
+    Only root can read values. Without them the rest is shown, and the exit code is 4.
     """
-    from ptttool.tune.driver import read_all
-
-    source = open_source(sysfs, demo)
-    machine = load_machine(source, tune=False)
+    machine = require_machine(open_source(sysfs, demo), tune=False)
     chosen = machine.devices if device is None else (find_device(machine, device),)
-    readings = {d.name: read_all(source, d) for d in chosen}
-    failure = next((r.error for rows in readings.values() for r in rows if r.error is not None), None)
+    readings = [(one, read_attributes(one)) for one in chosen]
+    failure = next((one.error for _, found in readings for one in found if one.error is not None), None)
     if json:
-        document: dict[str, Any] = {"devices": [device_json(machine, d, readings[d.name]) for d in chosen]}
+        print_json(TuneShowDocument.of(machine, readings))
         if failure is not None:
-            document["error"] = failure.as_json()
-        print_json(document)
-    else:
-        for number, d in enumerate(chosen):
-            if number:
-                print_line("")
-            print_device(machine, d, readings[d.name])
-    _fail(failure, said=json)
+            raise PrintedError(failure)
+        return
+    for number, (one, found) in enumerate(readings):
+        if number:
+            print_line("")
+        print_readings(machine, one, found)
+    if failure is not None:
+        raise failure
 
 
 @tune.command("get")
 def get(
     device: DeviceArgument,
-    attributes: Annotated[list[str] | None, typer.Argument(help="The tune attributes; all without any.", metavar="ATTRIBUTE")] = None,
+    attributes: Annotated[list[str] | None, typer.Argument(help="The tune attributes; without any, all.", metavar="ATTRIBUTE")] = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -85,20 +88,16 @@ def get(
 
     The lines are what "tune set" takes. All values are read before the first is printed.
     """
-    from ptttool.tune.driver import attribute_names, read_value
-
-    source = open_source(sysfs, demo)
-    chosen = find_device(load_machine(source, tune=False), device)
-    names = attribute_names(source, chosen)
-    wanted = resolve_attributes(chosen, names, attributes or names)
-    values = {attribute: read_value(source, chosen, attribute) for attribute in wanted}
+    chosen = find_device(require_machine(open_source(sysfs, demo), tune=False), device)
+    names = attribute_names(chosen)
+    values = {name: read_value(chosen, name) for name in resolve_attributes(chosen.name, names, attributes or names)}
     if json:
-        print_json({"device": chosen.name, "values": values})
+        print_json(TuneGetDocument(chosen.name, values))
     elif attributes is not None and len(attributes) == 1:
-        print_line(str(values[wanted[0]]))
+        print_line(str(next(iter(values.values()))))
     else:
-        for attribute in wanted:
-            print_line(clean(f"{attribute}={values[attribute]}"))
+        for name, value in values.items():
+            print_line(clean(f"{name}={value}"))
 
 
 @tune.command("set")
@@ -113,37 +112,27 @@ def set_(
     """Set tune attributes of one device, all or none.
 
     Values are decimal numbers; one above 2 becomes 2, as in the hardware. Anything else is refused before anything is written. Every
-    write is read back. If one fails, or on Ctrl-C, SIGTERM or SIGHUP, those already written are restored. A tune attribute that
-    holds the value already is not written again.
+    write is read back. If one fails, or on Ctrl-C, SIGTERM or SIGHUP, those already written are restored. A tune attribute that has the
+    value already is not written again.
 
     A tune attribute acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
     """
-    from ptttool.tune.driver import attribute_names, carry_out, plan
-
     if "=" in device:
-        raise UsageError(f"{device!r} is no device", hint="the device comes first: ptttool tune set DEVICE ATTRIBUTE=VALUE...")
+        hint = "the device comes first: ptttool tune set DEVICE ATTRIBUTE=VALUE..."
+        raise UsageError(f"{device!r} is not a device", hint=hint, code="device-needed")
     source = open_source(sysfs, demo)
-    machine = load_machine(source, tune=False)
+    machine = require_machine(source, tune=False)
     chosen = find_device(machine, device)
-    wanted = parse_assignments(chosen, attribute_names(source, chosen), assignments)
-    for assignment in wanted:
-        if assignment.clamped:
-            _say_clamped(assignment.attribute, assignment.asked)
-    changes = plan(source, [Setting(chosen, assignment.attribute, assignment.value) for assignment in wanted])
+    plan = plan_values(chosen, assignments)
+    note_diagnostics(plan.diagnostics)
     if not dry_run:
-        changes = carry_out(source, changes)
+        plan = plan.apply()
     if json:
-        document = {
-            "device": chosen.name,
-            "dry_run": dry_run,
-            "changes": changes_json(changes, wanted),
-            **ports_json(machine, chosen),
-        }
-        print_json(document)
+        print_json(TuneSetDocument.of(machine, chosen, plan))
     else:
-        print_changes(changes, dry_run)
-        print_line(clean(ports_sentence(machine, chosen)))
-    _say_where(source, dry_run, changes)
+        print_changes(plan.changes, dry_run=dry_run)
+        print_ports(machine, chosen)
+    note_target(source, plan)
 
 
 @tune.command("save")
@@ -156,38 +145,23 @@ def save(
 ) -> None:
     """Save the tune attributes of all devices as a profile, a TOML file.
 
-    The power-on values are documented nowhere: save a profile before the first change. If one tune attribute cannot be read,
-    nothing is saved.
+    The power-on values are not documented: save a profile before the first change. If one tune attribute cannot be read, nothing is
+    saved.
     """
-    import sys
-
-    from ptttool.cli.terminal.interrupts import tidy_end
-    from ptttool.files.atomic import output_file
-    from ptttool.tune.driver import attribute_names, read_value
-    from ptttool.tune.profile import dumps
-
     if file == "-" and json:
         raise UsageError("--json and the profile cannot both go to standard output", hint="give a file's name instead of -")
-    source = open_source(sysfs, demo)
-    machine = load_machine(source, tune=False)
-    values: dict[str, dict[str, int]] = {}
-    for device in machine.devices:
-        names = attribute_names(source, device)
-        if names:
-            values[device.name] = {attribute: read_value(source, device, attribute) for attribute in names}
-        else:
-            note(f"{clean(device.name)} has no tune attributes: it is not in the profile")
-    text = dumps(values, hostname=machine.hostname, kernel=machine.kernel)
+    snapshot = take_snapshot(require_machine(open_source(sysfs, demo), tune=False))
+    note_diagnostics(snapshot.diagnostics)
     if file == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(snapshot.text)
         return
-    with tidy_end(), output_file(file, force=force) as output:
-        output.write(text.encode())
+    with tidy_end():
+        write_profile(file, snapshot, force=force)
     if json:
-        print_json({"file": file, "devices": values})
+        print_json(TuneSaveDocument.of(file, snapshot))
     else:
-        count = sum(len(attributes) for attributes in values.values())
-        note(f"{count} tune attributes of {len(values)} devices saved in {clean(file)}")
+        count = sum(len(attributes) for attributes in snapshot.devices.values())
+        note(f"{count} tune attributes of {len(snapshot.devices)} devices saved in {clean(file)}")
 
 
 @tune.command("apply")
@@ -195,48 +169,28 @@ def apply(
     file: ProfileArgument,
     dry_run: DryRunOption = False,
     ignore_missing: Annotated[
-        bool, typer.Option("--ignore-missing", help="Pass over devices and attributes of the profile that this machine has not.")
+        bool, typer.Option("--ignore-missing", help="Skip devices and attributes of the profile that this machine does not have.")
     ] = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Bring the machine's tune attributes to a profile's values, all or none.
+    """Set the machine's tune attributes to the values of a profile, all or none.
 
-    Everything is checked and read first; only what differs is written, and read back. If a write fails, the tune attributes of all devices
-    are restored. Devices and attributes that the profile does not speak of are left alone.
+    Everything is checked and read first; only what differs is written, and read back. If a write fails, the tune attributes of all
+    devices are restored. Devices and attributes that the profile does not name are left alone.
     """
-    from ptttool.tune.driver import carry_out, plan
-    from ptttool.tune.profile import load, match
-
-    profile = load(file)
+    profile = load_profile(file)
     source = open_source(sysfs, demo)
-    machine = load_machine(source, tune=False)
-    matched = match(profile, machine, _attributes(source, machine), ignore_missing=ignore_missing)
-    _say_profile_clamped(profile)
-    for name, attribute in matched.missing:
-        warn(clean(f"{attribute_name(name, attribute)} is not on this machine: passed over"))
-    changes = plan(source, matched.settings)
+    plan = plan_profile(profile, require_devices(source), ignore_missing=ignore_missing)
+    note_diagnostics(plan.diagnostics)
     if not dry_run:
-        changes = carry_out(source, changes)
+        plan = plan.apply()
     if json:
-        document = {
-            "profile": profile.path,
-            "dry_run": dry_run,
-            "changes": changes_json(changes),
-            "missing": pairs_json(matched.missing),
-            "left_alone": pairs_json(matched.left_alone),
-        }
-        print_json(document)
+        print_json(TuneApplyDocument.of(profile.path, plan))
     else:
-        differing = [change for change in changes if change.changes]
-        print_changes(differing, dry_run)
-        _say_left_alone(matched.left_alone)
-        if not changes:
-            note("the profile names no tune attribute of this machine: nothing to do")
-        elif len(differing) < len(changes):
-            note(f"{len(changes) - len(differing)} of {len(changes)} tune attributes hold the profile's values already")
-    _say_where(source, dry_run, changes)
+        print_applied(plan)
+    note_target(source, plan)
 
 
 @tune.command("diff")
@@ -248,66 +202,14 @@ def diff(
 ) -> None:
     """Compare a profile with the machine, attribute by attribute.
 
-    Exit code 0: the machine holds every value of the profile; 1: it does not, or has not every device and attribute of it. Others: no
-    comparison was possible. What the profile does not speak of is no difference.
+    Exit code 0: the machine has every value of the profile; 1: a value differs, or the machine does not have a device or attribute of
+    it. Others: no comparison was possible. What the profile does not name is no difference.
     """
-    from ptttool.tune.driver import plan
-    from ptttool.tune.profile import SAME, compare, load, match
-
-    profile = load(file)
-    source = open_source(sysfs, demo)
-    machine = load_machine(source, tune=False)
-    matched = match(profile, machine, _attributes(source, machine), ignore_missing=True)
-    _say_profile_clamped(profile)
-    rows = compare(profile, matched, plan(source, matched.settings))
-    equal = all(row.state == SAME for row in rows)
+    found = diff_profile(load_profile(file), require_devices(open_source(sysfs, demo)))
+    note_diagnostics(found.diagnostics)
     if json:
-        document = {
-            "profile": profile.path,
-            "equal": equal,
-            "rows": [vars(row) for row in rows],
-            "left_alone": pairs_json(matched.left_alone),
-        }
-        print_json(document)
+        print_json(TuneDiffDocument.of(found))
     else:
-        print_comparison(rows)
-        _say_left_alone(matched.left_alone)
-    raise typer.Exit(0 if equal else 1)
-
-
-def _attributes(source: Source, machine: Machine) -> dict[str, list[str]]:
-    from ptttool.tune.driver import attribute_names
-
-    return {device.name: attribute_names(source, device) for device in machine.devices}
-
-
-def _fail(error: PtttoolError | None, *, said: bool) -> None:
-    """End with an error whose document, where one was asked for, is already on standard output (``said``)."""
-    if error is None:
-        return
-    raise PrintedError(error) if said else error
-
-
-def _say_clamped(attribute: str, asked: str) -> None:
-    shown = asked if len(asked) <= 24 else f"{asked[:20]}…"
-    note(clean(f"{attribute}: {shown} is above {LARGEST}, the largest value: {LARGEST} is taken, as the hardware does"))
-
-
-def _say_profile_clamped(profile: Profile) -> None:
-    for key, value in profile.clamped.items():
-        _say_clamped(f"{profile.path}: {key}", str(value) if value < 10**24 else "a number of more than 24 digits")
-
-
-def _say_where(source: Source, dry_run: bool, changes: Sequence[Change]) -> None:
-    if dry_run:
-        note("dry run: nothing was written")
-    elif not source.live and any(change.changes for change in changes):
-        note(
-            f"written to {clean(source.origin)}, not to the machine this runs on"
-            + (", and forgotten with this command" if source.origin == DEMO else "")
-        )
-
-
-def _say_left_alone(pairs: Sequence[tuple[str, str | None]]) -> None:
-    if pairs:
-        note(clean(f"not in the profile, left alone: {', '.join(attribute_name(*pair) for pair in pairs)}"))
+        print_rows(found.rows)
+        note_left_alone(found.left_alone)
+    raise typer.Exit(0 if found.equal else 1)

@@ -1,18 +1,17 @@
-"""How ``ptttool tune`` shows attributes and the root ports they act on: for people, and as JSON."""
+"""How ``ptttool tune`` shows tune attributes and the root ports they act on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
 
-from ptttool.cli.terminal.talk import clean, console, print_line
-from ptttool.machine.model import Machine, PciFunction, PttDevice
+from ptttool.cli.terminal.talk import clean, console, note, print_line, warn
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.machine.model import DEMO, Machine, PciFunction, PttDevice
+from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import endpoints_behind, names_behind
-from ptttool.tune.attributes import Assignment, Change, meaning
-
-if TYPE_CHECKING:
-    from ptttool.tune.driver import Reading
-    from ptttool.tune.profile import Row
+from ptttool.tune.attributes import meaning
+from ptttool.tune.driver import Change, Reading, TunePlan
+from ptttool.tune.profile import DiffRow
 
 NUMBERS = ("Value", "Profile", "Machine")
 # Columns that a narrow terminal does not break.
@@ -20,51 +19,14 @@ WHOLE = (*NUMBERS, "PTT device", "Attribute", "Root port")
 UNKNOWN = "?"
 
 
-def number(value: int | None) -> str:
-    """A value in a table."""
-    return UNKNOWN if value is None else str(value)
-
-
-def attribute_name(device: str, attribute: str | None) -> str:
-    """A tune attribute, or a whole device."""
-    return device if attribute is None else f"{device}/{attribute}"
-
-
-def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns apart by two blanks, folded to the terminal's width; numbers stand on the right."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in heads:
-        table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head in WHOLE, overflow="fold")
-    for row in rows:
-        table.add_row(*[clean(cell) for cell in row])
-    console().print(table)
-
-
-def print_changes(changes: Sequence[Change], dry_run: bool) -> None:
-    """One line a tune attribute: old → new, or that it held the value already."""
-    for change in changes:
-        arrow = f"{change.old} → {change.new}{' (not written)' if dry_run else ''}"
-        print_line(clean(f"{change.label}: {arrow if change.changes else f'already {change.new}'}"))
-
-
-def print_comparison(rows: Sequence[Row]) -> None:
-    """A profile beside the machine."""
-    print_table(
-        ("PTT device", "Attribute", "Profile", "Machine", "Result"),
-        [(row.device, row.attribute or "(none)", number(row.profile), number(row.machine), row.state) for row in rows],
-    )
-
-
-def print_device(machine: Machine, device: PttDevice, readings: Sequence[Reading]) -> None:
-    """A device's attributes, then the ports they act on."""
+def print_readings(machine: Machine, device: PttDevice, readings: Sequence[Reading]) -> None:
+    """Print a device's attributes, then the root ports they act on."""
     print_line(clean(device.name))
     if readings:
         problems = any(reading.error is not None for reading in readings)
         heads = ("Attribute", "Value", "Meaning", *(["Why there is no value"] if problems else []))
-        rows = [(r.attribute, number(r.value), meaning(r.attribute) or "", *([_problem(device, r)] if problems else [])) for r in readings]
-        print_table(heads, rows)
+        rows = [(r.attribute, _number(r.value), meaning(r.attribute) or "", *([_problem(device, r)] if problems else [])) for r in readings]
+        _print_table(heads, rows)
     else:
         print_line("no tune attributes")
     print_line("")
@@ -76,80 +38,89 @@ def print_device(machine: Machine, device: PttDevice, readings: Sequence[Reading
     for port in device.root_ports:
         behind = [_function_words(function) for function in endpoints_behind(machine, port.address)] or ["(empty)"]
         ports += [(str(port.address) if not line else "", words) for line, words in enumerate(behind)]
-    print_table(("Root port", "Behind it"), ports)
+    _print_table(("Root port", "Behind it"), ports)
 
 
-def ports_sentence(machine: Machine, device: PttDevice) -> str:
-    """Which ports a device's attributes act on, in one line."""
+def print_changes(changes: Iterable[Change], *, dry_run: bool) -> None:
+    """Print one line for each attribute: old → new, or that it had the value already."""
+    for change in changes:
+        arrow = f"{change.old} → {change.new}{' (not written)' if dry_run else ''}"
+        print_line(clean(f"{change.label}: {arrow if change.differs else f'already {change.new}'}"))
+
+
+def print_ports(machine: Machine, device: PttDevice) -> None:
+    """Print the root ports that a device's attributes act on, in one line."""
     ports = [f"{port.address} ({names_behind(machine, port.address) or 'empty'})" for port in device.root_ports]
-    return f"{device.name}: {_reach(device)}{': ' if ports else ''}{', '.join(ports)}"
+    print_line(clean(f"{device.name}: {_reach(device)}{': ' if ports else ''}{', '.join(ports)}"))
+
+
+def print_applied(plan: TunePlan) -> None:
+    """Print what applying a profile changed."""
+    differing = [change for change in plan.changes if change.differs]
+    print_changes(differing, dry_run=not plan.done)
+    note_left_alone(plan.left_alone)
+    if not plan.changes:
+        note("the profile names no tune attribute of this machine: nothing to do")
+    elif len(differing) < len(plan.changes):
+        note(f"{len(plan.changes) - len(differing)} of {len(plan.changes)} tune attributes hold the profile's values already")
+
+
+def print_rows(rows: Sequence[DiffRow]) -> None:
+    """Print a profile beside the machine."""
+    _print_table(
+        ("PTT device", "Attribute", "Profile", "Machine", "Result"),
+        [(row.device, row.attribute or "(none)", _number(row.profile), _number(row.machine), row.state) for row in rows],
+    )
+
+
+def note_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Print diagnostics on standard error."""
+    for one in diagnostics:
+        (note if one.severity == Severity.INFO else warn)(clean(one.message))
+
+
+def note_left_alone(pairs: Sequence[tuple[str, str | None]]) -> None:
+    """Print which devices and attributes a profile does not name, on standard error."""
+    if pairs:
+        names = (device if attribute is None else f"{device}/{attribute}" for device, attribute in pairs)
+        note(clean(f"not in the profile, left alone: {', '.join(names)}"))
+
+
+def note_target(source: Source, plan: TunePlan) -> None:
+    """Print that nothing was written, or that it was not written to this machine, on standard error."""
+    if not plan.done:
+        note("dry run: nothing was written")
+    elif not source.live and any(change.differs for change in plan.changes):
+        forgotten = ", and forgotten with this command" if source.origin == DEMO else ""
+        note(f"written to {clean(source.origin)}, not to the machine this runs on{forgotten}")
+
+
+def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns with two blanks between them, folded to the terminal's width, numbers on the right."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head in WHOLE, overflow="fold")
+    for row in rows:
+        table.add_row(*[clean(cell) for cell in row])
+    console().print(table)
+
+
+def _number(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)
 
 
 def _reach(device: PttDevice) -> str:
-    """How far a device's attributes act; its ports are to follow."""
+    """Say which root ports a device's attributes act on; the list of ports follows."""
     if not device.root_ports:
         return "no root port belongs to its PCIe core" if device.ports_known else "which root ports belong to its PCIe core is unknown"
-    which = "" if device.ports_known else ", which may be any of these (the kernel does not tell)"
+    which = "" if device.ports_known else ", which can be any of these (the kernel does not say which)"
     return f"a tune attribute acts on all root ports of the PCIe core{which}"
 
 
-def device_json(machine: Machine, device: PttDevice, readings: Sequence[Reading]) -> dict[str, Any]:
-    """A device's attributes and ports."""
-    return {
-        "name": device.name,
-        "attributes": [
-            {
-                "name": reading.attribute,
-                "value": reading.value,
-                "meaning": meaning(reading.attribute),
-                "problem": None if reading.error is None else reading.error.message,
-            }
-            for reading in readings
-        ],
-        **ports_json(machine, device),
-    }
-
-
-def ports_json(machine: Machine, device: PttDevice) -> dict[str, Any]:
-    """The ports that a device's attributes act on; ``ports_known`` false: some of them are another device's."""
-    return {
-        "ports_known": device.ports_known,
-        "root_ports": [
-            {
-                "address": str(port.address),
-                "behind": [
-                    {"address": str(f.address), "name": f.name, "kernel_names": list(f.kernel_names)}
-                    for f in endpoints_behind(machine, port.address)
-                ],
-            }
-            for port in device.root_ports
-        ],
-    }
-
-
-def changes_json(changes: Sequence[Change], asked: Sequence[Assignment] = ()) -> list[dict[str, Any]]:
-    """What became of each tune attribute; with ``asked`` also the value as it was given."""
-    texts = {assignment.attribute: assignment.asked for assignment in asked}
-    return [
-        {
-            "device": change.device.name,
-            "attribute": change.attribute,
-            "old": change.old,
-            "new": change.new,
-            "changed": change.changes,
-            **({"asked": texts[change.attribute]} if asked else {}),
-        }
-        for change in changes
-    ]
-
-
-def pairs_json(pairs: Sequence[tuple[str, str | None]]) -> list[dict[str, str | None]]:
-    """Tune attributes, or whole devices (``attribute`` null)."""
-    return [{"device": device, "attribute": attribute} for device, attribute in pairs]
-
-
 def _problem(device: PttDevice, reading: Reading) -> str:
-    """The error without the tune attribute's name, which stands in the same row."""
+    """Return the error without the attribute's name, which is in the same row."""
     return "" if reading.error is None else reading.error.message.removeprefix(f"{device.name}/{reading.attribute}: ")
 
 
