@@ -1,0 +1,1 @@
+"""Functions for programs and notebooks; the package ptttool offers them."""

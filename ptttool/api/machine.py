@@ -1,0 +1,303 @@
+"""Find machines and their PTT devices; read and set tune attributes.
+
+The examples use the recorded machine that comes with ptttool (``demo=True``), which needs no hardware and no root. What is written to it
+lasts as long as the object that :func:`find_machine` returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ptttool.machine.discovery import open_source, require_machine
+from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.resolve import find_device as find_device_of
+from ptttool.tune.attributes import resolve_attributes
+from ptttool.tune.driver import Change, ChangeState, OnChange, TunePlan, attribute_names, read_value, set_attributes
+from ptttool.tune.profile import ProfileDiff, Snapshot, apply_profile, diff_profile, load_profile, save_profile
+
+__all__ = [
+    "Change",
+    "ChangeState",
+    "Machine",
+    "ProfileDiff",
+    "PttDevice",
+    "Snapshot",
+    "TunePlan",
+    "apply_tune_profile",
+    "diff_tune_profile",
+    "find_device",
+    "find_devices",
+    "find_machine",
+    "save_tune_profile",
+    "set_tune_attributes",
+    "tune_attributes",
+]
+
+
+def find_machine(sysfs: str | Path | None = None, *, demo: bool = False, tune: bool = False) -> Machine:
+    """Find a machine with its PTT devices and PCI functions.
+
+    What cannot be read is left out; the diagnostics of the machine and of its devices say so.
+
+    Parameters
+    ----------
+    sysfs : str or Path, optional
+        Folder of a recorded or mounted machine: it holds ``sys``, or is a sysfs. Without it: the machine this runs on.
+    demo : bool
+        Take the recorded machine that comes with ptttool.
+    tune : bool
+        Read the values of the tune attributes, too. Otherwise the devices have only their names.
+
+    Returns
+    -------
+    Machine
+        A machine with at least one PTT device.
+
+    Raises
+    ------
+    DeviceError
+        There is no PTT device; the code says why: ``no-device``, ``no-driver``, ``iommu-translates``.
+    UsageError
+        Both a folder and the demo machine are asked for.
+    InputError
+        The folder is not a recorded machine.
+    AccessError
+        The folder cannot be read.
+    MissingPackageError
+        There is no libudev, which the machine this runs on needs.
+
+    Examples
+    --------
+    >>> machine = find_machine(demo=True)
+    >>> [device.name for device in machine.devices]
+    ['hisi_ptt0_0', 'hisi_ptt0_2', 'hisi_ptt2_0']
+    >>> [str(port.address) for port in machine.devices[0].root_ports]
+    ['0000:00:10.0', '0000:00:11.0', '0000:00:12.0']
+    """
+    return require_machine(open_source(sysfs, demo), tune=tune)
+
+
+def find_devices(sysfs: str | Path | None = None, *, demo: bool = False) -> tuple[PttDevice, ...]:
+    """Find the PTT devices of a machine.
+
+    Parameters and errors are those of :func:`find_machine`.
+
+    Examples
+    --------
+    >>> [(device.name, device.cpus) for device in find_devices(demo=True)]
+    [('hisi_ptt0_0', (0, 1)), ('hisi_ptt0_2', (0, 1)), ('hisi_ptt2_0', (2, 3))]
+    """
+    return find_machine(sysfs, demo=demo).devices
+
+
+def find_device(machine: Machine, name: str | None = None) -> PttDevice:
+    """Find one PTT device of a machine.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    name : str, optional
+        ``hisi_ptt0_2``, ``0_2`` or its PCI address. Without it: the only device of the machine.
+
+    Raises
+    ------
+    DeviceError
+        No device has that name.
+    UsageError
+        There are several devices, and no name is given.
+
+    Examples
+    --------
+    >>> find_device(find_machine(demo=True), "0000:00:09.0").name
+    'hisi_ptt0_2'
+    """
+    return find_device_of(machine, name)
+
+
+def tune_attributes(device: PttDevice, names: Sequence[str] | None = None) -> dict[str, int]:
+    """Read tune attributes of a device.
+
+    Parameters
+    ----------
+    device : PttDevice
+        A device of a machine.
+    names : Sequence[str], optional
+        The attributes; all without it.
+
+    Returns
+    -------
+    dict of str to int
+        Values, 0 to 2, by the device's own names of the attributes.
+
+    Raises
+    ------
+    UsageError
+        The device has no attribute of that name.
+    AccessError
+        Only root can read them.
+    HardwareError
+        The device did not answer in time.
+    DeviceError
+        The device is gone or has no tune attributes.
+
+    Examples
+    --------
+    >>> device = find_devices(demo=True)[0]
+    >>> tune_attributes(device, ["qos_tx_p", "qos_tx_np"])
+    {'qos_tx_p': 1, 'qos_tx_np': 1}
+    """
+    known = attribute_names(device)
+    return {name: read_value(device, name) for name in resolve_attributes(device.name, known, known if names is None else names)}
+
+
+def set_tune_attributes(
+    device: PttDevice, values: Mapping[str, int] | Sequence[str], *, dry_run: bool = False, on_change: OnChange | None = None
+) -> TunePlan:
+    """Set tune attributes of a device, all or none.
+
+    Everything is checked and read first. Only what differs is written, and every written value is read back. If that fails, or on
+    Ctrl-C, the attributes already written get their old values back.
+
+    Parameters
+    ----------
+    device : PttDevice
+        A device of a machine.
+    values : Mapping[str, int] or Sequence[str]
+        Values by attribute, or texts such as ``qos_tx_p=2``. A value above 2 becomes 2, as in the hardware.
+    dry_run : bool
+        Check and read everything, write nothing.
+    on_change : callable, optional
+        Called with each :class:`Change`: before it is written, after it was read back, and after it was restored (see its ``state``).
+
+    Returns
+    -------
+    TunePlan
+        The changes with old and new values, and a diagnostic for each value that was clamped.
+
+    Raises
+    ------
+    UsageError
+        A name or a value is wrong.
+    AccessError, HardwareError, DeviceError, InterruptedByUserError
+        A value could not be read or written. ``details["restored"]`` says whether the old values are back.
+
+    Examples
+    --------
+    >>> device = find_devices(demo=True)[0]
+    >>> plan = set_tune_attributes(device, {"qos_tx_p": 2, "qos_tx_np": 1})
+    >>> [(change.attribute, change.old, change.new, change.state.value) for change in plan.changes]
+    [('qos_tx_p', 1, 2, 'written'), ('qos_tx_np', 1, 1, 'planned')]
+    >>> tune_attributes(device)["qos_tx_p"]
+    2
+    """
+    return set_attributes(device, values, dry_run=dry_run, on_change=on_change)
+
+
+def save_tune_profile(path: str | Path, machine: Machine, *, force: bool = False) -> Snapshot:
+    """Save the tune attributes of a machine as a profile, a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    machine : Machine
+        The machine.
+    force : bool
+        Overwrite an existing file.
+
+    Returns
+    -------
+    Snapshot
+        The values that were saved.
+
+    Raises
+    ------
+    OutputError
+        The file exists, or cannot be written.
+    AccessError, HardwareError, DeviceError
+        A value could not be read; nothing is saved.
+
+    Examples
+    --------
+    >>> path = getfixture("tmp_path") / "before.toml"
+    >>> sorted(save_tune_profile(path, find_machine(demo=True)).devices)
+    ['hisi_ptt0_0', 'hisi_ptt0_2', 'hisi_ptt2_0']
+    """
+    return save_profile(path, machine, force=force)
+
+
+def apply_tune_profile(
+    path: str | Path, machine: Machine, *, ignore_missing: bool = False, dry_run: bool = False, on_change: OnChange | None = None
+) -> TunePlan:
+    """Set the tune attributes of a machine to the values of a profile, all or none.
+
+    Devices and attributes that the profile does not name stay as they are.
+
+    Parameters
+    ----------
+    path : str or Path
+        The profile.
+    machine : Machine
+        The machine.
+    ignore_missing : bool
+        Skip devices and attributes of the profile that the machine does not have.
+    dry_run, on_change
+        As in :func:`set_tune_attributes`.
+
+    Returns
+    -------
+    TunePlan
+        The changes, what the machine does not have, and what the profile does not name.
+
+    Raises
+    ------
+    InputError
+        The file is not a profile, or names an attribute that the machine does not have.
+    DeviceError
+        It names a device that the machine does not have.
+    AccessError, HardwareError, InterruptedByUserError
+        As in :func:`set_tune_attributes`.
+
+    Examples
+    --------
+    >>> machine, path = find_machine(demo=True), getfixture("tmp_path") / "before.toml"
+    >>> snapshot = save_tune_profile(path, machine)
+    >>> plan = set_tune_attributes(machine.devices[0], {"qos_tx_p": 2})
+    >>> [(change.label, change.new) for change in apply_tune_profile(path, machine).changes if change.differs]
+    [('hisi_ptt0_0/qos_tx_p', 1)]
+    """
+    return apply_profile(load_profile(path), machine.devices, ignore_missing=ignore_missing, dry_run=dry_run, on_change=on_change)
+
+
+def diff_tune_profile(path: str | Path, machine: Machine) -> ProfileDiff:
+    """Compare a profile with the tune attributes of a machine.
+
+    Parameters
+    ----------
+    path : str or Path
+        The profile.
+    machine : Machine
+        The machine.
+
+    Returns
+    -------
+    ProfileDiff
+        One row for each attribute of the profile; ``equal`` is True if the machine has every value of it.
+
+    Raises
+    ------
+    InputError
+        The file is not a profile.
+    AccessError, HardwareError, DeviceError
+        A value could not be read.
+
+    Examples
+    --------
+    >>> machine, path = find_machine(demo=True), getfixture("tmp_path") / "before.toml"
+    >>> snapshot = save_tune_profile(path, machine)
+    >>> diff_tune_profile(path, machine).equal
+    True
+    """
+    return diff_profile(load_profile(path), machine.devices)
