@@ -56,7 +56,7 @@ class RawDump:
                 self.size = status.st_size
         if self.size == 0:
             self.close()
-            raise InputError(self.path, "the file is empty")
+            raise InputError(self.path, "the file is empty", code="empty-file")
 
     def chunks(self) -> Iterator[AuxChunk]:
         """Yield the dump as one payload: all of a file, a pipe piece by piece.
@@ -89,7 +89,7 @@ class RawDump:
             start += len(piece)
             self.position = start
         if not start:
-            raise InputError(self.path, "the input is empty")
+            raise InputError(self.path, "the input is empty", code="empty-file")
 
     def _refuse_container(self, head: bytes) -> None:
         if head == MAGIC:
@@ -132,6 +132,8 @@ def _open(path: str) -> BinaryIO:
         return Path(path).open("rb")
     except IsADirectoryError:
         raise InputError(path, "is a folder, not a dump of AUX data") from None
+    except FileNotFoundError:
+        raise InputError(path, "no such file", code="no-such-file") from None
     except PermissionError as error:
         raise AccessError(f"{path}: {error.strerror}", hint="recordings of root belong to root: copy it or use sudo") from None
     except OSError as error:

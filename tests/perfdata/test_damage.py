@@ -18,6 +18,7 @@ from ptttool.perfdata.model import Contents
 from ptttool.perfdata.problems import offset_of
 from ptttool.perfdata.readers.base import Reader
 from ptttool.perfdata.readers.opening import open_perfdata
+from ptttool.perfdata.readers.seekable import SeekableReader
 from ptttool.perfdata.readers.stream import StreamReader
 from tests.support import captures
 from tests.support import recordings as rec
@@ -55,10 +56,20 @@ def open_pipe(content: bytes) -> Reader:
     return StreamReader("pipe", out)
 
 
+def open_on_request(content: bytes) -> Reader:
+    """As a file that is read at any offset and cannot be mapped, such as one on remote storage."""
+    descriptor = os.memfd_create("perf.data")
+    try:
+        os.write(descriptor, content)
+        return SeekableReader(rec.FileOnRequest(f"/proc/self/fd/{descriptor}"))
+    finally:
+        os.close(descriptor)
+
+
 def survive(content: bytes) -> list[tuple[list[bytes], Contents]]:
-    """Read it both ways; check what always holds. What was read, where something could be."""
+    """Read it in all ways; check what always holds. Return what was read, where something could be."""
     outcomes = []
-    for opener in (open_file, open_pipe):
+    for opener in (open_file, open_pipe, open_on_request):
         try:
             reader = opener(content)
         except PtttoolError as error:

@@ -17,6 +17,7 @@ from ptttool.perfdata.model import AuxChunk, Contents
 from ptttool.perfdata.problems import error_of, offset_of
 from ptttool.perfdata.readers.base import Reader
 from ptttool.perfdata.readers.opening import open_perfdata
+from ptttool.perfdata.readers.seekable import SeekableReader
 from ptttool.perfdata.readers.stream import PIECE
 from tests.support import recordings as rec
 
@@ -68,11 +69,13 @@ def fifo(tmp_path: Path, content: bytes | Callable[[int], None]) -> Iterator[Pat
         assert not writer.is_alive()
 
 
-def both_ways(tmp_path: Path, content: bytes) -> Iterator[tuple[list[tuple[int, int, bytes]], Contents]]:
-    """Read as a file, and through a FIFO."""
+def all_ways(tmp_path: Path, content: bytes) -> Iterator[tuple[list[tuple[int, int, bytes]], Contents]]:
+    """Read as a mapped file, at any offset, and through a FIFO."""
     path = tmp_path / "perf.data"
     path.write_bytes(content)
     yield read(path)
+    with SeekableReader(rec.FileOnRequest(path)) as reader:
+        yield gather(reader), reader.contents
     with fifo(tmp_path, content) as pipe:
         yield read(pipe)
     (tmp_path / "fifo").unlink()
@@ -189,7 +192,7 @@ def test_standard_input_that_is_a_file_is_mapped(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("attr_size", [64, 112, 128, 136, 144])
 @pytest.mark.parametrize("mode", ["file", "pipe"])
 def test_any_attribute_size(attr_size: int, mode: str, tmp_path: Path) -> None:
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(TWO, attr_size=attr_size, mode=mode)):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(TWO, attr_size=attr_size, mode=mode)):
         assert chunks == TWO
         assert contents.mode == mode
         (attribute,) = contents.attributes
@@ -205,14 +208,14 @@ def test_any_attribute_size(attr_size: int, mode: str, tmp_path: Path) -> None:
 
 
 def test_without_features(tmp_path: Path) -> None:
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(ONE, features={})):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(ONE, features={})):
         assert chunks == ONE
         assert contents.features == {}
         assert contents.problems == []
 
 
 def test_interrupted(tmp_path: Path) -> None:
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(TWO, interrupted=True)):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(TWO, interrupted=True)):
         assert chunks == TWO
         assert contents.interrupted
         assert contents.problems == []
@@ -223,7 +226,7 @@ def test_data_size_beyond_the_file(lie: int, tmp_path: Path) -> None:
     content = bytearray(rec.build_perfdata(TWO, features={}))
     (data,) = struct.unpack_from("<Q", content, 40)
     struct.pack_into("<Q", content, 48, lie)
-    for chunks, contents in both_ways(tmp_path, bytes(content)):
+    for chunks, contents in all_ways(tmp_path, bytes(content)):
         assert chunks == TWO
         (problem,) = contents.problems
         assert problem.code == "truncated"
@@ -233,7 +236,7 @@ def test_data_size_beyond_the_file(lie: int, tmp_path: Path) -> None:
 def test_data_section_behind_the_end(tmp_path: Path) -> None:
     content = bytearray(rec.build_perfdata(ONE))
     struct.pack_into("<Q", content, 40, 1 << 20)
-    for chunks, contents in both_ways(tmp_path, bytes(content)):
+    for chunks, contents in all_ways(tmp_path, bytes(content)):
         assert chunks == []
         assert contents.attributes[0].type == 11
         assert contents.problems[0].code == "truncated"
@@ -243,7 +246,7 @@ def test_a_header_without_feature_bits(tmp_path: Path) -> None:
     """Older than 2.6.33; harmless to accept."""
     content = bytearray(rec.build_perfdata(ONE, features={}))
     struct.pack_into("<Q", content, 8, 72)
-    for chunks, contents in both_ways(tmp_path, bytes(content)):
+    for chunks, contents in all_ways(tmp_path, bytes(content)):
         assert chunks == ONE
         assert contents.problems == []
 
@@ -286,7 +289,7 @@ def test_a_feature_outside_the_file(tmp_path: Path) -> None:
     data, size = struct.unpack_from("<QQ", content, 40)
     for value in (0, 1 << 20, 1 << 63):
         struct.pack_into("<Q", content, data + size, value)
-        for chunks, contents in both_ways(tmp_path, bytes(content)):
+        for chunks, contents in all_ways(tmp_path, bytes(content)):
             assert chunks == ONE
             assert "hostname" not in contents.features
             assert contents.features["arch"] == "aarch64"
@@ -305,7 +308,7 @@ def test_strange_text_in_features(tmp_path: Path) -> None:
 
 def test_unknown_records_are_counted(tmp_path: Path) -> None:
     extra = rec.record(40, bytes(32)) * 3 + rec.record(99, b"abc") + rec.record(70_000, bytes(8)) * 2
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(ONE, extra=extra)):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(ONE, extra=extra)):
         assert chunks == ONE
         assert contents.unknown == {40: 3, 99: 1, 70_000: 2}
         assert contents.problems == []
@@ -313,7 +316,7 @@ def test_unknown_records_are_counted(tmp_path: Path) -> None:
 
 def test_tracing_data_is_stepped_over(tmp_path: Path) -> None:
     extra = rec.record(rec.TRACING_DATA, struct.pack("<I", 40)) + b"\xee" * 40
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(ONE, extra=extra, mode="pipe")):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(ONE, extra=extra, mode="pipe")):
         assert chunks == ONE
         assert contents.problems == []
 
@@ -332,7 +335,7 @@ def test_a_record_that_cannot_be(bad: bytes, record: str, size: int, tmp_path: P
     good = rec.build_records(ONE)
     attribute = [(rec.attr(11, rec.DEFAULT_CONFIG), [1])]
     content = rec.build_file(good + bad + good, attribute)
-    for chunks, contents in both_ways(tmp_path, content):
+    for chunks, contents in all_ways(tmp_path, content):
         assert chunks == ONE
         (problem,) = contents.problems
         assert problem.code == "damaged-record"
@@ -342,20 +345,20 @@ def test_a_record_that_cannot_be(bad: bytes, record: str, size: int, tmp_path: P
 def test_short_records_of_types_that_matter(tmp_path: Path) -> None:
     """They are told and stepped over."""
     extra = b"".join(rec.record(kind, bytes(8 * (kind == 11))) for kind in (11, 64, 69, 70, 78, 80))
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(ONE, extra=extra)):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(ONE, extra=extra)):
         assert chunks == ONE
         assert len(contents.problems) == 6
         assert {problem.code for problem in contents.problems} == {"damaged-record"}
 
 
 def test_no_flood_of_problems(tmp_path: Path) -> None:
-    for _, contents in both_ways(tmp_path, rec.build_perfdata(ONE, extra=rec.record(11) * 1000)):
+    for _, contents in all_ways(tmp_path, rec.build_perfdata(ONE, extra=rec.record(11) * 1000)):
         assert len(contents.problems) == 101
 
 
 def test_no_flood_of_types(tmp_path: Path) -> None:
     extra = b"".join(rec.record(1000 + number) for number in range(10_000))
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(ONE, extra=extra)):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(ONE, extra=extra)):
         assert len(contents.unknown) == 4096
         assert chunks == []
         assert len(contents.problems) == 1
@@ -364,7 +367,7 @@ def test_no_flood_of_types(tmp_path: Path) -> None:
 def test_the_events_own_cpu_counts(tmp_path: Path) -> None:
     """The trailer's CPU is the one that committed: at a session's end that may be another."""
     event = rec.aux(0, 320, tail=rec.trailer(rec.START_TIME + 5, cpu=3, id=2))
-    for _, contents in both_ways(tmp_path, rec.build_perfdata([(1, 0, rec.words_8dw(10))], extra=event, aux_events=[])):
+    for _, contents in all_ways(tmp_path, rec.build_perfdata([(1, 0, rec.words_8dw(10))], extra=event, aux_events=[])):
         assert [(e.cpu, e.time) for e in contents.aux_events] == [(1, rec.START_TIME + 5)]
 
 
@@ -372,7 +375,7 @@ def test_the_events_own_cpu_counts(tmp_path: Path) -> None:
     "sample_type", [rec.SAMPLE_TYPE, rec.TID | rec.TIME | rec.ID | rec.STREAM_ID | rec.CPU, rec.TIME | rec.CPU, rec.TIME | rec.ID]
 )
 def test_trailers_of_other_sample_types(sample_type: int, tmp_path: Path) -> None:
-    for _, contents in both_ways(tmp_path, rec.build_perfdata(TWO, sample_type=sample_type)):
+    for _, contents in all_ways(tmp_path, rec.build_perfdata(TWO, sample_type=sample_type)):
         assert [(e.cpu, e.time) for e in contents.aux_events] == [(cpu, time) for cpu, *_, time in rec.aux_tuples(TWO)]
 
 
@@ -388,7 +391,7 @@ def test_attributes_with_different_trailers(tmp_path: Path) -> None:
         + rec.auxtrace(rec.words_8dw(10), cpu=1)
     )
     for build in (rec.build_file, rec.build_pipe):
-        for chunks, contents in both_ways(tmp_path, build(records, attributes)):
+        for chunks, contents in all_ways(tmp_path, build(records, attributes)):
             assert len(chunks) == 1
             assert [(e.cpu, e.time) for e in contents.aux_events] == [(1, 6_000)]
             assert (contents.first_time, contents.last_time) == (5_000, 6_000)
@@ -397,24 +400,24 @@ def test_attributes_with_different_trailers(tmp_path: Path) -> None:
 def test_no_sample_id(tmp_path: Path) -> None:
     records = rec.auxtrace_info(6, 11) + rec.comm(5_000, tail=b"") + rec.aux(0, 320) + rec.auxtrace(rec.words_8dw(10))
     content = rec.build_file(records, [(rec.attr(11, 1, sample_id_all=False), [])])
-    for _, contents in both_ways(tmp_path, content):
+    for _, contents in all_ways(tmp_path, content):
         assert [(e.cpu, e.time) for e in contents.aux_events] == [(None, None)]
         assert (contents.first_time, contents.last_time) == (None, None)
 
 
 def test_times_that_perf_made_up_do_not_count(tmp_path: Path) -> None:
     extra = rec.comm(0, tail=rec.trailer(0)) + rec.comm(0, tail=rec.trailer((1 << 64) - 1))
-    for _, contents in both_ways(tmp_path, rec.build_perfdata(ONE, extra=extra)):
+    for _, contents in all_ways(tmp_path, rec.build_perfdata(ONE, extra=extra)):
         assert contents.first_time == rec.START_TIME
         assert contents.last_time is not None
         assert contents.last_time < rec.START_TIME * 2
 
 
 def test_another_pmu_is_no_error_of_the_container(tmp_path: Path) -> None:
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(ONE, auxtrace_type=4)):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(ONE, auxtrace_type=4)):
         assert chunks == ONE
         assert contents.auxtrace_type == 4
-    for chunks, contents in both_ways(tmp_path, rec.build_perfdata(info=b"")):
+    for chunks, contents in all_ways(tmp_path, rec.build_perfdata(info=b"")):
         assert chunks == []
         assert contents.auxtrace_type is None
         assert contents.problems == []
@@ -443,7 +446,7 @@ def test_a_pipe_gives_pieces(mode: str, size: int, tmp_path: Path) -> None:
 def test_a_payload_without_its_end(held: int, tmp_path: Path) -> None:
     whole = rec.build_perfdata([(0, 0, b"\x55" * (PIECE + 128))], features={})
     content = whole[: whole.index(b"\x55" * 64) + held]
-    for way, (chunks, contents) in enumerate(both_ways(tmp_path, content)):
+    for way, (chunks, contents) in enumerate(all_ways(tmp_path, content)):
         assert chunks == [(0, 0, b"\x55" * held)]
         assert any(problem.details.get("missing") == PIECE + 128 - held for problem in contents.problems), way
         assert [(p.size, p.held) for p in contents.aux_payloads] == [(PIECE + 128, held)]
@@ -456,7 +459,7 @@ def test_a_payload_without_its_end(held: int, tmp_path: Path) -> None:
 def test_a_payload_size_that_lies(lie: int, tmp_path: Path) -> None:
     attribute = [(rec.attr(11, rec.DEFAULT_CONFIG), [1])]
     records = rec.auxtrace_info(6, 11) + rec.auxtrace(b"\x55" * 64, size=lie)
-    for chunks, contents in both_ways(tmp_path, rec.build_file(records, attribute)):
+    for chunks, contents in all_ways(tmp_path, rec.build_file(records, attribute)):
         assert chunks == [(0, 0, b"\x55" * 64)]
         assert contents.problems[0].code == "truncated"
 
@@ -530,7 +533,7 @@ def test_compressed(kind: int, piece: int, frame: bool, tmp_path: Path) -> None:
     plain = rec.comm(rec.START_TIME) * 5 + rec.aux(0, 320, tail=rec.trailer(rec.START_TIME + 9)) + rec.record(40, bytes(16))
     records = rec.auxtrace_info(6, 11) + rec.compress(plain, type=kind, piece=piece, frame=frame) + rec.auxtrace(ONE[0][2])
     for build in (rec.build_file, rec.build_pipe):
-        for chunks, contents in both_ways(tmp_path, build(records, [(rec.attr(11, 1), [1])])):
+        for chunks, contents in all_ways(tmp_path, build(records, [(rec.attr(11, 1), [1])])):
             assert chunks == ONE
             assert contents.records["COMM"] == 5
             assert contents.unknown == {40: 1}
@@ -541,7 +544,7 @@ def test_compressed(kind: int, piece: int, frame: bool, tmp_path: Path) -> None:
 def test_two_frames(tmp_path: Path) -> None:
     """Every frame begins anew."""
     twice = rec.compress(rec.comm(1), frame=True) + rec.compress(rec.comm(2), frame=True)
-    for _, contents in both_ways(tmp_path, rec.build_file(twice, [(rec.attr(11, 1), [1])])):
+    for _, contents in all_ways(tmp_path, rec.build_file(twice, [(rec.attr(11, 1), [1])])):
         assert contents.records["COMM"] == 2
         assert contents.problems == []
 
@@ -590,14 +593,14 @@ def test_damaged_compression(bad: bytes | None, code: str, words: str, tmp_path:
 
 def test_compressed_records_that_end_inside_a_record(tmp_path: Path) -> None:
     cut = rec.compress(rec.comm(5)[:-8])
-    for _, contents in both_ways(tmp_path, rec.build_file(cut, [(rec.attr(11, 1), [1])])):
+    for _, contents in all_ways(tmp_path, rec.build_file(cut, [(rec.attr(11, 1), [1])])):
         (problem,) = contents.problems
         assert problem.code == "truncated"
 
 
 def test_compressed2_that_lies(tmp_path: Path) -> None:
     bad = rec.record(rec.COMPRESSED2, struct.pack("<Q", 1 << 63) + bytes(16))
-    for chunks, contents in both_ways(tmp_path, rec.build_file(bad + rec.auxtrace(bytes(32)), [(rec.attr(11, 1), [1])])):
+    for chunks, contents in all_ways(tmp_path, rec.build_file(bad + rec.auxtrace(bytes(32)), [(rec.attr(11, 1), [1])])):
         assert chunks == []
         assert contents.problems[0].details["record"] == "COMPRESSED2"
 

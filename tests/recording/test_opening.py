@@ -56,8 +56,10 @@ def test_a_form_is_taken_at_its_word(prefix: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("prefix", ["", "file://"])
 @pytest.mark.parametrize("form", list(InputForm))
 def test_nothing_there_or_nothing_in_it(prefix: str, form: InputForm, tmp_path: Path) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as caught:
         open_source(f"{prefix}{tmp_path}/none", form)
+    assert caught.value.code == "no-such-file"
     (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as caught:
         open_source(f"{prefix}{tmp_path}/empty", form)
+    assert caught.value.code == "empty-file"

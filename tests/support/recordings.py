@@ -7,6 +7,7 @@ Nothing here uses ptttool: what the reader is tested with must not share its mis
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,23 @@ Chunk = tuple[int, int, bytes]
 """cpu, offset in the CPU's AUX stream, payload."""
 AuxTuple = tuple[int, int, int, int, int]
 """cpu, offset, size, flags, time."""
+
+
+class FileOnRequest:
+    """A local file that is read at any offset and not mapped: a :class:`ptttool.perfdata.backing.RandomAccess`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.size = os.fstat(self._descriptor).st_size
+
+    def read(self, offset: int, size: int) -> bytes:
+        return os.pread(self._descriptor, size, offset)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
 
 
 def record(type: int, body: bytes = b"", *, misc: int = 0, size: int | None = None) -> bytes:
