@@ -9,7 +9,7 @@ from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import MAX_ATTRIBUTES, MAX_IDS, parse_attribute
 from ptttool.perfdata.walker import Walker
 
-# Files that are taken for a perf.data by mistake, and the command that unpacks them.
+# Files that are given in place of a perf.data by mistake, and the command that unpacks them.
 _COMPRESSED_FILES = {
     b"\xfd7zXZ\0": ("an xz file", "xz -dc"),
     b"\x1f\x8b": ("a gzip file", "gzip -dc"),
@@ -17,7 +17,7 @@ _COMPRESSED_FILES = {
     b"BZh": ("a bzip2 file", "bzip2 -dc"),
     b"PK\x03\x04": ("a zip file", "unzip -p"),
 }
-_RAW_HINT = "of AUX data without a container, --input says what they are: see --help"
+_RAW_HINT = "for AUX data without a container use --input: see --help"
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,14 @@ def parse_header(path: str, start: bytes | memoryview) -> FileHeader | None:
         return None
     if size not in (layout.FILE_HEADER_SIZE, layout.FILE_HEADER.size):
         expected = f"{layout.PIPE_HEADER.size} (pipe mode) nor {layout.FILE_HEADER_SIZE} (file)"
-        raise InputError(path, f"the header states a size of {size} bytes, neither {expected}", offset=8)
+        raise InputError(path, f"the header states a size of {size} bytes, neither {expected}", offset=8, code="damaged-header")
     if len(start) < size:
         raise InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")
     _, _, attr_size, attrs, attrs_size, data, data_size, _, _ = layout.FILE_HEADER.unpack_from(start)
     if data < size:
-        raise InputError(path, f"the data section should begin at offset {data:#x}, inside the header", offset=layout.DATA_FIELD)
+        raise InputError(
+            path, f"the data section should begin at offset {data:#x}, inside the header", offset=layout.DATA_FIELD, code="damaged-header"
+        )
     bits = 0
     if size == layout.FILE_HEADER_SIZE:
         for shift, word in zip((0, 64, 128, 192), layout.FEATURE_BITS.unpack_from(start, layout.FILE_HEADER.size), strict=True):
@@ -102,13 +104,15 @@ def _foreign(path: str, start: bytes) -> InputError:
     if start.startswith(layout.MAGIC_OTHER_ENDIAN):
         return InputError(path, "recorded on a big-endian machine, where there is no PTT device", offset=0, code="big-endian")
     if start.startswith(layout.MAGIC_VERSION_1):
-        return InputError(path, "perf.data of version 1, which no perf with PTT support writes", offset=0)
+        return InputError(path, "perf.data of version 1, which no perf with PTT support writes", offset=0, code="old-version")
     for magic, (what, command) in _COMPRESSED_FILES.items():
         if start.startswith(magic):
-            return InputError(path, f"{what}, not a perf.data file", offset=0, hint=f"unpack it first: {command} FILE | ptttool decode -")
+            hint = f"unpack it first: {command} FILE | ptttool decode -"
+            return InputError(path, f"{what}, not a perf.data file", offset=0, hint=hint, code="compressed-file")
     if layout.MAGIC.startswith(start):
         return InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")
-    return InputError(path, f"not a perf.data file: begins with {start[:8].hex(' ')}, not with PERFILE2", offset=0, hint=_RAW_HINT)
+    reason = f"not a perf.data file: begins with {start[:8].hex(' ')}, not with PERFILE2"
+    return InputError(path, reason, offset=0, hint=_RAW_HINT, code="not-perf-data")
 
 
 def read_attributes(header: FileHeader, view: memoryview, walker: Walker) -> None:

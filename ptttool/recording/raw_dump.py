@@ -131,7 +131,7 @@ def _open(path: str) -> BinaryIO:
     try:
         return Path(path).open("rb")
     except IsADirectoryError:
-        raise InputError(path, "is a folder, not a dump of AUX data") from None
+        raise InputError(path, "is a folder, not a dump of AUX data", code="is-a-folder") from None
     except FileNotFoundError:
         raise InputError(path, "no such file", code="no-such-file") from None
     except PermissionError as error:

@@ -272,7 +272,7 @@ BAD: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "zero sizes": (lambda path: path.write_bytes(b"PERFILE2" + bytes(96)), 6, ""),
     "other pmu": (lambda path: path.write_bytes(build_perfdata([(0, 0, bytes(64))], auxtrace_type=4)), 6, "Arm SPE"),
     "no ptt": (lambda path: path.write_bytes(build_perfdata(name="cycles", pmu_type=4, info=b"")), 6, "no PTT"),
-    "folder": (lambda path: path.mkdir(), 6, "directory"),
+    "folder": (lambda path: path.mkdir(), 6, "folder"),
     "nothing": (lambda path: None, 6, "no such file"),
 }
 

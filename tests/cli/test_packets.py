@@ -401,7 +401,7 @@ def test_hints_for_what_is_no_trace(tmp_path: Path, raw: Path, capsys: pytest.Ca
     assert main(["packets", "-"]) == 2
     assert "--input perf" in capsys.readouterr().err
     assert main(["packets", "--input", "perf", *PARAMETERS, str(raw)]) == 6
-    assert "--input says what they are" in capsys.readouterr().err
+    assert "without a container use --input" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["perf", "raw"])

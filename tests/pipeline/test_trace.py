@@ -395,12 +395,11 @@ def test_standard_input_is_read_once(tmp_path: Path) -> None:
 
 
 def test_what_is_no_raw_dump(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="empty"):
-        open_trace(written(tmp_path, b"", "empty"), raw_format="8dw")
-    with pytest.raises(InputError, match="folder"):
-        open_trace(tmp_path, raw_format="8dw")
-    with pytest.raises(InputError, match="No such file"):
-        open_trace(tmp_path / "none", raw_format="8dw")
+    written(tmp_path, b"", "empty")
+    for path, code in ((tmp_path / "empty", "empty-file"), (tmp_path, "is-a-folder"), (tmp_path / "none", "no-such-file")):
+        with pytest.raises(InputError) as caught:
+            open_trace(path, raw_format="8dw")
+        assert caught.value.code == code
 
 
 def test_options_and_columns_are_checked(tmp_path: Path) -> None:

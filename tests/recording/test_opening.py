@@ -38,7 +38,7 @@ def test_a_folder_of_a_snapshot_is_refused(form: InputForm | None, tmp_path: Pat
     (tmp_path / "snapshot.ini").write_text("")
     with pytest.raises(InputError) as caught:
         open_source(tmp_path, form)
-    assert caught.value.hint is not None
+    assert caught.value.code == "snapshot-folder"
 
 
 @pytest.mark.parametrize("prefix", ["", "file://"])

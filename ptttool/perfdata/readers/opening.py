@@ -38,7 +38,7 @@ def open_perfdata(path: str | Path) -> Reader:
         try:
             descriptor = os.dup(sys.stdin.fileno())
         except (AttributeError, ValueError, OSError):
-            raise InputError("standard input", "closed") from None
+            raise InputError("standard input", "closed", code="closed") from None
         return _open_descriptor("standard input", descriptor, name)
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
@@ -112,7 +112,7 @@ def _map(path: Path) -> MappedFile | None:
         raise _cannot_open(str(path), error) from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InputError(path, "not a regular file")
+            raise InputError(path, "not a regular file", code="not-a-file")
         return MappedFile(descriptor, str(path)) if os.fstat(descriptor).st_size else None
     except OSError as error:
         raise _cannot_open(str(path), error) from None

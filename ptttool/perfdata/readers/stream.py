@@ -63,8 +63,8 @@ class StreamReader(Reader):
         self.contents.mode = Mode.FILE
         offset, size = self._header.data
         if offset > MAX_APART:
-            reason = f"the data section begins at offset {offset:#x}, too far on for a pipe"
-            raise InputError(self._name, reason, offset=layout.DATA_FIELD, hint="read it from a file")
+            reason = f"the data section begins at offset {offset:#x}, too far behind the header to read it from a pipe"
+            raise InputError(self._name, reason, offset=layout.DATA_FIELD, hint="read it from a file", code="not-for-a-pipe")
         start += self._take(offset - len(start))
         read_attributes(self._header, memoryview(start), self._walker)
         if len(start) < offset:
