@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ptttool import __version__
-
 app = typer.Typer(
     name="ptttool",
     help="Tune and trace PCIe links with the HiSilicon PTT device, and decode its traces.",
@@ -17,20 +15,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def _print_version(value: bool) -> None:
-    if value:
-        typer.echo(f"ptttool {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)] = False,
-) -> None:
-    """Options before the command."""
-
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, with a stable schema, on standard output.")]
 SysfsOption = Annotated[

@@ -10,10 +10,12 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
+from ptttool import __version__
 from ptttool.cli import commands
 from ptttool.cli.app import app
 from ptttool.cli.terminal.talk import PrintedError, clean, json_text, say, warn
@@ -24,6 +26,19 @@ from ptttool.registry import PlugIns
 LONGEST = 2000
 
 PLUG_INS = PlugIns("command", "ptttool.commands")
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"ptttool {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """Take the options before the command."""
 
 
 def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
