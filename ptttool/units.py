@@ -16,18 +16,54 @@ _LONGEST = timedelta(days=365).total_seconds()
 
 
 def parse_duration(text: str, option: str = "--duration") -> float:
-    """Seconds of ``10``, ``1.5s``, ``500ms``, ``2m``, ``1h``. Raises UsageError."""
+    """Read a duration.
+
+    Parameters
+    ----------
+    text : str
+        ``10``, ``1.5s``, ``500ms``, ``2m``, ``1h``; a number alone is seconds.
+    option : str
+        The option that it is from, for the message.
+
+    Returns
+    -------
+    float
+        Seconds, from 1 ms to 365 days.
+
+    Raises
+    ------
+    UsageError
+        The text is not a duration, or too short or too long.
+    """
     found = _DURATION.fullmatch(text.strip())
     seconds = float(found["number"]) * _SECONDS[found["unit"]] if found else 0.0
     if not 0.001 <= seconds <= _LONGEST:
-        raise UsageError(f"{option}: {text!r} is no duration", hint="such as 10, 1.5s, 500ms, 2m", code="bad-duration")
+        raise UsageError(f"{option}: {text!r} is not a duration", hint="such as 10, 1.5s, 500ms, 2m", code="bad-duration")
     return seconds
 
 
 def parse_size(text: str, option: str) -> int:
-    """Bytes of ``67108864``, ``64M``, ``0.5G``; K, M and G are powers of 1024. Raises UsageError."""
+    """Read a size.
+
+    Parameters
+    ----------
+    text : str
+        ``67108864``, ``64M``, ``0.5G``; K, M and G are powers of 1024.
+    option : str
+        The option that it is from, for the message.
+
+    Returns
+    -------
+    int
+        Bytes, at least 1.
+
+    Raises
+    ------
+    UsageError
+        The text is not a size.
+    """
     found = _SIZE.fullmatch(text.strip())
     size = float(found["number"]) * _BYTES[found["unit"].lower()] if found else 0.0
     if size < 1 or size != int(size) or size > 1 << 62:
-        raise UsageError(f"{option}: {text!r} is no size", hint="such as 64M or 1G", code="bad-size")
+        raise UsageError(f"{option}: {text!r} is not a size", hint="such as 64M or 1G", code="bad-size")
     return int(size)

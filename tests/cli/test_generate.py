@@ -95,7 +95,7 @@ def test_an_existing_file_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[
     [
         (["--profile", "nvm"], "did you mean nvme"),
         (["--profile", "floppy"], "known: gpu, mixed, network, nvme"),
-        (["--size", "much"], "--size: 'much' is no size"),
+        (["--size", "much"], "--size: 'much' is not a size"),
         (["--payload-size", "1K"], "at least 4096"),
         (["--format", "2dw"], "choose 4dw or 8dw"),
     ],
