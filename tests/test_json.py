@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,6 @@ from tests.support import captures
 
 # Documents that have no schema yet, with their keys.
 KEYS = {
-    "tune-show": "devices",
-    "tune-get": "device values",
-    "tune-set": "device dry_run changes ports_known root_ports",
-    "tune-save": "file devices",
-    "tune-diff": "profile equal rows left_alone",
-    "tune-apply": "profile dry_run changes missing left_alone",
     "event": (
         "event config config_hex command command_line device fields root_ports requester types direction completions "
         "format pattern inbound outbound checked warnings notes"
@@ -94,19 +90,20 @@ def closed(schema: Any) -> Any:
     return schema
 
 
-@pytest.fixture
-def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The files that commands name."""
-    found = {name: str(tmp_path / name) for name in ("profile", "recording", "generated", "missing")}
-    found["capture"] = str(captures.path_of("6.12/x-switch-port14", tmp_path))
-    assert main(["tune", "save", "--demo", found["profile"]]) == 0
-    assert main(["trace", "--demo", *PORT, "-o", found["recording"]]) == 0
-    capsys.readouterr()
+    folder = tmp_path_factory.mktemp("json")
+    found = {name: str(folder / name) for name in ("profile", "recording", "generated", "missing")}
+    found["capture"] = str(captures.path_of("6.12/x-switch-port14", folder))
+    with redirect_stdout(io.StringIO()):
+        assert main(["tune", "save", "--demo", found["profile"]]) == 0
+        assert main(["trace", "--demo", *PORT, "-o", found["recording"]]) == 0
     return found
 
 
 def printed(command: str, files: dict[str, str], capsys: pytest.CaptureFixture[str], code: int) -> dict[str, Any]:
-    force = ["--force"] if command.startswith("tune save") else []
+    force = ["--force"] if command.startswith(("tune save", "generate")) else []
     assert main([*(word.format(**files) if "{" in word else word for word in command.split()), *force, "--json"]) == code
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
@@ -122,6 +119,16 @@ def test_output_is_as_the_schema_says(
         assert problems == []
     else:
         assert sorted(KEYS[name].split()) == sorted(document)
+
+
+@pytest.mark.parametrize("name", sorted(captures.shapes()))
+def test_every_recording_is_as_the_schemas_say(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(captures.path_of(name, tmp_path))
+    for command in ("info", "explain"):
+        main([command, path, "--json"])
+        document = json.loads(capsys.readouterr().out)
+        schema = validators().get("error" if list(document) == ["error"] else command)
+        assert schema is None or [f"{error.json_path}: {error.message}" for error in schema.iter_errors(document)] == []
 
 
 def test_every_command_is_run() -> None:
