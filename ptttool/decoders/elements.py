@@ -36,6 +36,11 @@ FLAG_NAMES = tuple(" ".join(Flags(number).names) for number in range(2 * max(Fla
 STRICT_FLAGS = Flags.RESERVED | Flags.PADDING_ODD | Flags.LEFTOVER
 
 
+def names_of(enum: type[StrEnum]) -> tuple[str, ...]:
+    """Return the values of an enum as the values of a column."""
+    return tuple(member.value for member in enum)
+
+
 def column(name: str, dtype: DType, meaning: str, values: tuple[str, ...] = (), *, style: Style | None = None) -> Column:
     """Describe one field that elements may have.
 
@@ -52,9 +57,32 @@ def column(name: str, dtype: DType, meaning: str, values: tuple[str, ...] = (), 
 
 
 ISAS = ("a32", "t32", "a64", "tee", "jazelle", "custom", "unknown", "rv32", "rv64")
-INSTRUCTION_TYPES = ("other", "br", "br_indirect", "isb", "dsb_dmb", "wfi_wfe", "tstart")
-# The last two are ours, of RISC-V.
-INSTRUCTION_SUBTYPES = ("none", "br_link", "v8_ret", "v8_eret", "v7_implied_ret", "return", "trap_return")
+
+
+class InstructionType(StrEnum):
+    """Type of an instruction, in the order of OpenCSD's ``ocsd_instr_type``."""
+
+    OTHER = "other"
+    BR = "br"
+    BR_INDIRECT = "br_indirect"
+    ISB = "isb"
+    DSB_DMB = "dsb_dmb"
+    WFI_WFE = "wfi_wfe"
+    TSTART = "tstart"
+
+
+class InstructionSubtype(StrEnum):
+    """Subtype of an instruction, in the order of OpenCSD's ``ocsd_instr_subtype``; the last two are for RISC-V and not in OpenCSD."""
+
+    NONE = "none"
+    BR_LINK = "br_link"
+    V8_RET = "v8_ret"
+    V8_ERET = "v8_eret"
+    V7_IMPLIED_RET = "v7_implied_ret"
+    RETURN = "return"
+    TRAP_RETURN = "trap_return"
+
+
 # Of no_sync, eo_trace and trace_on. Ours are "discontinuity": bytes were lost before decoding, and "not_followed": the trace unit leaves
 # out what this decoder cannot make up.
 REASONS = (
@@ -69,8 +97,8 @@ FIELDS: tuple[Column, ...] = (
     column("st_addr", DType.U64, "first address of the instructions; the address that cannot be read", style=Style.HEX),
     column("en_addr", DType.U64, "address after the last instruction; of an exception the preferred return address", style=Style.HEX),
     column("num_instr_range", DType.U32, "instructions in the range; 0 in i_range_nopath: not known"),
-    column("last_i_type", DType.ENUM, "type of the last instruction", INSTRUCTION_TYPES),
-    column("last_i_subtype", DType.ENUM, "subtype of the last instruction", INSTRUCTION_SUBTYPES),
+    column("last_i_type", DType.ENUM, "type of the last instruction", names_of(InstructionType)),
+    column("last_i_subtype", DType.ENUM, "subtype of the last instruction", names_of(InstructionSubtype)),
     column("last_instr_exec", DType.BOOL, "whether the last instruction was executed (a branch: taken)"),
     column("last_instr_sz", DType.U8, "size of the last instruction in bytes"),
     column("last_instr_cond", DType.BOOL, "whether the last instruction is conditional"),

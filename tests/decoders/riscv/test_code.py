@@ -9,14 +9,15 @@ from random import Random
 import pytest
 
 from ptttool.decoders.riscv.elf import Image, Program
-from ptttool.decoders.riscv.flow.code import BRANCH, DISCONTINUITY, JUMP, ON, Block, Code, IllegalInstructionError, NoCodeError
+from ptttool.decoders.riscv.flow.code import Block, Code, Exit, IllegalInstructionError, NoCodeError
 from tests.decoders.riscv import bits
 
 AT = 0x1_0000
 RETURN = bits.c_jr(1)
 WAYS = {
-    bits.OTHER: ON, bits.BRANCH: BRANCH, bits.JUMP: JUMP, bits.REGISTER_JUMP: DISCONTINUITY, bits.TRAP_RETURN: DISCONTINUITY,
-    bits.SYSTEM_CALL: DISCONTINUITY,
+    bits.OTHER: Exit.ON, bits.BRANCH: Exit.BRANCH, bits.JUMP: Exit.JUMP, bits.REGISTER_JUMP: Exit.DISCONTINUITY,
+    bits.TRAP_RETURN: Exit.DISCONTINUITY,
+    bits.SYSTEM_CALL: Exit.DISCONTINUITY,
 }  # fmt: skip
 # All zeros, all ones, and what assemblers call unimp: a write to a counter that can only be read.
 ILLEGAL = (0, 0xFFFF_FFFF, 0xC000_1073)
@@ -32,11 +33,11 @@ def check(block: Block, here: bits.Instruction, *, bits64: bool) -> None:
     """``block``: begins with the instruction, and has a return behind it."""
     mask = (1 << (64 if bits64 else 32)) - 1
     address, way = block.start, WAYS[here.kind]
-    if way == ON:
+    if way == Exit.ON:
         assert block.addresses == (address, address + here.size), hex(here.word)
         return
     link = here.kind in (bits.JUMP, bits.REGISTER_JUMP) and here.keeps in (1, 5)
-    assert (block.way, block.last, block.size, block.end) == (way, address, here.size, address + here.size), hex(here.word)
+    assert (block.exit, block.last, block.size, block.end) == (way, address, here.size, address + here.size), hex(here.word)
     assert (block.link, block.back) == (link, here.kind == bits.REGISTER_JUMP and here.by in (1, 5) and not link), hex(here.word)
     assert (block.trap_return, block.system_call) == (here.kind == bits.TRAP_RETURN, here.kind == bits.SYSTEM_CALL), hex(here.word)
     if here.kind == bits.BRANCH:
@@ -97,7 +98,7 @@ def test_targets_that_two_instructions_tell(bits64: bool, tmp_path: Path) -> Non
     for number, (pair, target) in enumerate(pairs):
         code = code_of(tmp_path / f"{number}.elf", pair, bits64=bits64)
         block = code.block(AT)
-        assert (block.way, block.sequential) == (DISCONTINUITY, target), number
+        assert (block.exit, block.sequential) == (Exit.DISCONTINUITY, target), number
         # Who comes to the jump from elsewhere has not passed the first instruction.
         assert code.block(block.last).sequential is None
 
@@ -105,7 +106,7 @@ def test_targets_that_two_instructions_tell(bits64: bool, tmp_path: Path) -> Non
 def test_the_end_of_the_code(tmp_path: Path) -> None:
     """An instruction that is not all there is none."""
     code = code_of(tmp_path / "it.elf", bits.NOP + bits.NOP[:2], bits64=True)
-    assert (code.block(AT).addresses, code.block(AT).way) == ((AT,), ON)
+    assert (code.block(AT).addresses, code.block(AT).exit) == ((AT,), Exit.ON)
     for address in (AT + 4, AT + 6, AT - 2):
         with pytest.raises(NoCodeError) as error:
             code.block(address)
@@ -136,4 +137,4 @@ def test_instructions_of_extensions_that_take_others_places(tmp_path: Path, exte
     code = code_of(tmp_path / "program.elf", bits.word(word, 2) + RETURN, bits64=False)
     code.program.extensions = frozenset((extension,))
     block = code.block(AT)
-    assert (block.addresses, block.way, block.link, block.back) == ((AT,), DISCONTINUITY, link, back)
+    assert (block.addresses, block.exit, block.link, block.back) == ((AT,), Exit.DISCONTINUITY, link, back)

@@ -1,4 +1,4 @@
-"""RISC-V programs as blocks: instructions up to the next one that may jump. What decides where a program goes is at their ends.
+"""RISC-V programs as blocks: instructions up to the next one that may jump.
 
 Sources: "The RISC-V Instruction Set Manual", volume I; "Efficient Trace for RISC-V" 2.0, chapter "Decoder" (which jumps can be inferred).
 Instructions are decoded by capstone.
@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from ptttool.decoders.riscv.elf import Program
 from ptttool.errors import MissingPackageError
 
-# Where a block goes: on, by a branch, by a jump that the program tells, by one that it does not.
-ON, BRANCH, JUMP, DISCONTINUITY = range(4)
-# Instructions of a block: more would be no program.
+# Instructions of a block, at most; real programs have far fewer.
 _LONGEST = 1 << 14
-# Instructions that are remembered.
+# Instructions that are kept, of all blocks.
 _MOST_HELD = 1 << 20
 # Bytes that are decoded at a time.
 _PIECE = 256
 _LINKS = (1, 5)  # registers that hold return addresses
 _RA, _NO_LINK = 1, 2
 _FIRST_CALL = 32  # entry of the jump table (Zcmt)
-# Instructions by the names that capstone has for their numbers.
+# Instructions by capstone's names for their numbers.
 _BRANCHES = ("BEQ", "BNE", "BLT", "BGE", "BLTU", "BGEU", "C_BEQZ", "C_BNEZ")
 _JUMPS = ("JAL", "C_J", "C_JAL")
 _REGISTER_JUMPS = ("JALR", "C_JR", "C_JALR")
@@ -32,12 +31,21 @@ _SYSTEM_CALLS = ("ECALL", "EBREAK", "C_EBREAK")
 _TRAP_RETURNS = ("MRET", "SRET", "URET", "DRET", "MNRET")
 _UPPER = ("AUIPC", "LUI", "C_LUI")
 _NONE = ("UNIMP", "C_UNIMP")
-# What capstone does not know: return from debug mode and from a non-maskable interrupt.
+# Unknown to capstone: return from debug mode and from a non-maskable interrupt.
 _UNKNOWN_RETURNS = {0x7B20_0073: "DRET", 0x7020_0073: "MNRET"}
 
 
+class Exit(IntEnum):
+    """How a block ends."""
+
+    ON = 0  # the next instruction follows
+    BRANCH = 1
+    JUMP = 2  # to a target that the program tells
+    DISCONTINUITY = 3  # to a target that only the trace tells
+
+
 class NoCodeError(Exception):
-    """An address of which the program has no code."""
+    """The program has no code at an address."""
 
     def __init__(self, address: int) -> None:
         super().__init__(address)
@@ -45,22 +53,35 @@ class NoCodeError(Exception):
 
 
 class IllegalInstructionError(Exception):
-    """An address at which nothing can be executed."""
+    """An address does not hold an instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Instructions from ``start`` on to the one at ``last``, which alone may go elsewhere than to ``end``, the address behind it.
+    """Instructions of which only the last may jump.
 
-    ``way``: where from there. ``target``: of a branch or jump. ``sequential``: target of a discontinuity that the instruction before tells.
-    ``addresses``: of the instructions, ascending. ``size``: of the last in bytes. ``link``: it keeps a return address; ``back``: it goes
-    to one; ``trap_return``, ``system_call``: it is such an instruction.
+    Parameters
+    ----------
+    start, last, end : int
+        Addresses of the first instruction, of the last, and behind that.
+    exit : Exit
+        How the block ends.
+    addresses : tuple of int
+        Addresses of the instructions, ascending.
+    target : int
+        Target of a branch or jump.
+    sequential : int or None
+        Target of a discontinuity that follows from the instruction before it.
+    link, back : bool
+        Whether the last instruction keeps a return address, or jumps to one.
+    trap_return, system_call : bool
+        Whether it is such an instruction.
     """
 
     start: int
     last: int
     end: int
-    way: int
+    exit: Exit
     addresses: tuple[int, ...]
     target: int = 0
     sequential: int | None = None
@@ -71,21 +92,35 @@ class Block:
 
     @property
     def size(self) -> int:
-        """Bytes of the last instruction."""
+        """Size of the last instruction in bytes."""
         return self.end - self.last
 
     def has_branch_at(self, address: int) -> bool:
         """Whether the instruction at an address is a branch."""
-        return self.way == BRANCH and address == self.last
+        return self.exit == Exit.BRANCH and address == self.last
 
     def after(self, address: int) -> int:
-        """The instruction behind one that is not the last."""
+        """Return the address of the instruction behind one that is not the last."""
         return self.addresses[self.addresses.index(address) + 1]
 
 
 @dataclass(frozen=True, slots=True)
 class _Instruction:
-    """What counts of one instruction. ``immediate``: its last operand. ``kept``, ``by``: registers rd and rs1 of a jump, rd of others."""
+    """What matters of one instruction.
+
+    Parameters
+    ----------
+    name : str
+        Name in capstone; empty if it does not matter.
+    size : int
+        Bytes.
+    immediate : int
+        Its last operand.
+    kept : int
+        Register rd.
+    by : int
+        Register rs1 of a jump.
+    """
 
     name: str
     size: int
@@ -94,19 +129,25 @@ class _Instruction:
     by: int = 0
 
     @property
-    def way(self) -> int:
-        """Where it goes."""
+    def exit(self) -> Exit:
+        """How a block ends with it."""
         if self.name in _BRANCHES:
-            return BRANCH
+            return Exit.BRANCH
         if self.name in _JUMPS or (self.name in _REGISTER_JUMPS and not self.by):
-            return JUMP
+            return Exit.JUMP
         if self.name in (*_REGISTER_JUMPS, *_TRAP_RETURNS, *_SYSTEM_CALLS):
-            return DISCONTINUITY
-        return ON
+            return Exit.DISCONTINUITY
+        return Exit.ON
 
 
 class Code:
-    """Blocks of a program, decoded as they are asked for."""
+    """Blocks of a program, decoded when they are first needed.
+
+    Parameters
+    ----------
+    program : Program
+        The program.
+    """
 
     def __init__(self, program: Program) -> None:
         try:
@@ -119,7 +160,7 @@ class Code:
         width = capstone.CS_MODE_RISCV64 if program.bits64 else capstone.CS_MODE_RISCV32
         self._decoder: Any = capstone.Cs(capstone.CS_ARCH_RISCV, width | capstone.CS_MODE_RISCVC)
         self._decoder.detail = True
-        # Numbers, as names differ by operands: jalr may be called ret, jr or jalr.
+        # By number, since capstone's names depend on the operands: jalr may be ret, jr or jalr.
         wanted = (*_BRANCHES, *_JUMPS, *_REGISTER_JUMPS, *_SYSTEM_CALLS, *_TRAP_RETURNS, *_UPPER, *_NONE)
         self._names = {getattr(riscv, f"RISCV_INS_{name}", -1): name for name in wanted}
         self._immediate = capstone.CS_OP_IMM
@@ -127,7 +168,15 @@ class Code:
         self._held = 0  # their instructions
 
     def block(self, start: int) -> Block:
-        """The block that begins at an address. Raises NoCodeError, IllegalInstructionError."""
+        """Return the block that begins at an address.
+
+        Raises
+        ------
+        NoCodeError
+            The program has no code there.
+        IllegalInstructionError
+            The address does not hold an instruction.
+        """
         found = self._blocks.get(start)
         if found is None:
             if self._held >= _MOST_HELD:
@@ -141,34 +190,33 @@ class Code:
         addresses: list[int] = []
         address, before = start, None
         for instruction in self._instructions(start):
-            way = instruction.way
             if instruction.name in _NONE:
                 if not addresses:
                     raise IllegalInstructionError
-                break  # nothing gets past it
+                break  # execution cannot go past it
             addresses.append(address)
             end = (address + instruction.size) & self._mask
-            if way != ON:
-                return self._ended(instruction, way, addresses, end, before)
+            if instruction.exit != Exit.ON:
+                return self._ended(instruction, addresses, end, before)
             address, before = end, instruction
             if len(addresses) >= _LONGEST:
                 break
         if not addresses:
             raise NoCodeError(start)
-        return Block(start, addresses[-1], address, ON, tuple(addresses))
+        return Block(start, addresses[-1], address, Exit.ON, tuple(addresses))
 
-    def _ended(self, instruction: _Instruction, way: int, addresses: list[int], end: int, before: _Instruction | None) -> Block:
+    def _ended(self, instruction: _Instruction, addresses: list[int], end: int, before: _Instruction | None) -> Block:
         last, name = addresses[-1], instruction.name
         link = name in (*_JUMPS, *_REGISTER_JUMPS) and instruction.kept in _LINKS
-        # A jump by no register is to an address of its own, others of these are relative.
+        # A jump by register 0 has an absolute target; the others are relative.
         relative = last if name in (*_BRANCHES, *_JUMPS) else 0
         return Block(
             start=addresses[0],
             last=last,
             end=end,
-            way=way,
+            exit=instruction.exit,
             addresses=tuple(addresses),
-            target=(instruction.immediate + relative) & self._mask & ~1 if way in (BRANCH, JUMP) else 0,
+            target=(instruction.immediate + relative) & self._mask & ~1 if instruction.exit in (Exit.BRANCH, Exit.JUMP) else 0,
             sequential=self._sequential(instruction, addresses, before),
             link=link,
             back=name in _REGISTER_JUMPS and instruction.by in _LINKS and not link,
@@ -177,7 +225,7 @@ class Code:
         )
 
     def _sequential(self, jump: _Instruction, addresses: list[int], before: _Instruction | None) -> int | None:
-        """The target of a jump whose register the instruction before it has set."""
+        """Return the target of a jump by a register that the instruction before it has set; None for other jumps."""
         if before is None or jump.name not in _REGISTER_JUMPS or before.name not in _UPPER or before.kept != jump.by:
             return None
         upper = (before.immediate & 0xF_FFFF) << 12
@@ -186,7 +234,7 @@ class Code:
         return (base + upper + jump.immediate) & self._mask & ~1
 
     def _instructions(self, address: int) -> Iterator[_Instruction]:
-        """Instructions from an address on, as far as there is code."""
+        """Yield the instructions from an address on, as far as there is code."""
         while True:
             data = self.program.read(address, _PIECE)
             used = 0
@@ -202,7 +250,7 @@ class Code:
     def _decode(self, data: bytes, address: int) -> _Instruction:
         number = int.from_bytes(data, "little")
         if len(data) == 2 and self.program.extensions:
-            # They take encodings that capstone knows as others'.
+            # They reuse encodings that capstone decodes as other instructions.
             if "zcmp" in self.program.extensions and number & 0xFD03 == 0xBC02:  # cm.popret, cm.popretz
                 return _Instruction("C_JR", 2, 0, 0, _RA)
             if "zcmt" in self.program.extensions and number & 0xFC03 == 0xA002:  # cm.jt, cm.jalt: by the number of the entry
@@ -210,14 +258,14 @@ class Code:
                 return _Instruction("C_JALR" if calls else "C_JR", 2, 0, _RA if calls else 0, _NO_LINK)
         found = next(self._decoder.disasm(data, address, 1), None)
         if found is None:
-            # Instructions of a vendor's own go on to the next, as far as anybody knows. Of 0 and all ones it is known.
+            # Vendors' own instructions are taken for ones that do not jump; 0 and all ones are illegal by definition.
             illegal = number in (0, (1 << 8 * len(data)) - 1)
             return _Instruction("UNIMP" if illegal else _UNKNOWN_RETURNS.get(number, ""), len(data))
         name = self._names.get(found.id, "")
         immediate = next((each.imm for each in found.operands if each.type == self._immediate), 0) if name else 0
         kept, by = number >> 7 & 31, 0
         if name == "JALR":
-            # capstone leaves operands out that are so by default.
+            # capstone leaves default operands out.
             by, immediate = number >> 15 & 31, (number >> 20) - (number >> 31 << 12)
         elif name in ("C_JR", "C_JALR"):
             kept, by = int(name == "C_JALR"), kept
@@ -227,7 +275,7 @@ class Code:
 
 
 def _size(start: bytes) -> int:
-    """Bytes of an instruction, by its first two; 0 where there are none (volume I, "Instruction Length Encoding")."""
+    """Return the size of an instruction, from its first two bytes; 0 without them (volume I, "Instruction Length Encoding")."""
     if len(start) < 2:
         return 0
     low = start[0]

@@ -22,29 +22,11 @@ from ptttool.decoders.riscv.etrace import protocol as riscv_etrace
 from ptttool.decoders.riscv.etrace.protocol import RiscvEtrace
 from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
 from ptttool.decoders.riscv.flow.code import Code
-from ptttool.decoders.riscv.flow.hart import (
-    BAD_PACKET,
-    BRANCH_PREDICTION,
-    IMPLICIT_EXCEPTION,
-    IMPLICIT_RETURN,
-    JUMP_TARGET_CACHE,
-    Hart,
-    Told,
-)  # fmt: skip
-from ptttool.decoders.riscv.flow.ranges import Table
-from ptttool.decoders.riscv.flow.walk import (
-    DISCONTINUED,
-    ENDLESS_LOOP,
-    ILLEGAL,
-    LAST_BRANCH,
-    NO_CODE,
-    NO_OUTCOME,
-    NOTIFIED,
-    OUTCOMES_LEFT,
-    REPORTED,
-    UNEXPECTED_JUMP,
-    Walker,
-)  # fmt: skip
+from ptttool.decoders.riscv.flow.hart import Hart, Report
+from ptttool.decoders.riscv.flow.problems import MISMATCHES, PROBLEM_CODES, PROBLEMS, REMARKS, Problem
+from ptttool.decoders.riscv.flow.ranges import RangeTable
+from ptttool.decoders.riscv.flow.steps import Goal
+from ptttool.decoders.riscv.flow.walk import Walker
 from ptttool.errors import UsageError
 from ptttool.table.schema import DType
 
@@ -52,12 +34,9 @@ NAME = "riscv-flow"
 INSTR_RANGE, ADDR_NACC = CODES["instr_range"], CODES["addr_nacc"]
 # Kinds of elements that tell of packets alone; a listing of what was executed can do without.
 OF_PACKETS = ("addr", "branch_map", "custom")
-_MISMATCHES = (NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP, ENDLESS_LOOP, ILLEGAL)
-PROBLEMS = (*_MISMATCHES, NO_CODE, BAD_PACKET, IMPLICIT_RETURN, IMPLICIT_EXCEPTION, BRANCH_PREDICTION, JUMP_TARGET_CACHE)
-# The program is not the one that was traced; a packet is not as it should be; the encoder does what is not followed.
-_REASON_NAMES = {BAD_PACKET: "bad_packet"} | dict.fromkeys(_MISMATCHES, "bad_image")
-_REASONS: U8 = np.array([REASON_CODES[_REASON_NAMES.get(name, "not_followed")] for name in PROBLEMS], dtype=np.uint8)
-_PROBLEM_CODES = {name: number for number, name in enumerate(PROBLEMS)}
+# The program is not the one that was traced; a packet is malformed; the encoder does what cannot be followed.
+_REASON_NAMES = {Problem.BAD_PACKET: "bad_packet"} | dict.fromkeys(MISMATCHES, "bad_image")
+_REASONS: U8 = np.array([REASON_CODES[_REASON_NAMES.get(problem, "not_followed")] for problem in Problem], dtype=np.uint8)
 _NOTHING = -1
 # Formats and subformats.
 _OPTIONAL, _BRANCHES, _ADDRESS, _SYNC = range(4)
@@ -73,7 +52,7 @@ class RiscvFlow(PacketDecoder):
     def __init__(self, setup: Setup, code: Code, *, sequential_jumps: bool) -> None:
         self._packets = RiscvEtrace(setup)
         walker = Walker(code, sequential_jumps=sequential_jumps)
-        self._table = Table(code.program, walker)
+        self._table = RangeTable(code.program, walker)
         self._hart = Hart(setup, walker)
         self._has_options = setup.ioptions_bits > 0
         self._code = code
@@ -85,11 +64,11 @@ class RiscvFlow(PacketDecoder):
         self._hart.forget()
 
     def end(self) -> Elements:
-        told = Told()
+        report = Report()
         if len(self._last):
-            told.add(0, self._hart.rest(), early=False)
+            report.add(0, self._hart.rest(), early=False)
         self._hart.forget()
-        return self._told(told, self._last)
+        return self._reported(report, self._last)
 
     def decode(self, packets: Packets) -> Elements:
         if not len(packets):
@@ -98,38 +77,38 @@ class RiscvFlow(PacketDecoder):
         batch.protocols = (NAME,)
         first = np.flatnonzero(np.diff(batch.index, prepend=batch.index[0] + 1))
         last = np.append(first[1:], len(batch)) - 1
-        told = Told()
-        self._follow(batch, last, told)
-        returns = last[np.array(list(told.returns), dtype=np.int64)]
-        batch.put("en_addr", np.array(list(told.returns.values()), dtype=np.uint64), returns)
+        report = Report()
+        self._follow(batch, last, report)
+        returns = last[np.array(list(report.returns), dtype=np.int64)]
+        batch.put("en_addr", np.array(list(report.returns.values()), dtype=np.uint64), returns)
         self._last = batch.take(last[-1:])
-        if not told.ranges and not told.failed:
+        if not report.ranges and not report.failed:
             return batch
         # Each packet's elements: what comes before, its own, what comes after.
-        order = np.concatenate([4 * np.repeat(np.arange(len(last)), np.diff(first, append=len(batch))) + 1, told.order()])
-        return Elements.join([batch, self._told(told, batch.take(last))]).take(np.argsort(order, kind="stable"))
+        order = np.concatenate([4 * np.repeat(np.arange(len(last)), np.diff(first, append=len(batch))) + 1, report.order()])
+        return Elements.join([batch, self._reported(report, batch.take(last))]).take(np.argsort(order, kind="stable"))
 
-    def _told(self, told: Told, packets: Elements) -> Elements:
-        """The elements that were told of. ``packets``: an element of each packet."""
-        rows = told.order() >> 2
-        count = len(told.ranges)
-        problems = np.array([_PROBLEM_CODES[problem] for _, problem, _ in told.failed], dtype=np.uint8)
+    def _reported(self, report: Report, packets: Elements) -> Elements:
+        """Return the elements of a report; `packets` has one element of each packet."""
+        rows = report.order() >> 2
+        count = len(report.ranges)
+        problems = np.array([PROBLEM_CODES[problem] for _, problem, _ in report.failed], dtype=np.uint8)
         kinds = np.full(len(rows), INSTR_RANGE, dtype=np.uint8)
-        kinds[count:] = np.where(problems == _PROBLEM_CODES[NO_CODE], ADDR_NACC, NO_SYNC)
+        kinds[count:] = np.where(problems == PROBLEM_CODES[Problem.NO_CODE], ADDR_NACC, NO_SYNC)
         batch = Elements(
             NAME, packets.index[rows], np.zeros(len(rows), dtype=np.uint64), kind=kinds, channel=packets.channel[rows],
             timestamp=packets.timestamp[rows], timed=packets.timed[rows],
         )  # fmt: skip
         if count:
-            self._table.put(batch, np.arange(count), np.array(told.ranges, dtype=np.int64))
+            self._table.put(batch, np.arange(count), np.array(report.ranges, dtype=np.int64))
         some = np.flatnonzero(kinds == ADDR_NACC)
-        batch.put("st_addr", np.array([missing for _, _, missing in told.failed], dtype=np.uint64)[some - count], some)
+        batch.put("st_addr", np.array([missing for _, _, missing in report.failed], dtype=np.uint64)[some - count], some)
         some = np.flatnonzero(kinds == NO_SYNC)
         batch.put("reason", _REASONS[problems[some - count]], some)
         batch.put("problem", problems[some - count], some)
         return batch
 
-    def _follow(self, batch: Elements, last: I64, told: Told) -> None:
+    def _follow(self, batch: Elements, last: I64, report: Report) -> None:
         """Give the hart its packets. ``last``: the last element of each, which has its fields."""
         hart = self._hart
 
@@ -143,29 +122,29 @@ class RiscvFlow(PacketDecoder):
             addresses = self._widened(addresses)
         counts = np.where(formats == _BRANCHES, field_of("branches"), 0)
         full = (formats == _BRANCHES) & (counts == 0)
-        ways = np.where(field_of("is_updiscon"), DISCONTINUED, REPORTED)
-        ways = np.where(full, LAST_BRANCH, np.where(field_of("is_notify"), NOTIFIED, ways))
+        goals = np.where(field_of("is_updiscon"), Goal.DISCONTINUED, Goal.REPORTED)
+        goals = np.where(full, Goal.LAST_BRANCH, np.where(field_of("is_notify"), Goal.NOTIFIED, goals))
         # Where an address cannot be known, neither can what was executed.
         formats[((formats == _BRANCHES) | (formats == _ADDRESS)) & ~known & ~full] = _NOTHING
         # Bits that no branch has mean nothing.
-        told_of = np.where(full, _FULL_MAP, counts).astype(np.uint64)
-        outcomes = (np.where(formats == _BRANCHES, field_of("branch_map"), 0) & ((np.uint64(1) << told_of) - np.uint64(1))).tolist()
-        counts, addresses = told_of.tolist(), np.where(known, addresses, 0).tolist()
+        reported = np.where(full, _FULL_MAP, counts).astype(np.uint64)
+        outcomes = (np.where(formats == _BRANCHES, field_of("branch_map"), 0) & ((np.uint64(1) << reported) - np.uint64(1))).tolist()
+        counts, addresses = reported.tolist(), np.where(known, addresses, 0).tolist()
         traps = {}
         if (formats == _SYNC).any():
             names = ("branch", "privilege", "thaddr", "interrupt", "qual_status", "ioptions")
             traps = {name: field_of(name).tolist() for name in names}
             # The context of format 3.0 is an element before its address.
             traps["privilege_before"] = field_of("privilege", last - 1).tolist()
-        for packet, (form, way) in enumerate(zip(formats.tolist(), ways.tolist(), strict=True)):
+        for packet, (form, goal) in enumerate(zip(formats.tolist(), goals.tolist(), strict=True)):
             if form in (_BRANCHES, _ADDRESS):
-                hart.go(packet, addresses[packet], way, counts[packet], outcomes[packet], told)
+                hart.go(packet, addresses[packet], goal, counts[packet], outcomes[packet], report)
             elif form == _SYNC:
-                self._sync(packet, subformats[packet], addresses[packet] if known[packet] else None, traps, told)
+                self._sync(packet, subformats[packet], addresses[packet] if known[packet] else None, traps, report)
             elif form == _OPTIONAL:
-                hart.lose(packet, BRANCH_PREDICTION if subformats[packet] == 0 else JUMP_TARGET_CACHE, told)
+                hart.lose(packet, Problem.BRANCH_PREDICTION if subformats[packet] == 0 else Problem.JUMP_TARGET_CACHE, report)
             else:
-                hart.lose(packet, BAD_PACKET, told)
+                hart.lose(packet, Problem.BAD_PACKET, report)
 
     def _widened(self, addresses: Array) -> Array:
         """Addresses of packets that have fewer bits than the program's: where there is no code, they may be a kernel's, sign-extended."""
@@ -179,18 +158,18 @@ class RiscvFlow(PacketDecoder):
         widened: Array = found[which]
         return widened
 
-    def _sync(self, packet: int, subformat: int, address: int | None, fields: Mapping[str, list[int]], told: Told) -> None:
+    def _sync(self, packet: int, subformat: int, address: int | None, fields: Mapping[str, list[int]], report: Report) -> None:
         """A packet of format 3. ``fields``: of all packets."""
         branch = fields["branch"][packet]
         if subformat == _START:
             assert address is not None
-            self._hart.start(packet, address, branch, fields["privilege_before"][packet], told)
+            self._hart.start(packet, address, branch, fields["privilege_before"][packet], report)
         elif subformat == _TRAP:
             handler, interrupt = bool(fields["thaddr"][packet]), bool(fields["interrupt"][packet])
-            self._hart.trap(packet, address, branch, fields["privilege"][packet], handler=handler, interrupt=interrupt, told=told)
+            self._hart.trap(packet, address, branch, fields["privilege"][packet], handler=handler, interrupt=interrupt, report=report)
         elif subformat == _SUPPORT:
             options = fields["ioptions"][packet] if self._has_options else None
-            self._hart.support(packet, fields["qual_status"][packet], options, told)
+            self._hart.support(packet, fields["qual_status"][packet], options, report)
 
 
 FIELDS = (
@@ -209,18 +188,6 @@ SHOWN = (
     "reason", "isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz",
     "last_instr_cond", "symbol", "source", "privilege", "context_id", "time", "exception_number", "interrupt", "tval", "problem",
 )  # fmt: skip
-_REMARKS = {
-    NO_OUTCOME: "packets and program do not agree: a branch whose outcome no packet tells",
-    OUTCOMES_LEFT: "packets and program do not agree: more outcomes than branches",
-    UNEXPECTED_JUMP: "packets and program do not agree: a jump whose target no packet tells",
-    ENDLESS_LOOP: "packets and program do not agree: the program never gets where a packet says",
-    ILLEGAL: "packets and program do not agree: nothing can be executed there",
-    BAD_PACKET: "a packet that cannot be: nothing is known up to the next synchronisation",
-    IMPLICIT_RETURN: "the encoder leaves returns out (implicit return): that is not followed",
-    IMPLICIT_EXCEPTION: "the encoder leaves trap handlers' addresses out (implicit exception): that is not followed",
-    BRANCH_PREDICTION: "the encoder predicts branches: that is not followed",
-    JUMP_TARGET_CACHE: "the encoder has a jump target cache: that is not followed",
-}
 
 
 @lru_cache(maxsize=4)
@@ -281,7 +248,7 @@ class FlowProtocol(PacketProtocol[FlowSettings]):
         if "problem" in elements.parts:
             problems, known = elements.column("problem", DType.ENUM)
             for problem in problems[known].tolist():
-                yield _REMARKS[PROBLEMS[problem]]
+                yield REMARKS[Problem(PROBLEMS[problem])]
         rows = np.flatnonzero(elements.kind == ADDR_NACC)
         if len(rows):
             missing = elements.column("st_addr")[0][rows].tolist()

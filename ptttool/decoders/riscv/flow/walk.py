@@ -1,6 +1,6 @@
-"""The way of a RISC-V hart through its program, as E-Trace packets tell it: which branches were taken, where jumps went.
+"""The path of a RISC-V hart through its program, as E-Trace packets report it: which branches were taken, where jumps went.
 
-Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder" (without return stack, branch predictor and jump target cache).
+Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder". A single walk is in :mod:`~.steps`.
 """
 
 from __future__ import annotations
@@ -8,256 +8,218 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ptttool.decoders.riscv.flow.code import BRANCH, DISCONTINUITY, JUMP, ON, Block, Code, IllegalInstructionError, NoCodeError
+from ptttool.decoders.elements import InstructionSubtype, InstructionType
+from ptttool.decoders.riscv.flow.code import Block, Code, Exit, IllegalInstructionError, NoCodeError
+from ptttool.decoders.riscv.flow.problems import Problem
+from ptttool.decoders.riscv.flow.steps import Goal, Position, Walk, WalkError
 
-# Why a way cannot be followed: packets and program do not agree, or the program ends.
-NO_OUTCOME, OUTCOMES_LEFT, UNEXPECTED_JUMP = "no_outcome", "outcomes_left", "unexpected_jump"
-ENDLESS_LOOP, ILLEGAL, NO_CODE = "endless_loop", "illegal_instruction", "no_code"
-PROGRAM_ENDS = (ILLEGAL, NO_CODE)
-# Where the way ends that a packet tells of: at its address, reached now or later again; at its address behind a discontinuity; at its
-# address where it is reached first; at the last branch that it tells of; at a synchronisation in the same privilege level, in another one;
-# where trace ended.
-REPORTED, DISCONTINUED, NOTIFIED, LAST_BRANCH, SYNCHRONISED, MOVED, ENDED = range(7)
-# Instructions one after the other without a branch or discontinuity between them: more go on for ever.
-_MOST_INSTRUCTIONS = 1 << 16
-# Ways that are kept, and ranges of all of them.
-_MOST_WAYS, _MOST_RANGES = 1 << 16, 1 << 21
-
-
-class _WalkError(Exception):
-    """Packets and program do not agree: its text is why."""
+PROGRAM_ENDS = (Problem.ILLEGAL, Problem.NO_CODE)
+# Walks that are kept, and ranges of all of them.
+_MOST_WALKS, _MOST_RANGES = 1 << 16, 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Instructions executed one after the other: addresses of the first, of the last and behind it, and how many.
+    """Instructions executed one after the other.
 
-    ``kind``, ``subtype``: of the last one, names of :mod:`~.elements`. ``conditional``: it is a branch. ``jumped``: it went elsewhere.
+    Parameters
+    ----------
+    start, last, end : int
+        Addresses of the first instruction, of the last, and behind that.
+    count : int
+        Number of instructions.
+    type, subtype : InstructionType, InstructionSubtype
+        Of the last instruction.
+    conditional : bool
+        Whether the last instruction is a branch.
+    jumped : bool
+        Whether it did not go to `end`.
     """
 
     start: int
     last: int
     end: int
     count: int
-    kind: str = "other"
-    subtype: str = "none"
+    type: InstructionType = InstructionType.OTHER
+    subtype: InstructionSubtype = InstructionSubtype.NONE
     conditional: bool = False
     jumped: bool = False
 
 
-class Place(NamedTuple):
-    """Where a hart is. ``block``: first address of the block it is in; ``open``: of the instructions that no range holds yet.
+class Executed(NamedTuple):
+    """What was executed up to a packet.
 
-    ``pc``: of the instruction that was executed last, as far as is known. ``branches``: outcomes that are known and lie ahead, in
-    ``outcomes`` (bit 0 is the next; 1 is not taken). ``inferred``: the packet may not have meant ``pc`` now, but when it is reached again.
-    """
-
-    block: int
-    open: int
-    pc: int
-    branches: int = 0
-    outcomes: int = 0
-    inferred: bool = False
-
-
-class Way(NamedTuple):
-    """A way that was followed: numbers of its ranges, and where it ends. Without an end ``problem`` says why.
-
-    Where the program ends (:data:`PROGRAM_ENDS`), the ranges are the way up to there; ``missing``: the address of which there is no code.
+    Parameters
+    ----------
+    ranges : tuple of int
+        Numbers of the ranges. Where the program ends, they lead up to there.
+    end : Position or None
+        Where the hart is then; None if it cannot be followed.
+    problem : Problem or None
+        Why it cannot be followed.
+    missing : int
+        The address that the program has no code for.
     """
 
     ranges: tuple[int, ...]
-    end: Place | None
-    problem: str | None = None
+    end: Position | None
+    problem: Problem | None = None
     missing: int = 0
 
 
 class Walker:
-    """Follows ways through one program. Ranges are numbers, of :attr:`ranges`, the same for the same one."""
+    """Follows harts through one program.
+
+    Parameters
+    ----------
+    code : Code
+        The program.
+    sequential_jumps : bool
+        Whether packets leave out the targets of jumps that the instruction before tells.
+
+    Attributes
+    ----------
+    ranges : list of Range
+        All ranges so far. A range is named by its position in this list; equal ones have the same.
+    """
 
     def __init__(self, code: Code, *, sequential_jumps: bool = False) -> None:
         self.code = code
         self.ranges: list[Range] = []
         self._numbers: dict[tuple[int, int, bool, bool], int] = {}  # by start, end, taken and whether the block ends there
         self._sequential = sequential_jumps
-        # Programs go the same ways again and again.
-        self._known: dict[tuple[Place, int, int, int, int], Way] = {}
+        # Programs take the same paths again and again.
+        self._known: dict[tuple[Position, int, int, int, int], Executed] = {}
         self._kept = 0
 
-    def begin(self, address: int, outcome: int) -> Way:
-        """At an address that a packet tells. ``outcome``: of the branch there, if there is one."""
+    def begin(self, address: int, outcome: int) -> Executed:
+        """Begin at an address that a packet reports; `outcome` is that of the branch there, if there is one."""
         try:
             block = self.code.block(address)
         except NoCodeError:
-            return Way((), None, NO_CODE, address)
+            return Executed((), None, Problem.NO_CODE, address)
         except IllegalInstructionError:
-            return Way((), None, ILLEGAL)
+            return Executed((), None, Problem.ILLEGAL)
         branches = int(block.has_branch_at(address))
-        return Way((), Place(address, address, address, branches, outcome * branches))
+        return Executed((), Position(address, address, address, branches, outcome * branches))
 
-    def follow(self, place: Place, address: int, way: int, branches: int = 0, outcomes: int = 0) -> Way:
-        """On as a packet says. ``branches``: how many it tells of, and their ``outcomes``; of a synchronisation, that of a branch at its
-        address, before which all that was executed is ranges then.
+    def follow(self, position: Position, address: int, goal: int, branches: int = 0, outcomes: int = 0) -> Executed:
+        """Go on as a packet says.
+
+        Parameters
+        ----------
+        position : Position
+            Where the hart is.
+        address : int
+            Address of the packet.
+        goal : Goal
+            What the packet reports.
+        branches, outcomes : int
+            How many branches the packet reports, and their outcomes; for a synchronisation, the outcome of the branch at its address.
         """
-        key = (place, address, way, branches, outcomes)
+        key = (position, address, goal, branches, outcomes)
         found = self._known.get(key)
         if found is None:
-            found = self._sync(*key) if way in (SYNCHRONISED, MOVED) else self._told(*key)
-            if len(self._known) >= _MOST_WAYS or self._kept >= _MOST_RANGES:
+            found = self._synchronise(*key) if goal in (Goal.SYNCHRONISED, Goal.MOVED) else self._go(*key)
+            if len(self._known) >= _MOST_WALKS or self._kept >= _MOST_RANGES:
                 self._known.clear()
                 self._kept = 0
             self._known[key] = found
             self._kept += len(found.ranges)
         return found
 
-    def _sync(self, place: Place, address: int, way: int, _: int, outcome: int) -> Way:
+    def _synchronise(self, position: Position, address: int, goal: int, _: int, outcome: int) -> Executed:
+        """Go to a synchronisation; all that was executed before its address is in ranges then."""
         here = self.begin(address, outcome).end
         branches, outcomes = (0, 0) if here is None else (here.branches, here.outcomes)
-        found = self._told(place._replace(inferred=False), address, way, branches, outcomes)
+        found = self._go(position._replace(inferred=False), address, goal, branches, outcomes)
         if found.end is None:
             return found
-        return Way((*found.ranges, *self._before(found.end)), found.end._replace(open=found.end.pc))
+        return Executed((*found.ranges, *self._before(found.end)), found.end._replace(open=found.end.pc))
 
-    def _told(self, place: Place, address: int, way: int, branches: int, outcomes: int) -> Way:
+    def _go(self, position: Position, address: int, goal: int, branches: int, outcomes: int) -> Executed:
         ranges: list[int] = []
-        place = place._replace(branches=place.branches + branches, outcomes=place.outcomes | outcomes << place.branches)
+
+        def add_range(block: Block, start: int, taken: bool) -> None:
+            ranges.append(self._number(block, start, taken=taken))
+
+        start = position._replace(branches=position.branches + branches, outcomes=position.outcomes | outcomes << position.branches)
         try:
-            end = self._walk(ranges, place, address, way)
-            return Way(tuple(ranges), end)
-        except _WalkError as error:
-            return Way((), None, str(error))
+            end = Walk(self.code, start, address, goal, sequential=self._sequential, add_range=add_range).run()
+            return Executed(tuple(ranges), end)
+        except WalkError as error:
+            return Executed((), None, error.problem)
         except IllegalInstructionError:
-            return Way(tuple(ranges), None, ILLEGAL)
+            return Executed(tuple(ranges), None, Problem.ILLEGAL)
         except NoCodeError as error:
-            return Way(tuple(ranges), None, NO_CODE, error.address)
+            return Executed(tuple(ranges), None, Problem.NO_CODE, error.address)
 
-    def _walk(self, ranges: list[int], place: Place, address: int, way: int) -> Place:
-        """Adds ranges, and returns where the way ends. Raises _WalkError, NoCodeError, IllegalInstructionError."""
-        first = place.pc  # where the way begins, and where it comes by again while that is inferred
-        pc, opened, branches, outcomes, inferred = place.pc, place.open, place.branches, place.outcomes, place.inferred
-        block, straight, to_branch = self.code.block(place.block), 0, way == LAST_BRANCH
+    def rest(self, position: Position) -> tuple[int, ...]:
+        """Return the range of what was executed up to a position and is in no range yet: no packet follows."""
+        block = self.code.block(position.block)
+        if position.pc != block.last:
+            return self._part(block, position.open, position.pc, block.after(position.pc))
+        if block.exit == Exit.BRANCH and not position.branches:  # it was reached, and its outcome is unknown
+            return self._part(block, position.open, position.pc, block.end)
+        taken = not position.outcomes & 1 if block.exit == Exit.BRANCH else block.exit != Exit.ON
+        return (self._number(block, position.open, taken=taken),)
 
-        def here(*, again: bool = False) -> Place:
-            return Place(block.start, opened, pc, branches, outcomes, again)
-
-        while True:
-            is_branch = block.way == BRANCH
-            if not inferred:
-                if pc < address <= block.last and not to_branch and self._ends(block, address, branches, way):
-                    pc = address
-                    return here(again=self._again(block, address, way))
-                if pc < block.last and branches == 1 and is_branch and to_branch:
-                    pc = block.last
-                    return here()
-            pc = block.last
-            straight += len(block.addresses)
-            taken, discontinued = block.way in (JUMP, DISCONTINUITY), False
-            target = block.target if block.way == JUMP else block.end
-            if is_branch:
-                if not branches:
-                    raise _WalkError(NO_OUTCOME)
-                taken = not outcomes & 1
-                branches, outcomes, straight = branches - 1, outcomes >> 1, 0
-                target = block.target if taken else block.end
-            elif block.way == DISCONTINUITY:
-                if self._sequential and block.sequential is not None:
-                    target = block.sequential
-                elif inferred:
-                    target, discontinued = first, True
-                elif to_branch:
-                    raise _WalkError(UNEXPECTED_JUMP)
-                else:
-                    target, discontinued = address, True
-                straight = 0 if discontinued else straight
-            if straight > _MOST_INSTRUCTIONS:
-                raise _WalkError(ENDLESS_LOOP)
-            ranges.append(self._number(block, opened, taken=taken))
-            pc = opened = target
-            block = self.code.block(target)
-            if inferred:
-                inferred = not discontinued
-                if not inferred and way == ENDED:
-                    return here()
-                continue
-            at_branch = block.has_branch_at(pc)
-            if branches == 1 and at_branch and to_branch:
-                return here()
-            if discontinued:
-                if branches != at_branch:
-                    raise _WalkError(OUTCOMES_LEFT if branches else NO_OUTCOME)
-                return here()
-            if pc == address and not to_branch and self._ends(block, pc, branches, way):
-                return here(again=self._again(block, pc, way))
-
-    @staticmethod
-    def _ends(block: Block, address: int, branches: int, way: int) -> bool:
-        """Whether the way ends at an address that has been reached without a discontinuity."""
-        if way in (DISCONTINUED, MOVED, ENDED) or address not in block.addresses:
-            return False
-        return branches == block.has_branch_at(address)
-
-    @staticmethod
-    def _again(block: Block, address: int, way: int) -> bool:
-        """Whether it may be reached again: at a branch, the outcomes have told."""
-        return way == REPORTED and not block.has_branch_at(address)
-
-    def rest(self, place: Place) -> tuple[int, ...]:
-        """What has been executed up to a place and is no range yet: no packet follows on."""
-        block = self.code.block(place.block)
-        if place.pc != block.last:
-            return self._part(block, place.open, place.pc, block.after(place.pc))
-        taken = not place.outcomes & 1 if block.way == BRANCH else block.way in (JUMP, DISCONTINUITY)
-        if block.way == BRANCH and not place.branches:  # it was reached, and nothing is known of it
-            return self._part(block, place.open, place.pc, block.end)
-        return (self._number(block, place.open, taken=taken),)
-
-    def next(self, place: Place) -> int | None:
-        """Where the program goes from a place; None where it does not tell."""
-        block = self.code.block(place.block)
-        if place.pc != block.last:
-            return block.after(place.pc)
-        if block.way == DISCONTINUITY:
+    def next(self, position: Position) -> int | None:
+        """Return where the program goes from a position; None where it does not say."""
+        block = self.code.block(position.block)
+        if position.pc != block.last:
+            return block.after(position.pc)
+        if block.exit == Exit.DISCONTINUITY:
             if block.system_call:
                 return block.last
             return block.sequential if self._sequential else None
-        if block.way == BRANCH:
-            if not place.branches:
+        if block.exit == Exit.BRANCH:
+            if not position.branches:
                 return None
-            return block.end if place.outcomes & 1 else block.target
-        return block.target if block.way == JUMP else block.end
+            return block.end if position.outcomes & 1 else block.target
+        return block.target if block.exit == Exit.JUMP else block.end
 
-    def is_discontinuity(self, place: Place) -> bool:
-        """Whether the last instruction is one from which the program does not tell where it goes; system calls only ever trap."""
-        block = self.code.block(place.block)
+    def is_discontinuity(self, position: Position) -> bool:
+        """Whether the program does not say where the last instruction goes; a system call always traps."""
+        block = self.code.block(position.block)
         known = self._sequential and block.sequential is not None
-        return block.way == DISCONTINUITY and place.pc == block.last and not known and not block.system_call
+        return block.exit == Exit.DISCONTINUITY and position.pc == block.last and not known and not block.system_call
 
-    def _before(self, place: Place) -> tuple[int, ...]:
-        """What is no range yet, without the last instruction."""
-        if place.open == place.pc:
+    def _before(self, position: Position) -> tuple[int, ...]:
+        """Return the range of what is in no range yet, without the last instruction."""
+        if position.open == position.pc:
             return ()
-        block = self.code.block(place.block)
-        return self._part(block, place.open, block.addresses[block.addresses.index(place.pc) - 1], place.pc)
+        block = self.code.block(position.block)
+        return self._part(block, position.open, block.addresses[block.addresses.index(position.pc) - 1], position.pc)
 
     def _part(self, block: Block, start: int, last: int, end: int) -> tuple[int, ...]:
-        """A range that ends before its block does, or at a branch of which nothing is known."""
+        """Return a range that ends before its block does, or at a branch without an outcome."""
         count = block.addresses.index(last) - block.addresses.index(start) + 1
         return (self._add((start, end, False, False), Range(start, last, end, count)),)
 
     def _number(self, block: Block, start: int, *, taken: bool) -> int:
-        """The range from ``start`` to the block's end."""
+        """Return the range from `start` to the end of a block."""
         key = (start, block.end, taken, True)
         if key in self._numbers:
             return self._numbers[key]
         count = len(block.addresses) - block.addresses.index(start)
-        kind, subtype = "other", "none"
-        if block.way != ON and not block.system_call:
-            kind = "br_indirect" if block.way == DISCONTINUITY else "br"
-            subtype = "br_link" if block.link else "return" if block.back else "trap_return" if block.trap_return else "none"
-        return self._add(key, Range(start, block.last, block.end, count, kind, subtype, block.way == BRANCH, taken))
+        kind, subtype = _types_of(block)
+        return self._add(key, Range(start, block.last, block.end, count, kind, subtype, block.exit == Exit.BRANCH, taken))
 
     def _add(self, key: tuple[int, int, bool, bool], found: Range) -> int:
         if key not in self._numbers:
             self._numbers[key] = len(self.ranges)
             self.ranges.append(found)
         return self._numbers[key]
+
+
+def _types_of(block: Block) -> tuple[InstructionType, InstructionSubtype]:
+    """Return type and subtype of a block's last instruction."""
+    if block.exit == Exit.ON or block.system_call:
+        return InstructionType.OTHER, InstructionSubtype.NONE
+    kind = InstructionType.BR_INDIRECT if block.exit == Exit.DISCONTINUITY else InstructionType.BR
+    if block.link:
+        return kind, InstructionSubtype.BR_LINK
+    if block.back:
+        return kind, InstructionSubtype.RETURN
+    return kind, InstructionSubtype.TRAP_RETURN if block.trap_return else InstructionSubtype.NONE
