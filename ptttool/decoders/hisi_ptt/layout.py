@@ -126,8 +126,10 @@ def layout_in_data(words: U32, *, sample: int = 64) -> bool | None:
     # Memory that was looked at is not given back until the chunk is done with: zeros without end are not read twice.
     units = words[: min(len(words), MOST_ZEROS) // 8 * 8].reshape(-1, 8)
     picked = np.empty((0, 8), dtype=np.uint32)
-    for start in range(0, len(units), _STEP):
-        part = units[start : start + _STEP]
+    start, step = 0, 4 * sample  # most chunks begin with records: a look at a few units is enough
+    while start < len(units):
+        part = units[start : start + step]
+        start, step = start + step, _STEP
         picked = np.concatenate((picked, part[part.any(axis=1)][:sample]))
         if len(picked) >= sample:
             break
