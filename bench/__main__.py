@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import shutil
@@ -15,9 +16,9 @@ from pathlib import Path
 
 from bench import report
 from bench.checks import Check, checks, light
-from bench.commands import Measurement, run
-from bench.inputs import Input, NoRoomError, input_name, prepare, records_of
-from bench.plan import FORMATS, FULL, HERE, QUICK, Plan, Sizes, plan
+from bench.commands import Measurement, environment, run
+from bench.inputs import PTTTOOL, Input, NoRoomError, input_name, prepare, records_of
+from bench.plan import FORMATS, FULL, HERE, QUICK, TABLE_ROWS, Plan, Sizes, plan, table_of
 from ptttool.cli.terminal.talk import console
 
 ROUNDS = 5
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for measurement in measured.values():
         measurement.error = missing.get(measurement.command.input)
     _prepare_columns(chosen, inputs, sizes, folder, measured)
+    _prepare_tables(chosen, inputs, sizes, folder, measured)
     for name, measurement in measured.items():
         if not measurement.command.slow:
             _say(f"untimed: {name}")
@@ -105,6 +107,22 @@ def _prepare_columns(chosen: Plan, inputs: dict[str, Input], sizes: Sizes, folde
         with recording.path.with_suffix(".raw").open("wb") as file:
             for piece in records_of(recording, form):
                 file.write(piece)
+
+
+def _prepare_tables(chosen: Plan, inputs: dict[str, Input], sizes: Sizes, folder: Path, measured: dict[str, Measurement]) -> None:
+    """Decode the start of the small recordings to tables for the Parquet writers."""
+    missing = [name for name in ("pyarrow",) if importlib.util.find_spec(name) is None]
+    for form in FORMATS:
+        wanted = [name for name in chosen.commands if name.startswith("writer-") and name.endswith(form)]
+        recording = inputs.get(input_name(form, sizes.small))
+        if wanted and missing:
+            for name in wanted:
+                measured[name].error = f"no {missing[0]}: make test installs it"
+        elif wanted and recording is not None:
+            _say(f"table: {recording.path.name}")
+            output = str(table_of(folder, form, sizes.small))
+            words = ["decode", str(recording.path), "--limit", str(TABLE_ROWS), "--to", "parquet", "-o", output, "--force"]
+            subprocess.run([*PTTTOOL, *words], stderr=subprocess.DEVNULL, check=True, env=environment())
 
 
 def _compile(source: Path, program: Path) -> str | None:

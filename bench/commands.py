@@ -60,6 +60,7 @@ class Measurement:
             "peak_mib": self.peak / MIB if self.peak else None,
             "processes": self.processes,
             "error": self.error,
+            "report": dict(self.report),
         }
 
 

@@ -15,6 +15,8 @@ FORMATS = ("8dw", "4dw")
 # Where a summary's memory and speed must not depend on the file's size.
 PEAK_LIMIT = 400 * MIB
 REQUESTER = "01:00.1"
+# Parquet writers of bench/writers.py, the project's own first; and TLPs of the table that they write.
+WRITERS, TABLE_ROWS = ("own", "polars", "pyarrow", "pyarrow-tuned"), 1 << 21
 HERE = Path(__file__).parent
 
 
@@ -51,6 +53,11 @@ class Row:
 def size_words(size: int) -> str:
     """``256 MiB``, ``4 GiB``."""
     return f"{size // GIB} GiB" if size % GIB == 0 else f"{size // MIB} MiB"
+
+
+def table_of(folder: Path, form: str, size: int) -> Path:
+    """Return the path of the table that Parquet writers are measured with."""
+    return folder / f"{input_name(form, size)}-table.parquet"
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,10 @@ def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[
         for chosen in ("core", "default"):
             yield Command(f"columns-{chosen}-{form}", (sys.executable, str(HERE / "columns.py"), raw, form, chosen), name, reports=True)
             yield Command(f"columns-c-{chosen}-{form}", (str(folder / "columns"), raw, form, chosen), name, reports=True)
+        for writer in WRITERS:
+            output = str(folder / f"{name}-{writer}.parquet")
+            words = (sys.executable, str(HERE / "writers.py"), str(table_of(folder, form, sizes.small)), writer, output)
+            yield Command(f"writer-{writer}-{form}", words, name, reports=True)
         yield Command(f"info-middle-{form}", (*PTTTOOL, "info", middle), input_name(form, sizes.middle))
         name = input_name(form, sizes.large)
         for jobs in ("1", "2"):
@@ -135,5 +146,10 @@ def _rows(sizes: Sizes) -> Iterator[Row]:
                 wanted=2.5,
                 peak_limit=None,
             )
+    for form in FORMATS:
+        own = f"writer-own-{form}"
+        for writer in WRITERS[1:]:
+            work = f"Parquet writer, CPU time of {writer} against ours, all columns, {form.upper()}"
+            yield Row(f"writer-{writer}-{form}", work, own, f"writer-{writer}-{form}", wanted=1, peak_limit=None)
     yield Row("help", "ptttool --help against import typer", "help", "typer", ratio="slower", wanted=2.5)
     yield Row("list", "ptttool list --json against import typer", "list", "typer", ratio="slower", wanted=3)

@@ -69,6 +69,7 @@ def test_the_plan_has_every_row_of_both_formats() -> None:
         assert wanted == {
             "perf": None, "info": 50, "info-middle": 120, "parquet": 20, "perf-text": 8, "csv": 5, "jsonl": 3, "where": 50, "jobs": 1.7,
             "parquet-large": None, "columns-core": 2.5, "columns-default": 2.5,
+            "writer-polars": 1, "writer-pyarrow": 1, "writer-pyarrow-tuned": 1,
         }  # fmt: skip
     assert {row.name: row.wanted for row in whole.rows if "dw" not in row.name} == {"help": 2.5, "list": 3}
     assert {name for row in whole.rows for name in (row.subject, row.baseline) if name} == set(whole.commands)
@@ -155,7 +156,7 @@ def test_every_row_has_a_ratio_or_says_why_not(quick: dict[str, Any]) -> None:
         if row["error"] is None:
             assert row["peak_mib"] > 1
             assert (row["ratio"] is None) == (row["baseline"] is None)
-        else:  # for want of a compiler only
+        else:  # without a compiler
             assert shutil.which("cc") is None
             assert row["name"].startswith("columns-")
             assert (row["ratio"], row["met"]) == (None, None)
@@ -180,6 +181,12 @@ def test_what_the_commands_put_out_is_checked(quick: dict[str, Any]) -> None:
     assert [check for check in quick["checks"] if not check["good"]] == []
     names = {check["name"] for check in quick["checks"]}
     assert {"info-4dw", "parquet-4dw", "csv-4dw", "jsonl-4dw", "perf-text-4dw", "perf-size-4dw"} <= names
+
+
+def test_parquet_writers_write_the_same_table(quick: dict[str, Any]) -> None:
+    reports = {name: quick["commands"][f"writer-{name}-4dw"]["report"] for name in ("own", "polars", "pyarrow", "pyarrow-tuned")}
+    assert {report["rows"] for report in reports.values()} == {(1 << 20) // 16}
+    assert all(report["same"] and report["bytes"] > 1000 for report in reports.values())
 
 
 def test_the_machine_and_the_inputs_are_described(quick: dict[str, Any]) -> None:
