@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,14 @@ def test_links_lead_somewhere() -> None:
     for document in [*DOCUMENTS, ROOT / "fixtures" / "README.md", ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document}: {target}"
+
+
+def test_the_architecture_has_the_rooms_in_their_order() -> None:
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]["layers"]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page[page.index("| room |") : page.index("These libraries")]
+    rows = [set(re.findall(r"`(\w+)`", row.split("|")[1])) for row in section.splitlines() if row.startswith("| `")]
+    assert rows == [set(re.findall(r"\w+", layer)) for layer in layers if layer != "__main__"]
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
