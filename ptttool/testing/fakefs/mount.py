@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyudev
 from pyfakefs import helpers
-from pyfakefs.fake_file import FakeFile
+from pyfakefs.fake_file import FakeFile, StandardStreamWrapper
 from pyfakefs.fake_open import FakeFileOpen
 from pyfakefs.fake_os import FakeOsModule
 
@@ -48,6 +48,7 @@ class Mount:
         self._undo: list[Callable[[], None]] = []
         self._patch(FakeFileOpen, "call", _open_hook(FakeFileOpen.call))
         self._patch(FakeOsModule, "open", _os_open_hook(FakeOsModule.open))
+        self._patch(FakeOsModule, "fstat", _fstat_hook(FakeOsModule.fstat))
         self._patch(FakeOsModule, "geteuid", lambda _: helpers.get_uid())
         self._patch(FakeOsModule, "getegid", lambda _: helpers.get_gid())
         self._patch(pyudev, "Context", lambda: FakeContext(self._database))
@@ -208,3 +209,15 @@ def _os_open_hook(original: Callable[..., int]) -> Callable[..., int]:
         return descriptor
 
     return os_open
+
+
+def _fstat_hook(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``os.fstat`` that answers for standard input, output and error, too, which pyfakefs does not."""
+
+    def fstat(self: FakeOsModule, fd: int) -> Any:
+        known = self.filesystem.open_files[fd] if 0 <= fd < len(self.filesystem.open_files) else None
+        if known and isinstance(known[0], StandardStreamWrapper):
+            return self.os_module.fstat(fd)
+        return original(self, fd)
+
+    return fstat

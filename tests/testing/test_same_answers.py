@@ -1,0 +1,69 @@
+"""A fake machine, the recorded one it stands for, and that one under the real libudev: the same questions, the same answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyfakefs.fake_filesystem import FakeFilesystem
+
+from ptttool.testing import FakeMachine, kunpeng
+from tests.support.machines import REPOSITORY, copy_of, umockdev
+from tests.testing.questions import QUESTIONS, ask_all
+
+RELEASES = ("6.12", "6.1")
+Answers = dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def recorded(release: str, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    folder = tmp_path_factory.mktemp("recorded")
+    return ask_all(str(folder), ["--sysfs", str(copy_of(f"kunpeng-{release}", folder))])
+
+
+@pytest.fixture(scope="module")
+def live(release: str, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    folder = tmp_path_factory.mktemp("live")
+    done = subprocess.run(
+        [*umockdev(f"kunpeng-{release}", folder), sys.executable, "-m", "tests.testing.questions", str(folder)],
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    answers: Answers = json.loads(done.stdout)
+    return answers
+
+
+def test_the_questions_have_answers_of_all_kinds(recorded: Answers) -> None:
+    codes = [code for code, _ in recorded.values()]
+    assert len(codes) == len(QUESTIONS)
+    assert set(codes) == {0, 2, 3, 6}
+    assert codes.count(0) > len(codes) / 2
+
+
+def test_under_umockdev(live: Answers, recorded: Answers) -> None:
+    for question, answer in recorded.items():
+        assert live[question] == answer, question
+
+
+def test_on_the_fake_machine(
+    release: str, recorded: Answers, fs: FakeFilesystem, mount_ptt_machine: Callable[[FakeMachine], FakeMachine]
+) -> None:
+    machine = mount_ptt_machine(kunpeng(release))
+    fs.create_dir("/work")
+    answers = ask_all("/work")
+    for question, answer in recorded.items():
+        assert answers[question] == answer, question
+    assert machine.writes[:3] == ["hisi_ptt0_0/qos_tx_p=2", "hisi_ptt0_0/qos_tx_np=0", "hisi_ptt0_0/qos_tx_p=0"]
