@@ -6,7 +6,7 @@ Pure look-ups in a :class:`~ptttool.machine.model.Machine`, recorded or not.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ptttool.errors import DeviceError, PtttoolError, UsageError
@@ -131,15 +131,22 @@ def find_function(machine: Machine, text: str) -> PciAddress:
     if address is not None:
         if address in machine.functions or address in filters:
             return address
-        near = [other for other in sorted({*machine.functions, *filters}) if other[1:3] == address[1:3]]
+        near = [str(other) for other in sorted({*machine.functions, *filters}) if other[1:3] == address[1:3]]
         hint = f"there is {_either(near)}" if near else "ptttool list --tree shows what is there"
-        raise DeviceError(f"no PCI function {address} on {machine.origin}", hint=hint, code="unknown-function")
+        raise DeviceError(
+            f"no PCI function {address} on {machine.origin}", hint=hint, code="unknown-function", function=str(address), near=near
+        )
     name = text.strip().removeprefix("/dev/")
     owners = [address for address, function in sorted(machine.functions.items()) if name in function.kernel_names]
     if len(owners) == 1:
         return owners[0]
     if owners:
-        raise UsageError(f"{name} is reached through {in_words(owners)}", hint="name one of them by its address", code="ambiguous-name")
+        raise UsageError(
+            f"{name} is reached through {in_words(owners)}",
+            hint="name one of them by its address",
+            code="ambiguous-name",
+            candidates=[str(owner) for owner in owners],
+        )
     if not name:
         raise UsageError("an empty name", hint="write an address such as 0000:00:10.0, or a name such as nvme0", code="bad-pci-address")
     known = sorted({known for function in machine.functions.values() for known in function.kernel_names})
@@ -149,6 +156,8 @@ def find_function(machine: Machine, text: str) -> PciAddress:
         f"{name!r} is neither a PCI address (0000:00:10.0) nor the name of a PCI device on {machine.origin}",
         hint=hint,
         code="unknown-function",
+        function=name,
+        near=near_names,
     )
 
 
@@ -161,10 +170,13 @@ def _port_above(machine: Machine, address: PciAddress) -> PciAddress:
     function = machine.functions.get(address)
     if function is not None and is_bridge(function):
         return address
+    known = _known(machine.devices, ROOT_PORT)
     raise DeviceError(
         f"{address} is not a root port and has none above it: PTT traces root ports only",
-        hint=_offer(machine, ROOT_PORT),
+        hint=_offer(known, ROOT_PORT),
         code="no-root-port",
+        function=str(address),
+        known=known,
     )
 
 
@@ -174,10 +186,14 @@ def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: Ptt
     if device is not None:
         if device in offering:
             return device
-        owner = f"it belongs to {_either(one.name for one in offering)}" if offering else _offer(machine, kind, device)
-        raise UsageError(f"{address} is not a {kind} of {device.name}", hint=owner, code="wrong-device")
+        owners = [one.name for one in offering]
+        hint = f"it belongs to {_either(owners)}" if owners else _offer(_known([device], kind), kind)
+        raise UsageError(f"{address} is not a {kind} of {device.name}", hint=hint, code="wrong-device", device=device.name, owners=owners)
     if not offering:
-        raise DeviceError(f"no PTT device traces {kind} {address}", hint=_offer(machine, kind), code="not-traced")
+        known = _known(machine.devices, kind)
+        raise DeviceError(
+            f"no PTT device traces {kind} {address}", hint=_offer(known, kind), code="not-traced", function=str(address), known=known
+        )
     if len(offering) > 1:
         names = [one.name for one in offering]
         raise UsageError(
@@ -189,12 +205,14 @@ def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: Ptt
     return offering[0]
 
 
-def _offer(machine: Machine, kind: FilterKind, device: PttDevice | None = None) -> str:
-    devices = machine.devices if device is None else (device,)
-    known = sorted({one.address for owner in devices for one in owner.filters if one.kind == kind})
+def _known(devices: Iterable[PttDevice], kind: FilterKind) -> list[str]:
+    return [str(address) for address in sorted({one.address for owner in devices for one in owner.filters if one.kind == kind})]
+
+
+def _offer(known: Sequence[str], kind: FilterKind) -> str:
     if not known:
         return f"there is no {kind}"
-    return f"{kind}s: {', '.join(map(str, known[:12]))}{', …' if len(known) > 12 else ''}"
+    return f"{kind}s: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}"
 
 
 def _either(things: Iterable[object]) -> str:

@@ -100,11 +100,16 @@ def find_attribute(names: Sequence[str], asked: str) -> str | None:
     return next((other for other in others if other in names), None)
 
 
-def near_misses(names: Sequence[str], asked: str) -> str:
+def near_misses(names: Sequence[str], asked: str) -> list[str]:
+    """List the attributes that were probably meant, the closest first."""
+    return [] if asked in UNCERTAIN else difflib.get_close_matches(asked.lower(), names, n=3)
+
+
+def suggest(names: Sequence[str], asked: str) -> str:
     """Say which attribute was probably meant, or which there are."""
     if asked in UNCERTAIN:
         return UNCERTAIN[asked]
-    near = difflib.get_close_matches(asked.lower(), names, n=3)
+    near = near_misses(names, asked)
     return "did you mean " + " or ".join(near) if near else "known: " + ", ".join(names)
 
 
@@ -131,7 +136,7 @@ def resolve_attributes(device: str, names: Sequence[str], asked: Sequence[str]) 
     Raises
     ------
     UsageError
-        A name is unknown; ``details["unknown"]`` has all that are.
+        A name is unknown; ``details["unknown"]`` has all that are, with the known names that are near.
     DeviceError
         The device has no attributes.
     """
@@ -142,9 +147,9 @@ def resolve_attributes(device: str, names: Sequence[str], asked: Sequence[str]) 
         wrong = ", ".join(repr(text) for text in unknown)
         raise UsageError(
             f"{device} has no tune attribute {wrong}",
-            hint="; ".join(dict.fromkeys(near_misses(names, text) for text in unknown)),
+            hint="; ".join(dict.fromkeys(suggest(names, text) for text in unknown)),
             code="unknown-attribute",
-            unknown=unknown,
+            unknown={text: near_misses(names, text) for text in unknown},
         )
     return [attribute for _, attribute in found if attribute is not None]
 
@@ -200,7 +205,7 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
         reasons = [] if wrong_value is None else [wrong_value]
         if attribute is None:
             reasons.insert(0, "no such attribute")
-            hints.append(near_misses(names, name))
+            hints.append(suggest(names, name))
         if wrong_value is not None:
             hints.append(f"a value is one of 0, 1, {LARGEST}, in decimal digits")
         if attribute is None or wrong_value is not None:

@@ -24,7 +24,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, InputError
 from ptttool.files.atomic import output_file
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.tune.attributes import LARGEST, clamp, clamped_value, find_attribute, near_misses
+from ptttool.tune.attributes import LARGEST, clamp, clamped_value, find_attribute, suggest
 from ptttool.tune.driver import Change, OnChange, Setting, TunePlan, attribute_names, plan_changes, read_value
 from ptttool.wording import html_table
 
@@ -457,7 +457,7 @@ def _missing_error(
             missing=gone,
         )
     keys = [f"devices.{name}.{attribute}" for name, attribute in missing]
-    hints = dict.fromkeys(near_misses(known[name], attribute) for name, attribute in missing if attribute is not None)
+    hints = dict.fromkeys(suggest(known[name], attribute) for name, attribute in missing if attribute is not None)
     return InputError(
         profile.path,
         f"{', '.join(keys)}: no such tune attribute on this machine",

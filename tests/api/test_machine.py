@@ -43,7 +43,7 @@ def test_names_that_are_unknown() -> None:
     assert (caught.value.code, caught.value.details["devices"][0]) == ("unknown-device", "hisi_ptt0_0")
     with pytest.raises(UsageError) as unknown:
         api.tune_attributes(machine.devices[0], ["qos"])
-    assert (unknown.value.code, unknown.value.details["unknown"]) == ("unknown-attribute", ["qos"])
+    assert (unknown.value.code, list(unknown.value.details["unknown"])) == ("unknown-attribute", ["qos"])
 
 
 def test_profiles(tmp_path: Path) -> None:

@@ -188,31 +188,30 @@ def test_set_clamps_and_says_so(driver: DriverSource, run: Run, value: str) -> N
 
 @pytest.mark.parametrize("value", ["-1", "0x1", "", "abc", "1.5", "+1", " 1"])
 def test_set_refuses_before_anything_is_written(driver: DriverSource, run: Run, value: str) -> None:
-    code, out, err = run("set", "hisi_ptt0_0", "qos_tx_np=2", f"qos_tx_p={value}")
-    assert (code, out) == (2, "")
-    assert f"'qos_tx_p={value}'" in err
+    code, out, _ = run("set", "hisi_ptt0_0", "qos_tx_np=2", f"qos_tx_p={value}", "--json")
+    error = document(out)["error"]
+    assert (code, error["code"], list(error["problems"])) == (2, "bad-assignment", [f"qos_tx_p={value}"])
     assert driver.writes == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "exit_code", "code", "details"),
     [
-        (["hisi_ptt0_0", "qos_tx_q=1"], 2, ["'qos_tx_q=1': no such attribute", "did you mean qos_tx_p"]),
-        (["hisi_ptt0_0", "qos_tx_dp=1"], 2, ["no driver has"]),
-        (["hisi_ptt0_0", "qos_tx_p=1", "qos_tx_p=2"], 2, ["qos_tx_p is also to be 1"]),
-        (["hisi_ptt0_0", "qos_tx_p"], 2, ["not ATTRIBUTE=VALUE"]),
-        (["hisi_ptt0_0"], 2, ["Missing argument 'ATTRIBUTE=VALUE'"]),
-        ([], 2, ["Missing argument 'DEVICE'"]),
-        (["qos_tx_p=2", "hisi_ptt0_0"], 2, ["the device comes first"]),
-        (["hisi_ptt9_9", "qos_tx_p=1"], 3, ["hisi_ptt9_9"]),
-        (["hisi_ptt0_0", "qos_tx_p=1", "--no-such"], 2, ["--no-such"]),
+        (["hisi_ptt0_0", "qos_tx_q=1"], 2, "bad-assignment", {"problems": {"qos_tx_q=1": "no such attribute"}}),
+        (["hisi_ptt0_0", "qos_tx_dp=1"], 2, "bad-assignment", {"problems": {"qos_tx_dp=1": "no such attribute"}}),
+        (["hisi_ptt0_0", "qos_tx_p=1", "qos_tx_p=2"], 2, "bad-assignment", {"problems": {"qos_tx_p=2": "qos_tx_p is also to be 1"}}),
+        (["hisi_ptt0_0", "qos_tx_p"], 2, "bad-assignment", {"problems": {"qos_tx_p": "not ATTRIBUTE=VALUE"}}),
+        (["hisi_ptt0_0"], 2, "usage", {"message": "Missing argument 'ATTRIBUTE=VALUE'."}),
+        ([], 2, "usage", {"message": "Missing argument 'DEVICE'."}),
+        (["qos_tx_p=2", "hisi_ptt0_0"], 2, "device-needed", {}),
+        (["hisi_ptt9_9", "qos_tx_p=1"], 3, "unknown-device", {"devices": list(DEVICES)}),
+        (["hisi_ptt0_0", "qos_tx_p=1", "--no-such"], 2, "usage", {}),
     ],
 )
-def test_set_misused(driver: DriverSource, run: Run, arguments: list[str], code: int, words: list[str]) -> None:
-    done, out, err = run("set", *arguments)
-    assert (done, out) == (code, "")
-    for word in words:
-        assert word in err
+def test_set_misused(driver: DriverSource, run: Run, arguments: list[str], exit_code: int, code: str, details: dict[str, object]) -> None:
+    done, out, _ = run("set", *arguments, "--json")
+    error = document(out)["error"]
+    assert (done, error["code"], {key: error[key] for key in details}) == (exit_code, code, details)
     assert driver.writes == []
 
 
@@ -249,7 +248,6 @@ def test_set_fails_and_restores(driver: DriverSource, run: Run) -> None:
     error = document(out)["error"]
     assert (error["code"], error["attribute"], error["restored"]) == ("timeout", "qos_tx_np", True)
     assert "hisi_ptt0_0/qos_tx_np" in err
-    assert "all tune attributes are as they were" in err
     assert set(driver.attributes.values()) == {1}
 
 
@@ -260,9 +258,9 @@ def test_set_interrupted(driver: DriverSource, run: Run) -> None:
         return None
 
     driver.on_write = interrupt
-    code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=2")
-    assert (code, out) == (130, "")
-    assert "all tune attributes are as they were" in err
+    code, out, _ = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=2", "--json")
+    error = document(out)["error"]
+    assert (code, error["code"], error["restored"]) == (130, "interrupted", True)
     assert set(driver.attributes.values()) == {1}
 
 
@@ -379,29 +377,47 @@ def test_apply_restores_all_devices(driver: DriverSource, run: Run, tmp_path: Pa
         return "0" if (attribute, text) == ("hisi_ptt2_0/qos_tx_p", "2\n") else None
 
     driver.on_write = fail
-    code, out, err = run("apply", str(file))
-    assert (code, out) == (7, "")
-    assert "hisi_ptt2_0/qos_tx_p: 2 was written, 0 is read back; all tune attributes are as they were" in err
+    code, out, _ = run("apply", str(file), "--json")
+    error = document(out)["error"]
+    assert (code, error["code"], error["device"], error["attribute"]) == (7, "mismatch", "hisi_ptt2_0", "qos_tx_p")
+    assert (error["wanted"], error["got"], error["restored"]) == (2, 0, True)
     assert set(driver.attributes.values()) == {1}
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "words"),
+    ("text", "exit_code", "code", "details"),
     [
-        ("", 6, ["p.toml", "empty"]),
-        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2 2\n", 6, ["p.toml", "line 3"]),
-        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\nqos_tx_np = -1\n", 6, ["p.toml", "devices.hisi_ptt0_0.qos_tx_np"]),
-        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\nqos_tx_q = 1\n", 6, ["p.toml", "devices.hisi_ptt0_0.qos_tx_q"]),
-        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\n[devices.hisi_ptt8_0]\nqos_tx_p = 1\n", 3, ["hisi_ptt8_0", "--ignore-missing"]),
+        ("", 6, "not-a-profile", {}),
+        ("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2 2\n", 6, "bad-toml", {}),
+        (
+            "version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\nqos_tx_np = -1\n",
+            6,
+            "bad-profile",
+            {"key": "devices.hisi_ptt0_0.qos_tx_np"},
+        ),
+        (
+            "version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\nqos_tx_q = 1\n",
+            6,
+            "profile-attribute-missing",
+            {"keys": ["devices.hisi_ptt0_0.qos_tx_q"]},
+        ),
+        (
+            "version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\n[devices.hisi_ptt8_0]\nqos_tx_p = 1\n",
+            3,
+            "profile-device-missing",
+            {"missing": ["hisi_ptt8_0"]},
+        ),
     ],
 )
-def test_apply_checks_everything_first(driver: DriverSource, run: Run, tmp_path: Path, text: str, code: int, words: list[str]) -> None:
+def test_apply_checks_everything_first(
+    driver: DriverSource, run: Run, tmp_path: Path, text: str, exit_code: int, code: str, details: dict[str, object]
+) -> None:
     file = tmp_path / "p.toml"
     file.write_text(text)
-    done, out, err = run("apply", str(file))
-    assert (done, out) == (code, "")
-    for word in words:
-        assert word in err
+    done, out, _ = run("apply", str(file), "--json")
+    error = document(out)["error"]
+    assert (done, error["code"], {key: error[key] for key in details}) == (exit_code, code, details)
+    assert exit_code != 6 or error["path"] == str(file)
     assert driver.writes == []
 
 

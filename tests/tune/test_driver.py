@@ -81,8 +81,9 @@ def test_attributes_where_there_is_no_folder(source: DriverSource, monkeypatch: 
         raise failure(errno.ENOENT)
 
     monkeypatch.setattr(source, "names", nothing)
-    with pytest.raises(DeviceError, match="hisi_ptt0_0 is gone"):
+    with pytest.raises(DeviceError) as caught:
         attribute_names(device)
+    assert (caught.value.code, caught.value.details) == ("device-gone", {"device": "hisi_ptt0_0"})
 
     def refused(path: str) -> list[str]:
         raise failure(errno.EACCES)
@@ -112,21 +113,21 @@ def test_what_reads_as_no_number(source: DriverSource, text: str) -> None:
     assert source.writes == []
 
 
-ANSWERS: list[tuple[int, type[PtttoolError], str, str]] = [
-    (errno.ETIMEDOUT, HardwareError, "timeout", "ETIMEDOUT"),
-    (errno.EACCES, AccessError, "no-permission", "not permitted"),
-    (errno.EPERM, AccessError, "no-permission", "not permitted"),
-    (errno.EROFS, AccessError, "read-only", "read-only"),
-    (errno.EINVAL, HardwareError, "refused", "EINVAL"),
-    (errno.ENODEV, DeviceError, "device-gone", "gone"),
-    (errno.ENOENT, DeviceError, "device-gone", "gone"),
-    (errno.EIO, HardwareError, "io-error", "Input/output error"),
+ANSWERS: list[tuple[int, type[PtttoolError], str]] = [
+    (errno.ETIMEDOUT, HardwareError, "timeout"),
+    (errno.EACCES, AccessError, "no-permission"),
+    (errno.EPERM, AccessError, "no-permission"),
+    (errno.EROFS, AccessError, "read-only"),
+    (errno.EINVAL, HardwareError, "refused"),
+    (errno.ENODEV, DeviceError, "device-gone"),
+    (errno.ENOENT, DeviceError, "device-gone"),
+    (errno.EIO, HardwareError, "io-error"),
 ]
 
 
-@pytest.mark.parametrize(("code", "kind", "word", "text"), ANSWERS)
+@pytest.mark.parametrize(("code", "kind", "word"), ANSWERS)
 def test_an_old_value_that_cannot_be_read_stops_before_the_first_write(
-    source: DriverSource, code: int, kind: type[PtttoolError], word: str, text: str
+    source: DriverSource, code: int, kind: type[PtttoolError], word: str
 ) -> None:
     def fail(attribute: str, _: str) -> str | None:
         if attribute == "hisi_ptt0_0/qos_tx_np":
@@ -134,25 +135,23 @@ def test_an_old_value_that_cannot_be_read_stops_before_the_first_write(
         return None
 
     source.on_read = fail
-    with pytest.raises(kind, match=re.escape(text)) as caught:
+    with pytest.raises(kind) as caught:
         set_values(source, qos_tx_p=2, qos_tx_np=2)
     assert caught.value.code == word
     assert "qos_tx_np" in caught.value.message
     assert source.writes == []
 
 
-@pytest.mark.parametrize(("code", "kind", "word", "text"), ANSWERS)
+@pytest.mark.parametrize(("code", "kind", "word"), ANSWERS)
 @pytest.mark.parametrize("failing", [1, 2, 3])
-def test_a_failing_write_restores_the_others(
-    source: DriverSource, code: int, kind: type[PtttoolError], word: str, text: str, failing: int
-) -> None:
+def test_a_failing_write_restores_the_others(source: DriverSource, code: int, kind: type[PtttoolError], word: str, failing: int) -> None:
     def fail(attribute: str, _: str) -> str | None:
         if len(source.writes) == failing:
             raise failure(code)
         return None
 
     source.on_write = fail
-    with pytest.raises(kind, match=re.escape(text)) as caught:
+    with pytest.raises(kind) as caught:
         set_values(source, qos_tx_p=2, qos_tx_np=0, qos_tx_cpl=2)
     assert caught.value.code == word
     assert ("qos_tx_p", "qos_tx_np", "qos_tx_cpl")[failing - 1] in caught.value.message
@@ -170,7 +169,7 @@ def test_a_write_that_times_out_and_is_stored_all_the_same(source: DriverSource)
         return None
 
     source.on_write = fail
-    with pytest.raises(HardwareError, match="while writing 2") as caught:
+    with pytest.raises(HardwareError) as caught:
         set_values(source, qos_tx_p=0, qos_tx_np=2)
     assert caught.value.code == "timeout"
     assert caught.value.details == {"device": "hisi_ptt0_0", "attribute": "qos_tx_np", "restored": True}
@@ -179,9 +178,7 @@ def test_a_write_that_times_out_and_is_stored_all_the_same(source: DriverSource)
 
 def test_another_value_read_back(source: DriverSource) -> None:
     source.on_write = lambda attribute, text: "0" if (attribute, text) == ("hisi_ptt0_0/qos_tx_np", "2\n") else None
-    with pytest.raises(
-        HardwareError, match="hisi_ptt0_0/qos_tx_np: 2 was written, 0 is read back; all tune attributes are as they were"
-    ) as caught:
+    with pytest.raises(HardwareError) as caught:
         set_values(source, qos_tx_p=2, qos_tx_np=2)
     assert (caught.value.exit_code, caught.value.code) == (7, "mismatch")
     assert caught.value.details == {"device": "hisi_ptt0_0", "attribute": "qos_tx_np", "wanted": 2, "got": 0, "restored": True}
@@ -204,7 +201,6 @@ def test_restoring_that_fails_says_what_each_attribute_holds(source: DriverSourc
         set_values(source, qos_tx_p=2, qos_tx_np=2, qos_tx_cpl=2)
     error = caught.value
     assert error.code == "not-restored"
-    assert "hisi_ptt0_0/qos_tx_p (was 1) is 2" in error.message
     assert error.details["cause"] == "timeout"
     assert error.details["state"] == [
         {"device": "hisi_ptt0_0", "attribute": "qos_tx_p", "was": 1, "holds": 2},
@@ -223,8 +219,9 @@ def test_several_devices_are_one_transaction(source: DriverSource) -> None:
         return None
 
     source.on_write = fail
-    with pytest.raises(HardwareError, match="hisi_ptt2_0/qos_tx_p"):
+    with pytest.raises(HardwareError) as caught:
         apply_changes(plan_changes(settings))
+    assert (caught.value.code, caught.value.details["device"]) == ("timeout", "hisi_ptt2_0")
     assert source.attributes == {f"{name}/qos_tx_p": 1 for name in ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")}
     assert "hisi_ptt0_2/qos_tx_p=2" in source.writes
 
