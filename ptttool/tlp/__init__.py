@@ -1,4 +1,7 @@
-"""What a PCIe TLP means: ``codes`` names them, ``header`` takes one header apart, ``bulk`` (numpy) takes arrays of them apart."""
+"""What a PCIe TLP means.
+
+``codes`` has the names, ``header`` decodes one header, ``bulk`` (NumPy) decodes arrays of headers.
+"""
 
 from ptttool.tlp.header import Header, decode_header
 

@@ -1,8 +1,8 @@
-"""TLP headers in bulk: arrays of header words in, the columns of :mod:`ptttool.tlp.columns` out.
+"""TLP headers in bulk: arrays of header DWs in, the columns of :mod:`ptttool.tlp.columns` out.
 
-Headers are standard ones (PCIe base specification 6.x, sections 2.2.4 to 2.2.10, non-flit); ``v1`` means that spare bits of words 2
-and 3 hold the fields of PCIe 6 parts (HiSilicon PTT header pattern 1). One table look-up by Fmt, Type and TH says for every header
-which fields it has; everything else is shifts and masks over whole arrays.
+Headers are standard ones (PCIe base specification 6.x, sections 2.2.4 to 2.2.10, non-flit). In layout ``v1``, spare bits of DW 2 and
+DW 3 hold the fields of PCIe 6 parts (HiSilicon PTT header pattern 1). One table, indexed by Fmt, Type and TH, gives the traits of every
+header: which fields it has. Everything else is shifts and masks over whole arrays.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy.typing as npt
 from ptttool.tlp import codes
 from ptttool.tlp.columns import CLASSES, KINDS, STATUSES
 
-# Arrays of uint32 and uint8. The stubs of numpy take `u4 & 3` for signed, so the types say no more than that they are arrays.
+# Arrays of uint32 and uint8. The stubs of NumPy take `u4 & 3` for signed, so these types only say that they are arrays.
 U32 = npt.NDArray[Any]
 U8 = npt.NDArray[Any]
 Array = npt.NDArray[Any]
 
 UNKNOWN = KINDS.index("Unknown")
 NO_CLASS = len(CLASSES)
-# What a header is and has: a word of bits. Bits 4:0 are its kind (place in KINDS), bits 6:5 its class (place in CLASSES, or 3).
+# The traits of a header, one uint32: bits 4:0 are its kind (index in KINDS), bits 6:5 its class (index in CLASSES, or 3).
 KIND_MASK, CLASS_SHIFT, CLASS_MASK = 0x1F, 5, 0x3
 KNOWN = 1 << 7
 DATA = 1 << 8
@@ -34,19 +34,19 @@ CONFIG = 1 << 10
 MESSAGE = 1 << 11
 BY_ID = 1 << 12  # a Destination ID: configuration requests and messages routed by ID
 ADDRESS = 1 << 13  # memory, I/O, atomic
-ADDRESS_64 = 1 << 14  # …of four words
+ADDRESS_64 = 1 << 14  # …of four DWs
 MEMORY = 1 << 15  # memory and atomic: AT
-ENABLES = 1 << 16  # First and Last DW BE
+ENABLES = 1 << 16  # byte enables: First and Last DW BE
 TAG = 1 << 17
 HINT = 1 << 18  # PH
-STEER_ENABLES = 1 << 19  # ST in the place of the byte enables
-STEER_TAG = 1 << 20  # ST in the place of the tag
+STEER_ENABLES = 1 << 19  # ST instead of the byte enables
+STEER_TAG = 1 << 20  # ST instead of the tag
 LOW_EXTRA = 1 << 21  # v1: segment in DW3[31:24], tag in DW3[3:0]
 SEGMENT = 1 << 22  # v1: has a segment
-RECORD = 1 << 23  # is a record at all: only one without its check word lacks it
+RECORD = 1 << 23  # a valid record: its check word is right
 STEER = STEER_ENABLES | STEER_TAG
 
-ANYTHING = 1 << 24  # every one
+ANYTHING = 1 << 24  # every header, and what is not a valid record
 
 NO_RECORD = ANYTHING | UNKNOWN | NO_CLASS << CLASS_SHIFT
 
@@ -80,13 +80,13 @@ def _traits(code: int, th: bool) -> int:
 
 
 TRAITS: U32 = np.array([_traits(index & 0xFF, index >= 0x100) for index in range(512)], dtype=np.uint32)
-"""Traits by code | TH << 8."""
+"""Traits by code | TH << 8, shape (512,), dtype uint32."""
 
 STATUS_OF: U8 = np.array([STATUSES.index(codes.status_of(code)) for code in range(8)], dtype=np.uint8)
 
 
 def traits_of(dw0: U32) -> U32:
-    """Traits of headers by their first words."""
+    """Return the traits of headers by their DW 0: shape (n,), dtype uint32."""
     index = dw0 >> 24
     if int(np.bitwise_or.reduce(dw0, initial=0)) & 0x10000:  # some TH
         index |= (dw0 >> 8) & 0x100
@@ -94,15 +94,30 @@ def traits_of(dw0: U32) -> U32:
 
 
 def lengths_of(dw0: U32) -> U32:
-    """Length in words, 1..1024 (Table 2-4)."""
+    """Return the Length fields in DWs, 1 to 1024 (Table 2-4)."""
     return ((dw0 - 1) & 0x3FF) + 1
 
 
 class Headers:
-    """Standard header words of many TLPs, an array each; words 1 to 3 and the prefix are fetched when first asked for.
+    """The DWs of many TLP headers, an array for each DW.
 
-    ``word``: gives the array of header word 1, 2 or 3. ``prefix``: gives the TLP prefixes, None where records carry none. ``traits``:
-    what each header is and has; ``some`` and ``every``: the traits of at least one and of all.
+    Parameters
+    ----------
+    dw0 : ndarray
+        DW 0 of each header, shape (n,), dtype uint32.
+    word : callable
+        Returns the array of DW 1, 2 or 3; called when it is first needed.
+    prefix : callable, optional
+        Returns the TLP prefixes; None if the records hold no prefixes.
+    v1 : bool
+        Whether spare bits hold the fields of PCIe 6 parts.
+    traits : ndarray, optional
+        Traits of each header; by default those of `dw0`.
+
+    Attributes
+    ----------
+    some, every : int
+        The traits that at least one header has, and those that all have.
     """
 
     def __init__(
@@ -125,32 +140,36 @@ class Headers:
 
     @cached_property
     def dw1(self) -> U32:
+        """DW 1 of each header."""
         return self._word(1)
 
     @cached_property
     def dw2(self) -> U32:
+        """DW 2 of each header."""
         return self._word(2)
 
     @cached_property
     def dw3(self) -> U32:
+        """DW 3 of each header; undefined for headers of three DWs, except in layout v1."""
         return self._word(3)
 
     @cached_property
     def lengths(self) -> U32:
-        """Length in words, 1..1024."""
+        """Length fields in DWs, 1 to 1024."""
         return lengths_of(self.dw0)
 
     @cached_property
     def transaction(self) -> U32:
-        """The word with Requester ID and tag, which a completion has further on."""
+        """The DW with Requester ID and tag: DW 1, of a completion DW 2."""
         return self.pick(COMPLETION, self.dw2, self.dw1)
 
     @cached_property
     def prefix(self) -> U32 | None:
+        """The TLP prefixes; None if the records hold no prefixes."""
         return None if self._prefix is None else self._prefix()
 
     def pick(self, trait: int, yes: U32, no: U32) -> U32:
-        """``yes`` for headers with the trait, ``no`` for those without (a single bit). Arithmetic: np.where is ten times slower."""
+        """Choose `yes` for headers with a trait (one bit), else `no`. Uses arithmetic: np.where is ten times slower."""
         if not self.some & trait:
             return no
         if self.every & trait:
@@ -160,7 +179,7 @@ class Headers:
         return no ^ ((no ^ yes) & self.mask(trait))
 
     def mask(self, trait: int) -> U32:
-        """All ones for headers with the trait (a single bit), zero for the others."""
+        """Return all ones for headers with a trait (one bit), zero for the others."""
         mask = self._masks.get(trait)
         if mask is None:
             mask = self._masks[trait] = np.uint32(0) - ((self.traits >> (trait.bit_length() - 1)) & 1)
@@ -254,10 +273,20 @@ def _segment(h: Headers) -> U32:
 
 @dataclass(frozen=True)
 class Rule:
-    """How a column comes from headers, and which headers have it: those with any of the traits ``having``."""
+    """How a column is computed from headers.
+
+    Attributes
+    ----------
+    values : callable
+        Returns the values of all headers, also of those without the field.
+    valid : int
+        Traits: the value is valid for headers with any of them, null for the others.
+    v1_only : bool
+        Whether the field exists in layout v1 only.
+    """
 
     values: Callable[[Headers], Array]
-    having: int = ANYTHING
+    valid: int = ANYTHING
     v1_only: bool = False
 
 
@@ -292,4 +321,4 @@ RULES: dict[str, Rule] = {
     "segment": Rule(_segment, SEGMENT, v1_only=True),
     "completer_segment": Rule(_bits(3, 16, 8), COMPLETION, v1_only=True),
 }
-"""Every column that header words alone decide."""
+"""Every column that depends on header DWs alone."""

@@ -1,4 +1,4 @@
-"""What the codes of a PCIe TLP mean (PCIe base specification 6.x, non-flit headers); no header is taken apart here.
+"""What the codes of a PCIe TLP mean (PCIe base specification 6.x, non-flit headers); headers are decoded elsewhere.
 
 A code is the first byte of a header: Fmt in bits 7:5, Type in bits 4:0. Nothing here imports numpy.
 """
@@ -13,7 +13,17 @@ Family = Literal["memory", "io", "config", "message", "completion", "atomic"]
 
 @dataclass(frozen=True)
 class TlpType:
-    """One Fmt/Type code. ``kind``, ``tlp_class``: names of :mod:`ptttool.tlp.columns`; ``family``: what its header looks like."""
+    """One Fmt/Type code.
+
+    Attributes
+    ----------
+    code : int
+        First byte of the header.
+    kind, tlp_class : str
+        Kind and class, as :mod:`ptttool.tlp.columns` names them.
+    family : str
+        Which fields its header has.
+    """
 
     code: int
     kind: str
@@ -22,16 +32,16 @@ class TlpType:
 
     @property
     def four_words(self) -> bool:
-        """The header has four words (Fmt bit 0): a 64-bit address, or a message."""
+        """Whether the header has four DWs (Fmt bit 0): a 64-bit address, or a message."""
         return bool(self.code & 0x20)
 
     @property
     def has_data(self) -> bool:
-        """Data follows the header (Fmt bit 1)."""
+        """Whether data follows the header (Fmt bit 1)."""
         return bool(self.code & 0x40)
 
 
-# Table 2-3 of the base specification: code of the three-word form, code of the four-word form, kind, class, family.
+# Table 2-3 of the base specification: code of the form with three DWs, code of the form with four, kind, class, family.
 _TABLE: tuple[tuple[int | None, int | None, str, str, Family], ...] = (
     (0x00, 0x20, "MRd", "NP", "memory"),
     (0x01, 0x21, "MRdLk", "NP", "memory"),
@@ -61,7 +71,7 @@ TYPES: dict[int, TlpType] = {
     for code in (three, four)
     if code is not None
 }
-"""Every code that names a TLP; all others are Unknown."""
+"""The TLP type of every code that has one; all other codes are of kind Unknown."""
 
 FLIT_MODE_READ = 0x03
 PREFIX_FMT = 0b100
@@ -82,7 +92,7 @@ TPH_PREFIX, PASID_PREFIX = 0x90, 0x91
 
 
 def code_name(code: int) -> str:
-    """A code in words, for those that are Unknown too: ``MRd``, ``MRd (flit code)``, ``prefix (PASID)``, ``reserved``."""
+    """Name a code, those of kind Unknown too: ``MRd``, ``MRd (flit code)``, ``prefix (PASID)``, ``reserved``."""
     known = TYPES.get(code)
     if known is not None:
         return known.kind
@@ -105,7 +115,7 @@ STATUS_NAMES = {
 
 
 def status_of(code: int) -> str:
-    """Completion Status of a 3-bit code, as the ``status`` column names it."""
+    """Return the Completion Status of a 3-bit code, as the ``status`` column names it."""
     return STATUS_CODES.get(code, "reserved")
 
 
@@ -123,7 +133,17 @@ PROCESSING_HINTS = ("bidirectional", "requester", "target", "target with priorit
 
 @dataclass(frozen=True)
 class Message:
-    """One Message Code: ``routings`` that it may have; ``data``: whether it comes as MsgD (None: either)."""
+    """One Message Code.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the specification.
+    routings : tuple of int
+        Values of r[2:0] that it may have.
+    data : bool or None
+        Whether it carries data, as a MsgD; None: either.
+    """
 
     name: str
     routings: tuple[int, ...]
@@ -163,6 +183,6 @@ TC0_MESSAGES = frozenset((0x10, 0x14, 0x18, 0x19, 0x1B, *range(0x20, 0x28), 0x30
 
 
 def message_name(code: int) -> str:
-    """A Message Code in words."""
+    """Name a Message Code."""
     known = MESSAGES.get(code)
     return known.name if known else "reserved"

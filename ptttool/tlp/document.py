@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
 from ptttool.tlp.header import Header
 
@@ -26,7 +27,7 @@ class TlpDocument:
         The fields that a TLP of this kind has, by name; numbers, and names of kinds, classes and statuses.
     meaning : Mapping[str, str]
         What fields mean, by name: one sentence for each field that needs one.
-    oddities : tuple of str
+    diagnostics : tuple of Diagnostic
         What a well-formed header does not have.
     """
 
@@ -35,7 +36,7 @@ class TlpDocument:
     pattern: str
     fields: Mapping[str, int | str]
     meaning: Mapping[str, str]
-    oddities: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
     @classmethod
     def of(cls, header: Header) -> TlpDocument:
@@ -46,5 +47,5 @@ class TlpDocument:
             pattern="v1" if header.pattern == 1 else "legacy",
             fields=header.fields,
             meaning=header.meaning,
-            oddities=header.oddities,
+            diagnostics=header.diagnostics,
         )

@@ -1,4 +1,4 @@
-"""One TLP header taken apart, in plain Python: what an AER log or a debugger gives, with everything that can be said of it.
+"""One TLP header, decoded in plain Python: what an AER log or a debugger shows, with everything that can be said about it.
 
 Fields have the names of :mod:`ptttool.tlp.columns`. Sections and tables are those of the PCIe base specification 6.x, non-flit headers.
 """
@@ -8,29 +8,46 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
 from ptttool.pci import format_id
 from ptttool.tlp import codes
 from ptttool.tlp.columns import BY_NAME
-from ptttool.tlp.oddities import oddities
+from ptttool.tlp.diagnose import diagnose, unknown_type
+from ptttool.tlp.meaning import meaning_of
 
 Value = int | str
 
 
 @dataclass(frozen=True)
 class Header:
-    """A header. ``fields``: by name, absent ones left out, numbers and the names of enums; ``meaning``: sentences on some, by name;
-    ``oddities``: what a well-formed header would not have, in words."""
+    """One decoded header.
+
+    Attributes
+    ----------
+    words : tuple of int
+        The header DWs, 3 or 4.
+    prefix : int or None
+        The TLP prefix.
+    pattern : int
+        Layout of the header: 1 if spare bits hold the fields of PCIe 6 parts, else 0.
+    fields : dict of str to (int or str)
+        The fields that a TLP of this kind has, by name: numbers, and names of kinds, classes and statuses.
+    meaning : dict of str to str
+        What fields mean, by name: a sentence for each field that needs one.
+    diagnostics : tuple of Diagnostic
+        What a well-formed header does not have.
+    """
 
     words: tuple[int, ...]
     prefix: int | None
     pattern: int
     fields: dict[str, Value]
     meaning: dict[str, str] = field(default_factory=dict)
-    oddities: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Name and text of every field: IDs as ``01:00.0``, addresses in hexadecimal."""
+        """Yield name and text of every field: IDs as ``01:00.0``, addresses in hexadecimal."""
         for name, value in self.fields.items():
             yield name, _text(name, value)
 
@@ -45,29 +62,37 @@ def _text(name: str, value: Value) -> str:
 
 
 def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None = None) -> Header:
-    """A standard header of 3 or 4 words, most significant bit first (``0x60000001`` is a MWr).
+    """Decode a standard header.
 
-    A fourth word after a three-word header (an AER log always has four) is left alone, but for ``pattern`` 1, which keeps fields
-    there. ``prefix``: the TLP prefix before the header. Wrong numbers of words are a :class:`~ptttool.errors.UsageError`.
+    Parameters
+    ----------
+    words : sequence of int
+        3 or 4 DWs, the most significant bit first: ``0x60000001`` is a MWr. A fourth DW after a header of three DWs (an AER log always
+        has four) is ignored, except with pattern 1, which keeps fields there.
+    pattern : int
+        1 if spare header bits hold the fields of PCIe 6 parts.
+    prefix : int, optional
+        The TLP prefix before the header.
+
+    Raises
+    ------
+    UsageError
+        The number of DWs does not fit the header, or a DW does not have 32 bits: ``code`` is ``bad-header``.
     """
     if not 3 <= len(words) <= 4:
-        raise UsageError(f"a TLP header has 3 or 4 words, not {len(words)}", code="bad-header")
+        raise UsageError(f"a TLP header has 3 or 4 DWs, not {len(words)}", code="bad-header")
     for word in (*words, prefix or 0):
         if not 0 <= word < 1 << 32:
-            raise UsageError(f"{word:#x} is no 32-bit word", code="bad-header")
+            raise UsageError(f"{word:#x} is not a 32-bit DW", code="bad-header")
     code = words[0] >> 24
     known = codes.TYPES.get(code)
     fields: dict[str, Value] = {"kind": "Unknown", "length_dw": words[0] & 0x3FF or 1024}
     if prefix:
         fields["prefix"] = prefix
     if known is None:
-        name = codes.code_name(code)
-        odd = f"Fmt/Type code {code:#04x} is {name}: nothing more can be said"
-        if code >> 5 == codes.PREFIX_FMT:
-            odd = f"the first word is a TLP {name}, not a header: give it as the prefix"
-        return Header(tuple(words), prefix, pattern, fields, {}, (odd,))
+        return Header(tuple(words), prefix, pattern, fields, {}, (unknown_type(code),))
     if known.four_words and len(words) == 3:
-        raise UsageError(f"the header of a {known.kind} with code {code:#04x} has 4 words, not 3", code="bad-header")
+        raise UsageError(f"the header of a {known.kind} with code {code:#04x} has 4 DWs, not 3", code="bad-header")
     dw = (*words, 0)[:4] if len(words) == 3 else tuple(words)
     if len(words) == 3:  # pattern v1 keeps fields in the word that was not given
         pattern = 0
@@ -76,7 +101,7 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
     reader = {"completion": _completion, "message": _message, "config": _config}.get(known.family, _request)
     reader(fields, known, (dw[0], dw[1], dw[2], extra), pattern, prefix or 0)
     ordered = {name: fields[name] for name in (*BY_NAME, *_EXTRA_FIELDS) if name in fields}
-    return Header(tuple(words), prefix, pattern, ordered, _meaning(known, ordered, words), tuple(oddities(known, ordered)))
+    return Header(tuple(words), prefix, pattern, ordered, meaning_of(known, ordered, words[2] & 0xFFFF), tuple(diagnose(known, ordered)))
 
 
 # Fields of pattern v1 that no column has.
@@ -179,82 +204,3 @@ def _request(fields: dict[str, Value], known: codes.TlpType, dw: Words, pattern:
         fields["st"] = high_st << 8 | dw[1] & 0xFF
     elif known.family != "atomic":
         fields["first_be"], fields["last_be"] = dw[1] & 0xF, dw[1] >> 4 & 0xF
-
-
-def _meaning(known: codes.TlpType, fields: dict[str, Value], words: Sequence[int]) -> dict[str, str]:
-    """Sentences on the fields that need words."""
-    number = {name: value for name, value in fields.items() if isinstance(value, int)}
-    told = {"class": {"P": "posted", "NP": "non-posted: a completion answers it", "CPL": "completion"}[known.tlp_class]}
-    attr = number["attr"]
-    names = [name for bit, name in ((4, "ID-based ordering"), (2, "relaxed ordering"), (1, "no snoop")) if attr & bit]
-    if names:
-        told["attr"] = ", ".join(names)
-    if number.get("at"):
-        told["at"] = codes.ADDRESS_TYPES[number["at"]]
-    if "ph" in number:
-        told["ph"] = codes.PROCESSING_HINTS[number["ph"]]
-    if number["ep"]:
-        told["ep"] = "poisoned: the data are known to be bad"
-    if number["td"]:
-        told["td"] = "an ECRC follows"
-    if "prefix" in number:
-        told["prefix"] = prefix_text(number["prefix"])
-    if known.family in ("message", "completion") and not known.has_data:
-        told["length_dw"] = f"reserved in a {known.kind}: it has no data"
-    if known.family == "message":
-        told["message"] = codes.message_name(number["message"])
-        if number["message"] in codes.VENDOR_MESSAGES:
-            told["message"] += f", Vendor ID {words[2] & 0xFFFF:#06x}"
-        told["routing"] = codes.ROUTINGS[number["routing"]]
-    elif known.family == "completion":
-        told["status"] = codes.STATUS_NAMES[str(fields["status"])]
-        told["byte_count"] = completion_text(known, number["byte_count"], number["length_dw"], number["lower_address"])
-    elif "first_be" in number:
-        enabled = enabled_bytes(number["length_dw"], number["first_be"], number["last_be"])
-        told["first_be"] = f"{enabled} of {4 * number['length_dw']} bytes enabled"
-        if known.kind in ("MRd", "MRdLk") and (number["length_dw"] == 1 or (number["first_be"] and number["last_be"])):
-            asked = byte_count(number["length_dw"], number["first_be"], number["last_be"])
-            told["length_dw"] = f"asks for {asked} bytes, from the first to the last enabled"
-        if not enabled and number["length_dw"] == 1:
-            told["first_be"] = "no byte enabled: a flush" if known.kind in ("MRd", "MRdLk") else "no byte enabled: nothing is written"
-    elif known.kind == "MRd":
-        told["length_dw"] = f"asks for {4 * number['length_dw']} bytes: all are enabled where the field holds a Steering Tag"
-    return told
-
-
-def prefix_text(prefix: int) -> str:
-    """A TLP prefix in words: its name, the PASID, the upper byte of a Steering Tag; further bits are shown raw by the prefix itself."""
-    code = prefix >> 24
-    name = codes.PREFIXES.get(code, "unknown")
-    if code == codes.PASID_PREFIX:
-        return f"PASID {prefix & 0xFFFFF:#07x}"
-    if code == codes.TPH_PREFIX:
-        return f"TPH, ST[15:8] {prefix >> 16 & 0xFF:#04x}"
-    return name
-
-
-def completion_text(known: codes.TlpType, count: int, length: int, lower_address: int) -> str:
-    """What a completion's Byte Count says (section 2.3.1.1), assuming that it answers a memory read."""
-    if not known.has_data:
-        return f"{count} bytes were still to come" if count != 4 else "no data"
-    carried = min(count, 4 * length - (lower_address & 3))
-    rest = count - carried
-    return f"carries {carried} of {count} bytes that were still to come" + (f", {rest} more follow" if rest else ": the last piece")
-
-
-def enabled_bytes(length: int, first: int, last: int) -> int:
-    """Bytes that the byte enables let through: those between the first and the last word are all enabled."""
-    if length == 1:
-        return first.bit_count()
-    return first.bit_count() + last.bit_count() + 4 * (length - 2)
-
-
-def byte_count(length: int, first: int, last: int) -> int:
-    """Bytes from the first to the last enabled one, as completions count them (section 2.3.1.1); 1 where none is enabled."""
-    if length == 1:
-        return first.bit_length() - _lowest(first) if first else 1
-    return 4 * length - _lowest(first) - (4 - last.bit_length())
-
-
-def _lowest(enables: int) -> int:
-    return (enables & -enables).bit_length() - 1 if enables else 0

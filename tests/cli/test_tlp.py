@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from ptttool.cli.commands.tlp import words_of
 from ptttool.cli.main import main
+from ptttool.tlp.log import parse_log
 
 MWR = [0x60000001, 0x01001E0F, 0x00000004, 0x02810040]
 
@@ -25,7 +25,7 @@ MWR = [0x60000001, 0x01001E0F, 0x00000004, 0x02810040]
     ],
 )
 def test_words(texts: list[str]) -> None:
-    assert words_of(texts) == MWR
+    assert parse_log(" ".join(texts)) == (MWR, [])
 
 
 def test_fields_are_shown_with_their_meaning(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,15 +61,18 @@ def test_lines_of_newer_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     line = "TLP Header: 0x60000001 0x01001e0f 0x00000004 0x02810040 E-E Prefixes: 0x91000001"
     assert main(["tlp", "--json", line]) == 0
     assert json.loads(capsys.readouterr().out)["prefix"] == "0x91000001"
-    assert main(["tlp", "TLP Header (Flit): 0x60000001 0x01001e0f 0x00000004 0x02810040"]) == 2
-    assert "flit mode" in capsys.readouterr().err
+    assert main(["tlp", "TLP Header (Flit): 0x60000001 0x01001e0f 0x00000004 0x02810040", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "flit-header"
 
 
 def test_what_is_odd_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tlp", "00000001", "010000ff", "00001000"]) == 0
-    assert "Last BE must be 0 with Length 1" in capsys.readouterr().err
+    arguments = ["tlp", "00000001", "010000ff", "00001000"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().err.count("ptttool: warning: ") == 1
+    assert main([*arguments, "--json"]) == 0
+    assert [each["code"] for each in json.loads(capsys.readouterr().out)["diagnostics"]] == ["last-be"]
     assert main(["tlp", "0", "0", "0", "0"]) == 0
-    assert "an AER log that holds no header" in capsys.readouterr().err
+    assert "AER log" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

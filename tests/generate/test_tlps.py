@@ -6,7 +6,8 @@ import pytest
 
 from ptttool.generate import tlps
 from ptttool.generate.tlps import Tlp
-from ptttool.tlp.header import decode_header, enabled_bytes
+from ptttool.tlp.header import decode_header
+from ptttool.tlp.meaning import enabled_bytes
 from tests.reference import hisi_ptt as reference
 from tests.support.records import eight
 
@@ -35,7 +36,7 @@ def test_a_flush_has_no_enables() -> None:
 @pytest.mark.parametrize(("address", "words"), [(0xFFFF_FFF0, 3), (0x1_0000_0000, 4)])
 def test_the_form_follows_the_address(address: int, words: int) -> None:
     tlp = tlps.request(tlps.MWR, 0x0102, 7, address, 16)
-    assert decode_header([tlp.dw0, tlp.dw1, tlp.dw2, tlp.dw3][:words]).oddities == ()
+    assert decode_header([tlp.dw0, tlp.dw1, tlp.dw2, tlp.dw3][:words]).diagnostics == ()
     record = decoded(tlp)
     assert (record["kind"], record["address"], record["length_dw"], record["tag"]) == ("MWr", address, 4, 7)
     assert tlp.size == 4 * words + 16

@@ -127,7 +127,7 @@ def test_headers_are_well_formed(name: str) -> None:
         words = [record[f"dw{i}"] for i in range(4)]
         header = decode_header(words, prefix=record["prefix"])
         if record["kind"] != "Unknown":
-            assert header.oddities == (), header
+            assert header.diagnostics == (), header
         seen[record["kind"]] += 1
     assert seen["MRd"] > 100
     assert name != "mixed" or set(seen) == set(KINDS)

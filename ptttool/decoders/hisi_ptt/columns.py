@@ -108,7 +108,7 @@ class _Source:
 
 
 def _from_rule(rule: Rule) -> _Source:
-    return _Source(lambda headers, _records, _layout: rule.values(headers), rule.having, rule.v1_only)
+    return _Source(lambda headers, _records, _layout: rule.values(headers), rule.valid, rule.v1_only)
 
 
 def _word_source(number: int) -> _Source:
