@@ -84,6 +84,9 @@ class Decoder(ABC):
     def finish(self) -> Elements:
         """End the stream: return what was held back; the decoder is as new then."""
 
+    def close(self) -> None:  # noqa: B027 - most decoders have only memory
+        """Release what the decoder holds besides memory, such as processes; a stream that is not decoded to its end needs this."""
+
     @abstractmethod
     def reset(self, reason: str, offset: int) -> Elements:
         """Forget everything: return what was held back, and a no_sync element.

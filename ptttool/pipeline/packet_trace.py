@@ -110,6 +110,13 @@ class PacketTrace:
     def parts(self) -> Iterator[Part]:
         """Elements of the whole recording, feed by feed. With ``strict``, an InputError at the first that may not be passed over."""
         decoders: dict[int, Decoder] = {}
+        try:
+            yield from self._parts(decoders)
+        finally:
+            for decoder in decoders.values():
+                decoder.close()
+
+    def _parts(self, decoders: dict[int, Decoder]) -> Iterator[Part]:
         cpus: dict[int, int | None] = {}
         for chunk in chain(() if self._first is None else (self._first,), self._chunks):
             decoder = decoders.get(chunk.idx)

@@ -70,6 +70,12 @@ class CoresightFrames(ByteDecoder):
         self.restart("init", 0)
         return Elements.join([*last, *batches], by_index=True)
 
+    def close(self) -> None:
+        """Close the decoders of all sources."""
+        for decoder in self._decoders.values():
+            decoder.close()
+        self._decoders.clear()
+
     def flush(self) -> Elements:
         batches = [self._end_sync(), self._end_lost()]
         if self._finder is not None:

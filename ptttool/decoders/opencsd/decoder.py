@@ -9,8 +9,8 @@ from ptttool.decoders.element_batch import I64, NO_BYTES, U8, U64, Elements, Str
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.opencsd.elements import batch_of
 from ptttool.decoders.opencsd.library import Found, Library, library
-from ptttool.decoders.opencsd.process import Tree
 from ptttool.decoders.opencsd.sources import Source
+from ptttool.decoders.opencsd.tree import Tree
 
 NAME = "opencsd"
 # An element may belong to a packet this far before the last byte; places and bytes of packets before that are forgotten.
@@ -81,12 +81,19 @@ class OpencsdDecoder(ByteDecoder):
             return Elements.empty(NAME)
         tree, self._tree = self._tree, None
         if tree is not None:
-            rest = tree.end(self._end_offset)
+            with tree:
+                rest = tree.end(self._end_offset)
             ends = rest.elements["kind"] == self._library.number("eo_trace")
             # The library gives the end the offset of some packet before it.
             rest.offsets[ends] = self._end_offset
             self._receive(rest if self._tells_end else rest.without(ends))
         return self._elements(last=True)
+
+    def close(self) -> None:
+        """Close the decode tree."""
+        tree, self._tree = self._tree, None
+        if tree is not None:
+            tree.close()
 
     def _decode(self, data: U8) -> Found:
         """Elements of bytes. Where the library gives up, it is set to look for synchronisation again, behind what it has taken."""
@@ -101,6 +108,7 @@ class OpencsdDecoder(ByteDecoder):
                 # A crash takes what there was of the block along.
                 at = len(data) if self._tree.crashed else at + (not used)
                 if not self._tree.reset():
+                    self._tree.close()
                     self._tree = self._source.tree(self._library)
             elif not used:
                 break

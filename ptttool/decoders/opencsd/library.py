@@ -18,6 +18,7 @@ import numpy as np
 from ptttool.decoders.element_batch import U8, Array
 from ptttool.decoders.elements import CODES, CUSTOM, REASON_CODES
 from ptttool.decoders.opencsd import worker as opencsd_worker
+from ptttool.decoders.opencsd.workers import WorkerPool
 from ptttool.errors import MissingPackageError
 
 PACKAGE = "libopencsd1"
@@ -85,6 +86,7 @@ class Library:
 
     def __init__(self, interface: ctypes.CDLL) -> None:
         self._c = interface
+        self.workers = WorkerPool()
         number = int(interface.ocsd_get_version())
         self.version = (number >> 16, number >> 8 & 0xFF, number & 0xFF)
         if self.version[0] != 1:

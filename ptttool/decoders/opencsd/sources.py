@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ptttool.decoders.opencsd.library import Library
-from ptttool.decoders.opencsd.process import Tree
+from ptttool.decoders.opencsd.tree import Tree
 from ptttool.decoders.opencsd.worker import ANY_SPACE
 from ptttool.errors import AccessError, InputError, UsageError
 

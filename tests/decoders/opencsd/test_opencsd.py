@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import os
 import signal
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 from ptttool.decoders.element_batch import Elements, Strings
 from ptttool.decoders.elements import CUSTOM, KIND_NAMES, REASON_CODES, Element
 from ptttool.decoders.opencsd import library as opencsd_library
-from ptttool.decoders.opencsd import process as opencsd_process
 from ptttool.decoders.opencsd import worker as opencsd_worker
 from ptttool.decoders.opencsd.decoder import OpencsdDecoder
 from ptttool.decoders.opencsd.elements import batch_of
@@ -115,23 +115,28 @@ def test_perf_begins_anew() -> None:
 def test_offsets_of_more_than_32_bits(start: int) -> None:
     """The library counts with 32 bits."""
     registers = {name: int(value, 0) for name, value in etm4.REGISTERS.items()}
-    tree = Source("unit", "etm4", {**registers, "TRCTRACEIDR": 1}).tree(library())
-    found, used, gave_up = tree.feed(start, np.frombuffer(BEGIN + etm4.EXECUTED, dtype=np.uint8))
-    rest = tree.end(start + used)
+    with Source("unit", "etm4", {**registers, "TRCTRACEIDR": 1}).tree(library()) as tree:
+        found, used, gave_up = tree.feed(start, np.frombuffer(BEGIN + etm4.EXECUTED, dtype=np.uint8))
+        rest = tree.end(start + used)
     assert not gave_up
     assert [*found.offsets.tolist(), *rest.offsets.tolist()][:4] == [start, start + 15, start + 16, start + 26]
 
 
-def killed(by: signal.Signals) -> tuple[OpencsdDecoder, bytes, Elements]:
-    """A decoder that has decoded something, and whose process is no more."""
+def opencsd_decoder() -> OpencsdDecoder:
     stack = stack_of("opencsd", {name: Given(text, "-p") for name, text in {**etm4.PARAMETERS, "framing": "none"}.items()})
     decoder = stack.decoder()
     assert isinstance(decoder, OpencsdDecoder)
+    return decoder
+
+
+def killed(by: signal.Signals) -> tuple[OpencsdDecoder, bytes, Elements]:
+    """A decoder that has decoded something, and its process was ended."""
+    decoder = opencsd_decoder()
     piece = BEGIN + etm4.EXECUTED * (4096 - len(BEGIN))  # after the first there is no address any more
     batch = decoder.feed(piece, offset=0)
     assert decoder._tree is not None
-    assert decoder._tree._worker is not None
-    process = decoder._tree._worker._process
+    assert decoder._tree._process is not None
+    process = decoder._tree._process._process
     process.send_signal(by)
     process.wait()
     return decoder, piece, batch
@@ -156,13 +161,42 @@ def test_a_process_that_was_ended_from_outside(by: signal.Signals) -> None:
 
 
 def test_processes_are_used_again() -> None:
-    for _ in range(3):
-        decoded(BEGIN)
-        gc.collect()
-    idle = len(opencsd_process._idle)
+    """By the next tree, once one is closed: at the end of a stream, or early."""
+    workers = library().workers
     decoded(BEGIN)
+    idle = len(workers)
+    assert idle
+    decoder = opencsd_decoder()
+    decoder.feed(BEGIN, offset=0)
+    assert len(workers) == idle - 1
+    decoder.close()
+    assert len(workers) == idle
+    decoded(BEGIN)
+    assert len(workers) == idle
+
+
+def test_a_decoder_that_is_dropped_leaves_no_process() -> None:
+    decoder = opencsd_decoder()
+    assert decoder._tree is not None
+    assert decoder._tree._process is not None
+    process = decoder._tree._process._process
+    del decoder
     gc.collect()
-    assert 1 <= len(opencsd_process._idle) <= max(idle, 1)
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_forked_process_has_its_own() -> None:
+    """What waits in the parent is not shared: both would read the answers."""
+    decoded(BEGIN)
+    workers = library().workers
+    idle = len(workers)
+    child = os.fork()
+    if child == 0:
+        good = workers.take() is not None and len(workers) == 0
+        os._exit(0 if good else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(workers) == idle
+    decoded(BEGIN)
 
 
 def test_numbers_are_the_library_s_own() -> None:
@@ -336,7 +370,7 @@ def test_a_recording_of_itm() -> None:
     folder = RECORDINGS / "itm_only_raw"
     stream = Stream((folder / "itm_testdata.bin").read_bytes(), {"snapshot": str(folder), "framing": "none"})
     if library().number("itmtrace") < 0:
-        with pytest.raises(PtttoolError, match=r"ITM_0: libopencsd .* makes no ITM decoder"):
+        with pytest.raises(PtttoolError, match=r"ITM_0: libopencsd .* ITM"):
             elements("opencsd", stream)
     else:
         found = elements("opencsd", stream)
