@@ -47,7 +47,7 @@ schemas: $(VENV)/dev.stamp ## write docs/schemas, the JSON Schemas of what --jso
 	$(BIN)/python -m ptttool.cli.schemas docs/schemas
 
 docs: $(VENV)/dev.stamp ## build the site of docs/ in site/, and fail on a warning
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 dist: $(VENV)/dev.stamp ## build wheel and source archive in dist/, check them, install each in a fresh environment and try it
 	rm -rf dist
