@@ -1,21 +1,29 @@
-"""Recordings that come with ptttool: what ``trace`` replays on the recorded machine they were made on.
+"""Replay: recordings that come with ptttool, for the recorded machine they were made on.
 
-``demo/recordings/index.json`` lists them: per recording ``file`` (xz), ``device``, ``config`` (the event's), ``size`` (bytes unpacked),
+``demo/recordings/index.json`` lists them: per recording ``file`` (xz), ``device``, ``config`` (of the event), ``size`` (bytes unpacked),
 ``command`` (that made it), ``what`` (the traffic), ``kernel``, ``perf``, ``functions`` (address to ``vendor:device`` of the traced root
-ports and all behind: the machine is known by them).
+ports and all behind: they identify the machine).
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import lzma
+import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ptttool.capture.checks.output import require_output
+from ptttool.capture.documents import PlanBody
 from ptttool.capture.event.terms import DIRECTION_VALUES, FORMATS, OUTBOUND, TYPES, fields_of
-from ptttool.errors import DeviceError, InputError
+from ptttool.capture.keep import Destination, Log, Recorded, Report, settle
+from ptttool.capture.plan import Plan
+from ptttool.capture.sidecar import Sidecar
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import DeviceError, InputError, OutputError
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import root_port_value
 from ptttool.pci import PciAddress
@@ -39,12 +47,76 @@ class BundledRecording:
 
     @property
     def event(self) -> str:
-        """The event as perf took it: the word of the command that names the device."""
+        """The event string: the word of the command that names the device."""
         return next(word for word in self.command.split() if word.startswith(f"{self.device}/"))
 
 
+def replay(plan: Plan, *, report: Report | None = None) -> Recorded:
+    """Put the bundled recording of the same event in place, as perf would have done.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to record; its machine is a recorded one.
+    report : Callable or None
+        Called with each diagnostic at once; the result has them, too.
+
+    Raises
+    ------
+    DeviceError
+        No recording of that event on that machine comes with ptttool.
+    OutputError
+        The output cannot be written.
+    AccessError
+        The output may not be written.
+    """
+    log = Log(report)
+    recording = matching(plan.machine, plan.device.name, plan.chosen.built.config)
+    require_output(plan.output)  # the other checks are about a live machine
+    for found in _what_it_is(plan, recording):
+        log.add(found)
+    destination = Destination(plan.output)
+    destination.discard()
+    try:
+        unpack(recording, destination.unfinished)
+    except OSError as error:
+        destination.discard()
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise OutputError(f"{plan.output}: {error.strerror}", code="disk-full" if full else "cannot-write") from None
+    except BaseException:
+        destination.discard()
+        raise
+    # CPU, AUX area and duration of the plan had no part in that recording: its own command has them.
+    options = {name: value for name, value in PlanBody.options_of(plan).items() if name not in ("cpu", "aux_size", "duration")}
+    known = Sidecar(
+        machine=plan.machine,
+        options=options,
+        command=tuple(shlex.split(recording.command)),
+        versions={"perf": recording.perf, "kernel": recording.kernel},
+        replay_of=recording.command,
+    )
+    old, sidecar = settle(plan, destination, known, log)
+    return Recorded(plan.output, recording.size, old=old, sidecar=sidecar, replay_of=recording.command, diagnostics=tuple(log.diagnostics))
+
+
+def _what_it_is(plan: Plan, recording: BundledRecording) -> Iterator[Diagnostic]:
+    machine = plan.machine
+    yield Diagnostic(
+        Severity.INFO,
+        "replay",
+        f"{machine.origin} is a recording of a machine and cannot be traced: this is the replay of a trace made on it under "
+        f"Linux {recording.kernel} ({recording.what})",
+    )
+    yield Diagnostic(Severity.INFO, "replay-command", f"it was recorded with: {recording.command}")
+    if machine.kernel is not None and not machine.kernel.startswith(recording.kernel):
+        message = f"this machine runs Linux {machine.kernel}: the recording is of the same hardware under another kernel"
+        yield Diagnostic(Severity.INFO, "replay-of-another-kernel", message)
+    if plan.command:
+        yield Diagnostic(Severity.WARNING, "command-not-run", "the command was not run")
+
+
 def bundled() -> list[BundledRecording]:
-    """All that there are. Raises InputError where the installation is damaged."""
+    """Return all of them; an InputError where the installation is damaged."""
     index = FOLDER / "index.json"
     try:
         return [BundledRecording(**one) for one in json.loads(index.read_text(encoding="utf-8"))]
@@ -53,7 +125,7 @@ def bundled() -> list[BundledRecording]:
 
 
 def matching(machine: Machine, device: str, config: int) -> BundledRecording:
-    """The recording of that event, made on that machine. Raises DeviceError where there is none."""
+    """Return the recording of an event on a machine; a DeviceError where there is none."""
     here = [one for one in bundled() if one.device == device and _made_on(one, machine)]
     for one in here:
         if one.config == config:
@@ -81,7 +153,7 @@ def _short(words: Sequence[str], most: int = 4) -> str:
 
 
 def _options(recording: BundledRecording) -> str:
-    """The options of ``trace`` that ask for a recording; its event string where none do (8DW inbound as the reserved direction 0)."""
+    """Return the options of ``trace`` that ask for a recording; its event string where none do (8DW with the reserved direction 0)."""
     fields = fields_of(recording.config)
     layout = next(name for name, value in FORMATS.items() if value == fields["format"])
     asked = next(
@@ -111,7 +183,15 @@ def _made_on(recording: BundledRecording, machine: Machine) -> bool:
 
 
 def unpack(recording: BundledRecording, path: Path) -> None:
-    """Write the recording, byte for byte as perf wrote it, to a new file. Raises OSError, InputError for a damaged installation."""
+    """Write the recording, byte for byte as perf wrote it, to a new file.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    InputError
+        The installation is damaged.
+    """
     packed = FOLDER / recording.file
     try:
         with lzma.open(packed) as source, path.open("xb") as target:
@@ -119,4 +199,4 @@ def unpack(recording: BundledRecording, path: Path) -> None:
     except (lzma.LZMAError, EOFError) as error:
         raise InputError(packed, f"it cannot be unpacked: {error}", hint="install ptttool again") from None
     if path.stat().st_size != recording.size:
-        raise InputError(packed, "it is not what the index says", hint="install ptttool again")
+        raise InputError(packed, "its size is not that of the index", hint="install ptttool again")

@@ -1,18 +1,7 @@
-"""The file beside a recording that keeps what perf.data cannot say: names, bus ranges, options, tune values, versions.
+"""The sidecar: the file beside a recording that keeps what perf.data cannot say.
 
-JSON, versioned (``"ptttool_sidecar": 1``). Nothing needs it: a recording decodes without, and a sidecar that is damaged, of
-another recording or of a newer ptttool is left aside with a reason, never an error.
-
-    {"ptttool_sidecar": 1,
-     "recording": {"name": str, "head_sha256": str | null},
-     "machine": {...},             the PTT device, its root ports and the functions behind (ptttool.machine.documents.as_json)
-     "options": {...},             what was asked for; "event", "config", "cpu", "aux_size" among it
-     "command": [str],             the perf command line
-     "traced": {"command": [str], "exit": int | null, "signal": str | null, "stopped": bool} | null,
-     "tune": {"qos_tx_p": int},    values when the recording began; those that could be read
-     "versions": {"ptttool": str, "perf": str, "kernel": str},
-     "started": str, "ended": str, wall time, ISO 8601 with its offset from UTC
-     "replay_of": str | null}      the bundled recording this is a copy of
+That is: names, bus ranges, options, values of tune attributes, versions. A recording can be decoded without it. A sidecar that is damaged,
+of another recording or of a newer ptttool is ignored, with a diagnostic.
 """
 
 from __future__ import annotations
@@ -21,12 +10,13 @@ import hashlib
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
-from ptttool.errors import PtttoolError
+from ptttool.capture.documents import TracedCommand
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document, to_json
 from ptttool.files.atomic import output_file
 from ptttool.machine import documents as machines
 from ptttool.machine.model import Machine, PttDevice
@@ -34,19 +24,39 @@ from ptttool.pci import PciAddress
 
 KEY, VERSION = "ptttool_sidecar", 1
 SUFFIX = ".ptttool.json"
-# The head of a perf.data holds sizes, positions and event numbers: enough to tell two recordings apart, and it survives a cut.
+# The first bytes of a perf.data hold sizes, offsets and event numbers: they differ between recordings, and stay when the end is cut off.
 _HEAD = 4096
 _LARGEST = 64 << 20
 
 
 @dataclass(frozen=True)
 class Sidecar:
-    """What was known when the recording was made; the fields are those of the JSON."""
+    """What was known when the recording was made.
+
+    Parameters
+    ----------
+    machine : Machine
+        The PTT device, its root ports and the functions behind them.
+    options : Mapping[str, object]
+        What was asked for; ``event``, ``config``, ``cpu``, ``aux_size`` among it.
+    command : tuple of str
+        The perf command.
+    traced : TracedCommand or None
+        How the command ended that ran while recording.
+    tune : Mapping[str, int]
+        The values of the tune attributes when the recording began, as far as they could be read.
+    versions : Mapping[str, str]
+        Of ``ptttool``, ``perf`` and ``kernel``.
+    started, ended : str or None
+        Wall time, ISO 8601 with its offset from UTC.
+    replay_of : str or None
+        The command that made the bundled recording which this is a copy of.
+    """
 
     machine: Machine
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     command: tuple[str, ...] = ()
-    traced: Mapping[str, Any] | None = None
+    traced: TracedCommand | None = None
     tune: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     started: str | None = None
@@ -65,13 +75,59 @@ class Sidecar:
         return cpu if isinstance(cpu, int) else None
 
 
+@dataclass(frozen=True)
+class RecordingIdentity:
+    """The recording that a sidecar is of.
+
+    Parameters
+    ----------
+    name : str
+        Its file name.
+    head_sha256 : str or None
+        SHA-256 of its first 4 KiB; null for a folder.
+    """
+
+    name: str
+    head_sha256: str | None
+
+
+@document("sidecar")
+@dataclass(frozen=True)
+class SidecarDocument:
+    """The file ``NAME.ptttool.json`` beside a recording.
+
+    Parameters
+    ----------
+    ptttool_sidecar : int
+        The version of this format, 1.
+    recording : RecordingIdentity
+        The recording.
+    machine : Mapping[str, object]
+        As ``list --json`` prints it.
+    options, command, traced, tune, versions, started, ended, replay_of
+        As of :class:`Sidecar`.
+    """
+
+    ptttool_sidecar: int
+    recording: RecordingIdentity
+    machine: Mapping[str, object]
+    options: Mapping[str, object]
+    command: tuple[str, ...]
+    traced: TracedCommand | None
+    tune: Mapping[str, int]
+    versions: Mapping[str, str]
+    started: str | None
+    ended: str | None
+    replay_of: str | None = None
+
+
 def sidecar_path(recording: str | Path) -> Path:
-    """Where a recording's sidecar is."""
+    """Return the path of a recording's sidecar."""
     return Path(f"{recording}{SUFFIX}")
 
 
 def part_of(machine: Machine, device: PttDevice) -> Machine:
-    """The machine with one PTT device, its root ports and the functions behind them: what its traces can name."""
+    """Return the part of a machine that the traces of one device can name: the device, its root ports, the functions behind them."""
     ports = {entry.address for entry in device.root_ports}
 
     def named(address: PciAddress) -> bool:
@@ -82,35 +138,46 @@ def part_of(machine: Machine, device: PttDevice) -> Machine:
 
 
 def save(recording: str | Path, sidecar: Sidecar) -> Path:
-    """Write a recording's sidecar, whole or not at all; the recording is already there. Raises OutputError, OSError."""
+    """Write a recording's sidecar, whole or not at all; the recording exists already.
+
+    Raises
+    ------
+    OutputError, OSError
+        It cannot be written.
+    """
     path = sidecar_path(recording)
-    body = {
-        KEY: VERSION,
-        "recording": {"name": Path(recording).name, "head_sha256": _head(Path(recording))},
-        "machine": machines.as_json(sidecar.machine),
-        "options": dict(sidecar.options),
-        "command": list(sidecar.command),
-        "traced": None if sidecar.traced is None else dict(sidecar.traced),
-        "tune": dict(sidecar.tune),
-        "versions": dict(sidecar.versions),
-        "started": sidecar.started,
-        "ended": sidecar.ended,
-        "replay_of": sidecar.replay_of,
-    }
+    body = SidecarDocument(
+        ptttool_sidecar=VERSION,
+        recording=RecordingIdentity(Path(recording).name, _head(Path(recording))),
+        machine=machines.as_json(sidecar.machine),
+        options=sidecar.options,
+        command=sidecar.command,
+        traced=sidecar.traced,
+        tune=sidecar.tune,
+        versions=sidecar.versions,
+        started=sidecar.started,
+        ended=sidecar.ended,
+        replay_of=sidecar.replay_of,
+    )
     with output_file(path, force=True) as file:
-        file.write((json.dumps(body, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
+        file.write((json.dumps(to_json(body), indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
     return path
 
 
 def load(recording: str | Path) -> Sidecar | None:
-    """A recording's sidecar; None where there is none that can be used."""
+    """Return a recording's sidecar; None where there is none that can be used."""
     return find(recording)[0]
 
 
-def find(recording: str | Path) -> tuple[Sidecar | None, str | None]:
-    """A recording's sidecar, and, where there is one that cannot be used, why not (a sentence without its full stop).
+def find(recording: str | Path) -> tuple[Sidecar | None, Diagnostic | None]:
+    """Look for a recording's sidecar. What the file holds never raises an exception.
 
-    No sidecar at all is (None, None). Never raises for what the file holds.
+    Returns
+    -------
+    sidecar : Sidecar or None
+        The sidecar, where there is one that can be used.
+    problem : Diagnostic or None
+        Why the file that is there cannot be used. Its ``where`` is the path; ``details["at"]``, for a wrong value, where it is in the JSON.
     """
     path = sidecar_path(recording)
     if str(recording) == "-":
@@ -118,81 +185,62 @@ def find(recording: str | Path) -> tuple[Sidecar | None, str | None]:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            return None, f"{path} is no regular file"
+            return None, _unusable(path, "not-a-file", "is not a regular file")
         if status.st_size > _LARGEST:
-            return None, f"{path} is too large to be a sidecar"
+            return None, _unusable(path, "too-large", "is too large to be a sidecar")
         body = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None, None
     except OSError as error:
-        return None, f"{path} cannot be read: {error.strerror}"
+        return None, _unusable(path, "unreadable", f"cannot be read: {error.strerror}")
     except (ValueError, RecursionError):
-        return None, f"{path} is no JSON"
+        return None, _unusable(path, "not-json", "is not JSON")
     if not isinstance(body, dict) or KEY not in body:
-        return None, f"{path} is no sidecar of ptttool"
+        return None, _unusable(path, "foreign", "is not a sidecar of ptttool")
     version = body[KEY]
     if version != VERSION:
         newer = isinstance(version, int) and version > VERSION
-        return None, f"{path} is of {'a newer' if newer else 'an unknown'} version ({version!r})"
+        return None, _unusable(path, "version", f"has {'a newer' if newer else 'an unknown'} version ({version!r})", newer=newer)
+    return _checked(path, Path(recording), body)
+
+
+def _checked(path: Path, recording: Path, body: Mapping[str, Any]) -> tuple[Sidecar | None, Diagnostic | None]:
+    import msgspec
+
     try:
-        sidecar, head = _from_json(body)
-        other = head is not None and _head(Path(recording)) != head
+        known = msgspec.convert(body, SidecarDocument)
+        machine = machines.from_json(known.machine)
+        head = known.recording.head_sha256
+        other = head is not None and _head(recording) != head
     except OSError as error:
-        return None, f"{recording} cannot be read: {error.strerror}"
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, PtttoolError):
-        return None, f"{path} is damaged"
-    return (None, f"{path} belongs to another recording") if other else (sidecar, None)
+        return None, _unusable(path, "recording-unreadable", f"cannot be compared: {recording}: {error.strerror}")
+    except msgspec.ValidationError as error:
+        reason, _, at = str(error).partition(" - at ")
+        return None, _unusable(path, "damaged", f"is damaged: {reason}", at=at.strip("`") or "$")
+    except (ValueError, RecursionError) as error:
+        return None, _unusable(path, "damaged", f"is damaged: {error}", at="$.machine")
+    if other:
+        return None, _unusable(path, "other-recording", "belongs to another recording")
+    return Sidecar(
+        machine=machine,
+        options=known.options,
+        command=known.command,
+        traced=known.traced,
+        tune=known.tune,
+        versions=known.versions,
+        started=known.started,
+        ended=known.ended,
+        replay_of=known.replay_of,
+    ), None
+
+
+def _unusable(path: Path, code: str, reason: str, **details: object) -> Diagnostic:
+    return Diagnostic(Severity.INFO, f"sidecar-{code}", f"{path} {reason}", where=str(path), details=details)
 
 
 def _head(recording: Path) -> str | None:
-    """SHA-256 of a recording's first 4 KiB; None for what is no file (perf.data may be a directory)."""
+    """Return the SHA-256 of a recording's first 4 KiB; None for what is not a file (perf.data may be a folder)."""
     if not recording.is_file():
         return None
     with recording.open("rb") as file:
         return hashlib.sha256(file.read(_HEAD)).hexdigest()
-
-
-def _from_json(body: Mapping[str, Any]) -> tuple[Sidecar, str | None]:
-    head = body["recording"]["head_sha256"]
-    traced = body["traced"]
-    machine = machines.from_json(body["machine"])
-    if not _conforms(machine, Machine):
-        raise TypeError("a value of another type")
-    sidecar = Sidecar(
-        machine=machine,
-        options=_mapping(body["options"]),
-        command=tuple(str(word) for word in body["command"]),
-        traced=None if traced is None else _mapping(traced),
-        tune={str(name): int(value) for name, value in _mapping(body["tune"]).items()},
-        versions={str(name): str(value) for name, value in _mapping(body["versions"]).items()},
-        started=_text(body["started"]),
-        ended=_text(body["ended"]),
-        replay_of=_text(body.get("replay_of")),
-    )
-    return sidecar, _text(head)
-
-
-def _conforms(value: Any, hint: Any) -> bool:
-    """Whether a value, all the way down, is of the type that it is declared as: a number where a name should be breaks a reader later."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return any(_conforms(value, one) for one in arguments)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_conforms(one, arguments[0]) for one in value)
-    if origin is Mapping:
-        return all(_conforms(key, arguments[0]) and _conforms(one, arguments[1]) for key, one in value.items())
-    if isinstance(hint, type) and is_dataclass(hint):
-        return isinstance(value, hint) and all(_conforms(getattr(value, name), kind) for name, kind in get_type_hints(hint).items())
-    return isinstance(value, hint)
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError("an object is expected")
-    return value
-
-
-def _text(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError("a string is expected")
-    return value

@@ -1,4 +1,4 @@
-"""Output files that are there whole or not at all."""
+"""Output files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,17 +15,36 @@ from ptttool.errors import AccessError, OutputError
 
 @contextmanager
 def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]:
-    """A binary file to write; it takes the place of ``path`` when the block ends well and leaves no trace otherwise.
+    """Open a binary file to write; it gets its name when the block ends without an exception, and is removed otherwise.
 
-    An existing file is refused without ``force`` (OutputError ``exists``) and keeps its mode with it; a link is followed. What is no
-    regular file (``/dev/null``, a FIFO), and standard output by any name, is written in place. Raises OutputError where the folder
-    cannot be written, OSError with the file's name from writing (a full disk).
+    A link is followed. Standard output by any name, and what is not a regular file (``/dev/null``, a FIFO), is written in place.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    force : bool
+        Replace an existing file; the new one has its mode.
+
+    Yields
+    ------
+    IO[bytes]
+        The file.
+
+    Raises
+    ------
+    OutputError
+        ``exists``, ``is-a-folder``, or ``cannot-write``.
+    AccessError
+        The folder may not be written.
+    OSError
+        Writing fails (a full disk); it has the file's name.
     """
     try:
         with _open(path, force) as file:
             yield file
     except OSError as error:
-        if error.filename is None:  # write(2) and fsync(2) do not know it
+        if error.filename is None:  # as from write(2) and fsync(2)
             error.filename = str(path)
         raise
 
@@ -34,7 +53,7 @@ def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]
 def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     try:
-        # Not the target's: what /dev/stdout leads to need not have a path.
+        # Not of the target: the target of /dev/stdout need not have a path.
         about = Path(path).stat()
     except FileNotFoundError:
         mode = None
@@ -52,7 +71,7 @@ def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
         raise OutputError(f"{path}: exists already", hint="--force overwrites it", code="exists")
     temporary = target.with_name(f".{target.name[:60]}.{os.urandom(8).hex()}")
     try:
-        # Created within: a signal may come as soon as the file is there.
+        # Created inside the block: a signal may come as soon as the file exists.
         with os.fdopen(_create(temporary, path), "wb") as file:
             os.fchmod(file.fileno(), _new_file_mode() if mode is None else stat.S_IMODE(mode))
             yield file
@@ -66,11 +85,13 @@ def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
 
 
 def _create(temporary: Path, path: str | Path) -> int:
-    """A descriptor of a new file that nobody else may read; the errors name ``path``."""
+    """Create a file that only its owner may read, and return its descriptor; errors name ``path``."""
     try:
         return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except PermissionError as error:
-        raise AccessError(f"{path}: {error.strerror}", hint="write where you may, or become who may", code="output-not-permitted") from None
+        raise AccessError(
+            f"{path}: {error.strerror}", hint="write to another folder, or run as a user who may write there", code="output-not-permitted"
+        ) from None
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror}", code="cannot-write") from None
 
@@ -83,12 +104,12 @@ def _is_standard_output(about: os.stat_result) -> bool:
 
 
 def _in_place(path: str | Path, about: os.stat_result) -> IO[bytes]:
-    """Standard output goes on where it is, also if it is a file; opened anew it would begin at its start."""
+    """Open what is not replaced. Standard output is continued: if it is a file, a new descriptor of it would begin at its start."""
     return os.fdopen(os.dup(1), "wb") if _is_standard_output(about) else Path(path).open("wb")
 
 
 def _new_file_mode() -> int:
-    """What open(2) would give a new file: 0666 less the umask, which can only be read by setting it."""
+    """Return the mode of new files: 0666 without the umask, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

@@ -1,4 +1,4 @@
-"""Files on this machine and elsewhere: what has a scheme (``s3://…``, ``file://…``) is reached through fsspec."""
+"""Files on this machine and on remote storage: addresses (``s3://…``, ``file://…``) are read through fsspec."""
 
 from __future__ import annotations
 
@@ -9,12 +9,29 @@ from ptttool.errors import AccessError, InputError, MissingPackageError, UsageEr
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is an address."""
+    """Tell whether a path is an address."""
     return "://" in path
 
 
 def open_remote(path: str) -> Any:
-    """A file elsewhere, to be read: with ``read``, ``seek``, ``size`` and ``close``. Raises InputError or AccessError."""
+    """Open a remote file to read.
+
+    Returns
+    -------
+    file
+        It has ``read``, ``seek``, ``size`` and ``close``.
+
+    Raises
+    ------
+    InputError
+        It does not exist or cannot be read.
+    AccessError
+        It may not be read.
+    MissingPackageError
+        fsspec, or its package for that storage, is not installed.
+    UsageError
+        The address is of an unknown kind.
+    """
     try:
         import fsspec
     except ImportError:
@@ -35,7 +52,7 @@ def open_remote(path: str) -> Any:
 
 
 def read_into(path: str, offset: int, into: memoryview) -> None:
-    """Fill memory from a file. Raises InputError where the file is gone or shorter than it was."""
+    """Fill memory from a file, from an offset on; an InputError where the file is gone or too short."""
     try:
         done = _read_remote(path, offset, into) if is_remote(path) else _read_local(path, offset, into)
     except OSError as error:

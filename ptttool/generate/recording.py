@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from ptttool.capture.event.build import TraceRequest, build
-from ptttool.capture.event.terms import BOTH, FORMATS, INBOUND, OUTBOUND, PATTERNS
+from ptttool.capture.event.terms import BOTH, FORMATS, INBOUND, OUTBOUND, PATTERNS, Direction, Format, Pattern
 from ptttool.capture.perf.command import perf_command
 from ptttool.errors import UsageError
 from ptttool.files.progress import Progress
@@ -72,13 +72,13 @@ class Recording:
         _one_of("--direction", wanted.direction, WAYS)
         eight_dw, everything = wanted.format == "8dw", wanted.direction == EVERYTHING
         # No direction of 8DW holds what goes both ways; the event then names the one of most requests.
-        direction = (INBOUND if eight_dw else BOTH) if everything else wanted.direction
+        direction = (INBOUND if eight_dw else BOTH) if everything else Direction(wanted.direction)
         request = TraceRequest(
             PMU,
             root_ports=(profile.port,),
             direction=direction,
-            format=wanted.format,
-            pattern=None if wanted.pattern == "legacy" else wanted.pattern,
+            format=Format(wanted.format),
+            pattern=None if wanted.pattern == "legacy" else Pattern(wanted.pattern),
         )
         built = build(request, force=True)
         pattern = PATTERNS[wanted.pattern]

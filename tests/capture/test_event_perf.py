@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from ptttool.capture.event.choose import EventOptions, choose, parse_types
 from ptttool.capture.event.parse import parse_event
-from ptttool.cli.options.event import EventOptions, choose
+from ptttool.capture.event.terms import Completions, Direction, Format, Pattern
+from ptttool.diagnostics import Severity
 from ptttool.errors import PtttoolError, UsageError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
@@ -83,13 +85,13 @@ def built(machine: Machine) -> dict[str, int]:
     found: dict[str, int] = {}
     tried = 0
     for where, types, direction, completions, layout, pattern in itertools.product(
-        FILTERS, TYPES, ("inbound", "outbound", "both"), (None, "a", "b"), ("4dw", "8dw"), (None, "legacy")
+        FILTERS, TYPES, Direction, (None, *Completions), Format, (None, Pattern.LEGACY)
     ):
         tried += 1
         try:
             options = EventOptions(
                 **where,  # type: ignore[arg-type]
-                types=types,
+                types=parse_types(types),
                 direction=direction,
                 completions=completions,
                 format=layout,
@@ -97,7 +99,7 @@ def built(machine: Machine) -> dict[str, int]:
                 device="hisi_ptt0_2",
                 force=True,
             )
-            event = choose(options, machine).built
+            event = choose(options, machine, machine.devices[1]).built
         except UsageError:
             continue
         found[event.event] = event.config
@@ -155,4 +157,4 @@ def test_what_perf_refuses_is_refused_or_called_so(machine: str, tmp_path: Path)
             parsed = parse_event(event, terms)
         except PtttoolError:
             continue
-        assert "error" in {oddity.severity for oddity in parsed.oddities}, event
+        assert Severity.ERROR in {one.severity for one in parsed.diagnostics}, event

@@ -6,8 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from ptttool.capture.event.explain import Named, as_json, explain, terms_for
+from ptttool.capture.documents import ExplanationBody
+from ptttool.capture.event.decode import Explanation, Named
+from ptttool.capture.event.explain import explain, terms_for
 from ptttool.capture.event.terms import DEFAULT_TERMS, Flow, encode
+from ptttool.diagnostics import Diagnostic
+from ptttool.documents import to_json
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
 from ptttool.machine.sources.tree import TreeSource
@@ -75,10 +79,12 @@ ODD: list[tuple[int, bool, list[str]]] = [
 
 @pytest.mark.parametrize(("value", "refused", "codes"), ODD, ids=lambda one: f"{one:#x}" if type(one) is int else None)
 def test_contradictions(machine: Machine, value: int, refused: bool, codes: list[str]) -> None:
-    told = explain(value, pmu="hisi_ptt0_2", machine=machine)
-    assert [oddity.code for oddity in told.oddities] == codes
-    assert told.refused is refused
-    assert as_json(told)["problems"] == [{"severity": o.severity, "code": o.code, "text": o.text} for o in told.oddities]
+    event = explain(value, pmu="hisi_ptt0_2", machine=machine)
+    assert [one.code for one in event.diagnostics] == codes
+    assert event.refused is refused
+    problems = to_json(ExplanationBody.of(event))["problems"]
+    assert [set(one) for one in problems] == [{"severity", "code", "message", "hint", "where", "details"}] * len(codes)
+    assert [one["code"] for one in problems] == codes
 
 
 @pytest.mark.parametrize("value", [config(0x80000), config(format=1), config(type=3, direction=3, format=1), config(type=0)])
@@ -87,10 +93,10 @@ def test_what_traces_nothing(machine: Machine, value: int) -> None:
 
 
 def test_names(machine: Machine) -> None:
-    told = explain(config(0x80500), pmu="hisi_ptt0_2", machine=machine)
-    assert [named.address for named in told.named] == [PciAddress.parse("00:14.0"), PciAddress.parse("00:15.0")]
-    assert "06:00.0 Red Hat, Inc. QEMU NVM Express Controller (nvme1, nvme1n1)" in told.named[0].name
-    assert "07:00.0 Intel Corporation 82574L Gigabit Network Connection" in told.named[0].name
+    event = explain(config(0x80500), pmu="hisi_ptt0_2", machine=machine)
+    assert [named.address for named in event.named] == [PciAddress.parse("00:14.0"), PciAddress.parse("00:15.0")]
+    assert "06:00.0 Red Hat, Inc. QEMU NVM Express Controller (nvme1, nvme1n1)" in event.named[0].name
+    assert "07:00.0 Intel Corporation 82574L Gigabit Network Connection" in event.named[0].name
     (named,) = explain(config(0x600), pmu="hisi_ptt0_2", machine=machine).named
     assert named == Named(PciAddress.parse("06:00.0"), "Red Hat, Inc. QEMU NVM Express Controller (nvme1, nvme1n1)")
     (empty,) = explain(config(0x80010), pmu="hisi_ptt0_0", machine=machine).named
@@ -99,32 +105,36 @@ def test_names(machine: Machine) -> None:
 
 
 def test_without_a_machine() -> None:
-    told = explain(0x106280005, pmu="hisi_ptt0_2")
-    assert [named.name for named in told.named] == [
+    event = explain(0x106280005, pmu="hisi_ptt0_2")
+    assert [named.name for named in event.named] == [
         "bit 0: a root port with PCI device number 00, 08, 10 or 18",
         "bit 2: a root port with PCI device number 01, 09, 11 or 19",
     ]
-    assert (told.types, told.format, told.pattern) == (("np", "cpl"), "8dw", "legacy")
-    assert told.flow == Flow(inbound=("NP", "CPL B"))
+    assert (event.types, event.format, event.pattern) == (("np", "cpl"), "8dw", "legacy")
+    assert event.flow == Flow(inbound=("NP", "CPL B"))
     assert explain(config(0x101)).named == (Named(None, "01:00.1"),)
     assert explain(1 << 36 | config()).pattern == "v1"
-    assert [oddity.code for oddity in explain(2 << 36 | config()).oddities] == ["pattern"]
+    assert [one.code for one in explain(2 << 36 | config()).diagnostics] == ["pattern"]
+
+
+def only(explanation: Explanation) -> Diagnostic:
+    """The one thing that is odd."""
+    (found,) = explanation.diagnostics
+    return found
 
 
 def test_who_has_the_filter(machine: Machine, old: Machine) -> None:
-    told = explain(config(0x80005), pmu="hisi_ptt0_2", machine=machine)
-    assert told.oddities[0].text.endswith("it would fit hisi_ptt0_0")
-    assert "its filter is 0x80100" in explain(config(0xA0), pmu="hisi_ptt0_2", machine=machine).oddities[0].text
-    assert "it would fit hisi_ptt0_0" in explain(config(0x100), pmu="hisi_ptt0_2", machine=machine).oddities[0].text
+    assert only(explain(config(0x80005), pmu="hisi_ptt0_2", machine=machine)).details == {"fits": ["hisi_ptt0_0"]}
+    assert only(explain(config(0xA0), pmu="hisi_ptt0_2", machine=machine)).details == {"filter": 0x80100}
+    assert only(explain(config(0x100), pmu="hisi_ptt0_2", machine=machine)).details == {"fits": ["hisi_ptt0_0"]}
     assert explain(config(0x80005), machine=machine).fits == ("hisi_ptt0_0",)
     assert explain(config(0x600), machine=machine).fits == ("hisi_ptt0_2",)
-    assert [oddity.code for oddity in explain(config(0x80101), machine=machine).oddities] == ["no-device-has-it"]
+    assert only(explain(config(0x80101), machine=machine)).code == "no-device-has-it"
     unsure = explain(config(), pmu="hisi_ptt0_2", machine=old)
-    assert [oddity.code for oddity in unsure.oddities] == ["ports-unknown"]
+    assert only(unsure).code == "ports-unknown"
     assert not unsure.refused
-    assert explain(config(), pmu="hisi_ptt9_9", machine=machine).oddities[0].text == (
-        "there is no PMU hisi_ptt9_9 on " + machine.origin + "; there is hisi_ptt0_0, hisi_ptt0_2 and hisi_ptt2_0"
-    )
+    missing = only(explain(config(), pmu="hisi_ptt9_9", machine=machine))
+    assert (missing.code, missing.details) == ("no-such-device", {"devices": ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0"]})
 
 
 def test_whose_terms(machine: Machine) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.capture.perf.recorder import Destination, Outcome, Progress, Recorder, duplicate_of_stderr, is_complete, with_own_stderr
-from ptttool.capture.preflight import running_processes
+from ptttool.capture.checks.host import running_processes
+from ptttool.capture.keep import Destination
+from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, duplicate_of_stderr, is_complete, with_own_stderr
 from tests import ROOT
 
 STANDIN = str(Path(__file__).parents[1] / "standin" / "perf")
@@ -58,7 +59,7 @@ def run(output: Path, *command: str, during: Callable[[int], None] | None = None
 
 
 def test_command(tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[RecordingProgress] = []
     output = tmp_path / "perf.data"
     outcome = Recorder(arguments(output, "sleep", "0.7"), output).run(seen.append)
     assert (outcome.exit_status, outcome.complete, outcome.stopped_by) == (0, True, None)
@@ -115,7 +116,7 @@ def test_interrupt_before_perf_begins(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_our_own_failure_leaves_no_perf_behind(tmp_path: Path) -> None:
     output = tmp_path / "perf.data"
 
-    def fail(progress: Progress) -> None:
+    def fail(progress: RecordingProgress) -> None:
         if progress.size:
             raise ValueError("from the progress line")
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ptttool.capture.documents import TracedCommand
 from ptttool.capture.sidecar import Sidecar, find, load, part_of, save, sidecar_path
 from ptttool.errors import OutputError
 from ptttool.machine.discovery import read_machine
@@ -39,7 +40,7 @@ def full(machine: Machine) -> Sidecar:
         machine=part_of(machine, machine.devices[1]),
         options={"device": "hisi_ptt0_2", "cpu": 1, "config": 0x107280100, "duration": None},
         command=("perf", "record", "-o", "ü \udcff.data"),
-        traced={"command": ["fio"], "exit": 0, "signal": None, "stopped": False},
+        traced=TracedCommand(("fio",), 0, None, stopped=False),
         tune={"qos_tx_p": 1},
         versions={"ptttool": "0.1", "perf": "6.12.95", "kernel": "6.12.95"},
         started="2026-11-21T07:00:00.000+00:00",
@@ -88,9 +89,7 @@ def test_saving_replaces_and_fails_whole(recording: Path, full: Sidecar) -> None
 def test_other_recording(recording: Path, full: Sidecar) -> None:
     save(recording, full)
     recording.write_bytes(RECORDING[:100] + b"\xff" + RECORDING[101:])
-    found, reason = find(recording)
-    assert found is None
-    assert "another recording" in str(reason)
+    assert code_of(recording) == "sidecar-other-recording"
 
 
 def test_cut_recording_keeps_its_sidecar(recording: Path, full: Sidecar) -> None:
@@ -107,40 +106,46 @@ def test_directory_as_recording(tmp_path: Path, full: Sidecar) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "code"),
     [
-        ("", "no JSON"),
-        ("{", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ("[]", "no sidecar"),
-        ('{"a": 1}', "no sidecar"),
-        ('{"ptttool_sidecar": 2}', "newer version"),
-        ('{"ptttool_sidecar": "x"}', "unknown version"),
-        ('{"ptttool_sidecar": 1}', "damaged"),
-        ('{"ptttool_sidecar": 1, "recording": null}', "damaged"),
+        ("", "sidecar-not-json"),
+        ("{", "sidecar-not-json"),
+        ("[" * 100_000, "sidecar-not-json"),
+        ("[]", "sidecar-foreign"),
+        ('{"a": 1}', "sidecar-foreign"),
+        ('{"ptttool_sidecar": 2}', "sidecar-version"),
+        ('{"ptttool_sidecar": "x"}', "sidecar-version"),
+        ('{"ptttool_sidecar": 1}', "sidecar-damaged"),
+        ('{"ptttool_sidecar": 1, "recording": null}', "sidecar-damaged"),
     ],
 )
-def test_unusable(recording: Path, text: str, words: str) -> None:
+def test_unusable(recording: Path, text: str, code: str) -> None:
     sidecar_path(recording).write_text(text, encoding="utf-8")
-    found, reason = find(recording)
-    assert found is None
-    assert words in str(reason)
+    assert code_of(recording) == code
     assert load(recording) is None
 
 
 def test_unusable_files(recording: Path) -> None:
     path = sidecar_path(recording)
     path.write_bytes(b"\xff\xfe\x00")
-    assert "no JSON" in str(find(recording)[1])
+    assert code_of(recording) == "sidecar-not-json"
     path.unlink()
     path.mkdir()
-    assert "no regular file" in str(find(recording)[1])
+    assert code_of(recording) == "sidecar-not-a-file"
     path.rmdir()
     os.mkfifo(path)
-    assert "no regular file" in str(find(recording)[1])
+    assert code_of(recording) == "sidecar-not-a-file"
     path.unlink()
     path.symlink_to(path)
-    assert "cannot be read" in str(find(recording)[1])
+    assert code_of(recording) == "sidecar-unreadable"
+
+
+def code_of(recording: Path) -> str:
+    """Why the sidecar cannot be used."""
+    found, problem = find(recording)
+    assert found is None
+    assert problem is not None
+    return problem.code
 
 
 def every_place(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -189,4 +194,16 @@ def test_wrong_type_deep_inside(recording: Path, full: Sidecar) -> None:
     body = json.loads(sidecar_path(recording).read_text(encoding="utf-8"))
     body["machine"]["functions"][0]["driver"] = 7
     sidecar_path(recording).write_text(json.dumps(body), encoding="utf-8")
-    assert "damaged" in str(find(recording)[1])
+    assert code_of(recording) == "sidecar-damaged"
+
+
+def test_a_wrong_value_is_located(recording: Path, full: Sidecar) -> None:
+    save(recording, full)
+    body = json.loads(sidecar_path(recording).read_text(encoding="utf-8"))
+    body["traced"]["exit"] = "0"
+    sidecar_path(recording).write_text(json.dumps(body), encoding="utf-8")
+    problem = find(recording)[1]
+    assert problem is not None
+    assert (problem.code, problem.where, problem.details) == (
+        "sidecar-damaged", str(sidecar_path(recording)), {"at": "$.traced.exit"}
+    )  # fmt: skip

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from ptttool.capture import replay, sidecar
+from ptttool.capture.checks.host import running_processes
+from ptttool.capture.documents import TracedCommand
 from ptttool.capture.perf.recorder import is_complete
-from ptttool.capture.preflight import running_processes
 from ptttool.cli.main import main
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
@@ -72,9 +73,9 @@ class Here(Files):
     def run(self, *arguments: str, case: str = "good", **more: str) -> Done:
         with self._patch.context() as patch:
             patch.chdir(self.folder)
-            patch.setattr("ptttool.machine.sources.udev.UdevSource", lambda: LiveTree(MACHINES / NEW))
-            patch.setattr("ptttool.capture.preflight.read_rights", as_root.read_rights)
-            patch.setattr("ptttool.capture.preflight.running_processes", as_root.processes_here)
+            patch.setattr("ptttool.machine.discovery.UdevSource", lambda: LiveTree(MACHINES / NEW))
+            patch.setattr("ptttool.capture.checks.host.read_rights", as_root.read_rights)
+            patch.setattr("ptttool.capture.checks.host.running_processes", as_root.processes_here)
             for name, value in {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": case, **more}.items():
                 patch.setenv(name, value)
             status = main(["trace", *arguments])
@@ -171,7 +172,7 @@ def test_sidecar(live: Live) -> None:
     assert "exit status 7" in done.stderr
     kept = sidecar.load(live.output)
     assert kept is not None
-    assert kept.traced == {"command": ["sh", "-c", "exit 7"], "exit": 7, "signal": None, "stopped": False}
+    assert kept.traced == TracedCommand(("sh", "-c", "exit 7"), 7, None, stopped=False)
     assert kept.command[-5:] == ("-o", "perf.data", "--", "sh", "-c", "exit 7")[-5:]
     assert (kept.cpu, kept.options["aux_size"], kept.options["root_ports"]) == (1, 16 << 20, ["0000:00:10.0"])
     assert kept.versions["perf"] == "6.12.95"
@@ -220,7 +221,7 @@ def test_options_of_the_command_are_its_own(here: Here) -> None:
     kept = sidecar.load(here.output)
     assert kept is not None
     assert kept.traced is not None
-    assert kept.traced["command"] == ["sh", "-c", "exit 3", "--json"]
+    assert kept.traced.command == ("sh", "-c", "exit 3", "--json")
 
 
 def test_the_last_recording_is_kept_as_old(here: Here) -> None:
@@ -506,7 +507,7 @@ def test_demo_replays_the_matching_recording(options: list[str], name: str, tmp_
     assert body["replay_of"].startswith("perf record ")
     assert body["event"] in body["replay_of"]
     assert "it was recorded with: perf record" in err
-    assert "the command was not run" in body["warnings"][-1]
+    assert body["warnings"][-1]["code"] == "command-not-run"
     kept = sidecar.load(output)
     assert kept is not None
     assert kept.replay_of == body["replay_of"]

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from ptttool.__main__ import run
-from ptttool.capture import preflight
-from ptttool.capture.preflight import Process, Rights, running_processes
+from ptttool.capture.checks import host
+from ptttool.capture.checks.host import Process, Rights, running_processes
 
 
 def read_rights(online: object = None) -> Rights:
@@ -32,6 +32,6 @@ def working_directory(pid: int) -> Path | None:
 
 
 if __name__ == "__main__":
-    preflight.running_processes = processes_here
-    preflight.read_rights = read_rights
+    host.running_processes = processes_here
+    host.read_rights = read_rights
     run()

@@ -1,71 +1,141 @@
-"""From what somebody wants to trace to perf's event string, its config and the perf command. Pure: touches no machine.
+"""From a request to perf's event string and its config. Touches no machine.
 
 The numbers are those of the kernel's document on the device (Documentation/trace/hisi-ptt.rst, "Trace") and of the driver
-(drivers/hwtracing/ptt); where they disagree, the document's tables hold, not its example.
+(drivers/hwtracing/ptt). Where they disagree, the document's tables hold, not its example.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
 
 from ptttool.capture.event.terms import (
-    BOTH,
     DIRECTION_VALUES,
     DIRECTIONS,
     FORMATS,
-    INBOUND,
-    OUTBOUND,
     PATTERN_TERM,
     PATTERNS,
     REQUIRED_TERMS,
     TYPE_WORDS,
     TYPES,
+    Completions,
+    Direction,
     Flow,
+    Format,
+    Pattern,
+    TlpType,
     encode,
     in_order,
     terms_of,
 )
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FilterKind, FormatTerm, PttDevice
 from ptttool.machine.pmu import requester_value, root_port_value
 from ptttool.pci import PciAddress
-from ptttool.wording import in_words
+from ptttool.wording import html_table, in_words
+
+E = TypeVar("E", bound=StrEnum)
 
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """What somebody wants to trace.
+    """What to trace, on one PTT device.
 
-    ``device``: the PMU's name. ``types``: of :data:`TYPES`. ``direction``: inbound, outbound or both. ``completions``: ``a`` or ``b``,
-    the inbound completions to trace where not all can be. ``format``: of :data:`FORMATS`. ``pattern``: of :data:`PATTERNS`.
+    Enum members can be given by their value: ``direction="both"``.
+
+    Parameters
+    ----------
+    device : str
+        The PMU's name, such as ``hisi_ptt0_2``.
+    root_ports : tuple of PciAddress
+        Root ports to trace, or none with a requester.
+    requester : PciAddress or None
+        The one function to trace instead.
+    types : tuple of TlpType
+        The types of TLPs; they are sorted, and each is kept once.
+    direction : Direction
+        Inbound is from the device to the root port.
+    completions : Completions or None
+        The inbound completions to trace where the device cannot trace all.
+    format : Format
+        How much of each TLP to record.
+    pattern : Pattern or None
+        The layout of the headers; None leaves the term out.
+
+    Raises
+    ------
+    UsageError
+        A value is unknown, or there is no type.
     """
 
     device: str
     root_ports: tuple[PciAddress, ...] = ()
     requester: PciAddress | None = None
-    types: tuple[str, ...] = ("p", "np", "cpl")
-    direction: str = INBOUND
-    completions: str | None = None
-    format: str = "4dw"
-    pattern: str | None = None
+    types: tuple[TlpType, ...] = tuple(TlpType)
+    direction: Direction = Direction.INBOUND
+    completions: Completions | None = None
+    format: Format = Format.DW4
+    pattern: Pattern | None = None
+
+    def __post_init__(self) -> None:
+        given = {_member("--type", TlpType, name) for name in self.types}
+        if not given:
+            raise UsageError("no type of TLP is left to trace", hint=f"choose from {in_words(TlpType)}")
+        values = {
+            "types": tuple(one for one in TlpType if one in given),
+            "direction": _member("--direction", Direction, self.direction),
+            "completions": None if self.completions is None else _member("--completions", Completions, self.completions),
+            "format": _member("--format", Format, self.format),
+            "pattern": None if self.pattern is None else _member("--pattern", Pattern, self.pattern),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def _member(option: str, kind: type[E], value: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        raise UsageError(f"{option}: unknown value {value!r}", hint=f"choose {in_words(kind, 'or')}", value=str(value)) from None
 
 
 @dataclass(frozen=True)
 class BuiltEvent:
     """An event as perf takes it.
 
-    ``fields``: every term's value, 0 where the string leaves it out. ``flow``: what will be traced. ``warnings``: what may surprise;
-    ``notes``: what is good to know. ``checked``: the filter stands in the driver's own list; False where that list is not known.
+    Parameters
+    ----------
+    event : str
+        The event string.
+    config : int
+        Its 64-bit config.
+    fields : Mapping[str, int]
+        The value of every term, 0 for one that the string leaves out.
+    flow : Flow
+        The TLPs that it traces.
+    diagnostics : tuple of Diagnostic
+        Warnings, and notes (severity ``info``).
+    checked : bool
+        Whether the filter was found in the driver's own list.
     """
 
     event: str
     config: int
     fields: Mapping[str, int]
     flow: Flow
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     checked: bool = False
+
+    def __str__(self) -> str:
+        return self.event
+
+    def _repr_html_(self) -> str:
+        rows = [("config", f"{self.config:#x}"), ("inbound", in_words(self.flow.inbound)), ("outbound", in_words(self.flow.outbound))]
+        rows += [(one.severity.value, one.message) for one in self.diagnostics]
+        return html_table(("", ""), [row for row in rows if row[1]], caption=self.event)
 
 
 def build(
@@ -75,205 +145,192 @@ def build(
     *,
     force: bool = False,
 ) -> BuiltEvent:
-    """The event for a request.
+    """Build the event of a request.
 
-    ``terms``: bit positions; by default ``device``'s, else mainline's. ``device``: what is known of the PMU: its list of filters then
-    decides. ``force``: build what the document forbids and the driver takes (several types outbound), or what cannot be checked.
-    Raises UsageError for a request that means nothing, DeviceError for a filter that the driver does not have.
+    Parameters
+    ----------
+    request : TraceRequest
+        What to trace.
+    terms : Mapping[str, FormatTerm] or None
+        Bit positions; by default those of the device, else those of the mainline driver.
+    device : PttDevice or None
+        What is known of the PMU. Its list of filters then decides.
+    force : bool
+        Build what the kernel's document forbids and the driver takes (several types outbound), or what cannot be checked.
+
+    Raises
+    ------
+    UsageError
+        The request cannot be traced.
+    DeviceError
+        The driver does not have the filter, or the PMU does not have the terms.
     """
     terms = terms_of(device) if terms is None else terms
     missing = [name for name in REQUIRED_TERMS if name not in terms]
     if missing:
-        raise DeviceError(f"{request.device} has no term {in_words(missing)}: not the driver that ptttool knows", code="unknown-format")
-    said = _Said()
-    types = _types(request)
-    direction = _direction(request, types, said, force=force)
-    given = {
-        "filter": _filter(request, device, said),
-        "type": sum(TYPES[name] for name in types),
-        "direction": direction,
-        "format": FORMATS[request.format],
-    }
+        raise DeviceError(f"{request.device} has no term {in_words(missing)}: its driver is not supported", code="unknown-format")
+    diagnostics: list[Diagnostic] = []
+    direction = _direction(request, force=force)
+    diagnostics += _direction_diagnostics(request, direction)
+    filters = _filters(request, device)
+    diagnostics += _filter_diagnostics(request, filters, device)
+    value = 0
+    for one in filters:
+        value |= one.value
+    given = {"filter": value, "type": sum(TYPES[name] for name in request.types), "direction": direction, "format": FORMATS[request.format]}
     if request.pattern is not None:
         known = device is not None and bool(device.format)
-        terms = _pattern(request, terms, given, said, known=known, force=force)
+        if _pattern_assumed(request, request.pattern, terms, known=known, force=force):
+            message = f"the term 'pattern' is assumed to be at {PATTERN_TERM}: perf refuses it if the PMU does not have it"
+            diagnostics.append(Diagnostic(Severity.WARNING, "pattern-assumed", message))
+            terms = {**terms, "pattern": PATTERN_TERM}
+        if "pattern" in terms:
+            given["pattern"] = PATTERNS[request.pattern]
     # The filter as sysfs writes it: five hexadecimal digits.
     text = ",".join(f"{name}={given[name]:#07x}" if name == "filter" else f"{name}={given[name]}" for name in in_order(given))
     return BuiltEvent(
         event=f"{request.device}/{text}/",
         config=encode(given, terms),
         fields={name: given.get(name, 0) for name in in_order(terms) if terms[name].word == "config"},
-        flow=DIRECTIONS[request.format][direction].of_types(types),
-        warnings=tuple(said.warnings),
-        notes=tuple(said.notes),
+        flow=DIRECTIONS[request.format][direction].of_types(request.types),
+        diagnostics=tuple(diagnostics),
         checked=device is not None and device.ports_known,
     )
 
 
-@dataclass
-class _Said:
-    warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def _one_of(option: str, value: str, allowed: Iterable[str]) -> None:
-    allowed = list(allowed)
-    if value not in allowed:
-        raise UsageError(f"{option} {value!r} is not known", hint=f"choose {in_words(allowed, 'or')}")
-
-
-def _types(request: TraceRequest) -> tuple[str, ...]:
-    """The types, each once, in the order of their bits."""
-    for name in request.types:
-        _one_of("--type", name, TYPES)
-    if not request.types:
-        raise UsageError("no TLP type is left to trace", hint=f"choose of {in_words(list(TYPES))}")
-    return tuple(name for name in TYPES if name in request.types)
-
-
-def _direction(request: TraceRequest, types: tuple[str, ...], said: _Said, *, force: bool) -> int:
-    """The value of the direction term; refuses what the tables do not hold."""
+def _direction(request: TraceRequest, *, force: bool) -> int:
+    """Return the value of the direction term; refuse what the document's tables do not have."""
     layout, direction, completions = request.format, request.direction, request.completions
-    _one_of("--format", layout, FORMATS)
-    _one_of("--direction", direction, (INBOUND, OUTBOUND, BOTH))
-    if completions is not None:
-        _one_of("--completions", completions, ("a", "b"))
-    if layout == "8dw" and direction == BOTH:
+    if layout is Format.DW8 and direction is Direction.BOTH:
         raise UsageError(
             "8DW cannot hold both directions: none of its direction values traces inbound and outbound TLPs",
             hint="use --format 4dw, or trace one direction at a time",
             code="8dw-both",
         )
     if completions is not None:
-        _completions_matter(request, types)
-    if direction == OUTBOUND and len(types) > 1:
-        if not force:
-            raise UsageError(
-                f"outbound, one type can be traced at a time, not {in_words(types)}",
-                hint="give one with --type; --force builds it all the same: the driver takes it, the kernel's document excludes it",
-                code="outbound-types",
-            )
-        said.warnings.append(
-            "several types outbound: the kernel's document allows one; the driver takes it, what the device does is not documented"
+        _check_completions(request)
+    if direction is Direction.OUTBOUND and len(request.types) > 1 and not force:
+        raise UsageError(
+            f"outbound, one type can be traced at a time, not {in_words(request.types)}",
+            hint="give one with --type; --force builds the event anyway: the driver takes it, the kernel's document excludes it",
+            code="outbound-types",
         )
-    if direction == BOTH and len(types) > 1:
-        said.warnings.append(
-            "several types with outbound TLPs among them: the kernel's document allows one type outbound; check that each type is there"
-        )
-    number = DIRECTION_VALUES[layout, direction, completions]
-    if direction != OUTBOUND:
-        _what_inbound_lacks(request, types, number, said)
-    return number
+    return DIRECTION_VALUES[layout, direction, completions]
 
 
-def _completions_matter(request: TraceRequest, types: tuple[str, ...]) -> None:
-    """Refuse --completions where it changes nothing."""
+def _check_completions(request: TraceRequest) -> None:
+    """Refuse ``--completions`` where it changes nothing."""
     reason = None
-    if "cpl" not in types:
+    if TlpType.COMPLETION not in request.types:
         reason = "completions are not among the types to trace"
-    elif request.direction == OUTBOUND:
+    elif request.direction is Direction.OUTBOUND:
         reason = "it chooses among inbound completions, and only outbound TLPs are traced"
-    elif request.format == "4dw" and request.direction == INBOUND:
+    elif request.format is Format.DW4 and request.direction is Direction.INBOUND:
         reason = "4DW inbound holds all completions, A and B"
     if reason is not None:
         raise UsageError(f"--completions changes nothing here: {reason}", hint="leave it out", code="completions-no-effect")
 
 
-def _what_inbound_lacks(request: TraceRequest, types: tuple[str, ...], number: int, said: _Said) -> None:
-    inbound = DIRECTIONS[request.format][number].of_types(types).inbound
-    lost = [TYPE_WORDS[name] for name in types if name != "cpl" and name.upper() not in inbound]
+def _direction_diagnostics(request: TraceRequest, direction: int) -> Iterator[Diagnostic]:
+    if request.direction is not Direction.INBOUND and len(request.types) > 1:
+        message = "several types outbound: the kernel's document allows one; the driver takes it, the device's behaviour is not documented"
+        if request.direction is Direction.BOTH:
+            message = (
+                "several types with outbound TLPs among them: the kernel's document allows one type outbound; check that each type is there"
+            )
+        yield Diagnostic(Severity.WARNING, "outbound-types", message)
+    if request.direction is Direction.OUTBOUND:
+        return
+    inbound = DIRECTIONS[request.format][direction].of_types(request.types).inbound
+    lost = [one for one in request.types if one is not TlpType.COMPLETION and one.upper() not in inbound]
     if lost:
-        said.warnings.append(
-            f"inbound, only CPL A is traced, no {in_words(lost, 'or')} TLPs: direction={number} of {request.format.upper()} holds none"
+        words = in_words([TYPE_WORDS[one] for one in lost], "or")
+        yield Diagnostic(
+            Severity.WARNING,
+            "types-not-inbound",
+            f"inbound, only CPL A is traced, no {words} TLPs: direction={direction} of {request.format.upper()} holds none",
+            details={"types": list(lost)},
         )
-    elif "cpl" in types and request.completions is None and "CPL A" not in inbound:
-        said.notes.append("of the inbound completions only CPL B is traced; for CPL A give --completions a")
+    elif TlpType.COMPLETION in request.types and request.completions is None and "CPL A" not in inbound:
+        yield Diagnostic(Severity.INFO, "no-cpl-a", "of the inbound completions only CPL B is traced; for CPL A give --completions a")
 
 
-def _pattern(
-    request: TraceRequest, terms: Mapping[str, FormatTerm], given: dict[str, int], said: _Said, *, known: bool, force: bool
-) -> Mapping[str, FormatTerm]:
-    """Put the pattern into ``given`` where the PMU has the term; the terms to encode with."""
-    assert request.pattern is not None
-    _one_of("--pattern", request.pattern, PATTERNS)
-    if "pattern" not in terms:
-        if request.pattern == "legacy":  # what a kernel without the term does anyway
-            return terms
-        if known:  # no force makes perf take a term that the PMU has not
-            raise UsageError(
-                f"{request.device} has no term 'pattern': its driver knows the legacy layout only",
-                hint="leave --pattern out",
-                code="no-pattern-term",
-            )
-        if not force:
-            raise UsageError(
-                f"--pattern {request.pattern} needs the term 'pattern', and whether {request.device} has it is not known",
-                hint="--force takes it for granted",
-                code="no-pattern-term",
-            )
-        said.warnings.append(f"the term 'pattern' is taken for granted, at {PATTERN_TERM}: perf refuses it where the PMU has none")
-        terms = {**terms, "pattern": PATTERN_TERM}
-    given["pattern"] = PATTERNS[request.pattern]
-    return terms
+def _pattern_assumed(request: TraceRequest, pattern: Pattern, terms: Mapping[str, FormatTerm], *, known: bool, force: bool) -> bool:
+    """Tell whether the PMU's term ``pattern`` has to be assumed; refuse a pattern that the PMU cannot have."""
+    if "pattern" in terms or pattern is Pattern.LEGACY:  # without the term, the kernel uses the legacy layout anyway
+        return False
+    if known:  # perf refuses a term that the PMU does not have, so --force cannot help
+        raise UsageError(
+            f"{request.device} has no term 'pattern': its driver has the legacy layout only",
+            hint="leave --pattern out",
+            code="no-pattern-term",
+        )
+    if not force:
+        raise UsageError(
+            f"--pattern {pattern} needs the term 'pattern', and it is not known whether {request.device} has it",
+            hint="--force assumes that it does",
+            code="no-pattern-term",
+        )
+    return True
 
 
-def _found(request: TraceRequest, device: PttDevice | None) -> list[Filter]:
-    """The filters asked for, from the device's list where there is one, else computed."""
-    if request.requester is not None:
-        return [_look_up(request.device, REQUESTER, request.requester, requester_value(request.requester), device)]
-    ports = dict.fromkeys(request.root_ports)
-    return [_look_up(request.device, ROOT_PORT, address, root_port_value(address), device) for address in ports]
-
-
-def _look_up(name: str, kind: FilterKind, address: PciAddress, computed: int, device: PttDevice | None) -> Filter:
-    if device is not None:
-        there = device.root_ports if kind == ROOT_PORT else device.requesters
-        for known in there:
-            if known.address == address:
-                return known
-        if device.ports_known:
-            listed = in_words([str(known.address) for known in there]) or "none"
-            raise DeviceError(
-                f"{name} has no {kind} {address}: its driver would refuse the event", hint=f"{kind}s there: {listed}", code="no-such-filter"
-            )
-    return Filter(kind, address, computed, computed=True)
-
-
-def one_filter(root_ports: bool, requester: bool) -> None:
-    """Refuse root ports and a requester together, and neither."""
+def check_one_filter(root_ports: bool, requester: bool) -> None:
+    """Refuse root ports together with a requester, and neither of them."""
     if root_ports and requester:
         raise UsageError("root ports and a requester cannot be traced together", hint="give --rootport or --requester", code="two-filters")
     if not root_ports and not requester:
         raise UsageError("nothing to trace: no root port and no requester", hint="give --rootport or --requester", code="no-filter")
 
 
-def _filter(request: TraceRequest, device: PttDevice | None, said: _Said) -> int:
-    """The value of the filter term: root ports or-ed, or one requester."""
-    one_filter(bool(request.root_ports), request.requester is not None)
-    buses = {port[:2] for port in request.root_ports}
-    if len(buses) > 1:
+def _filters(request: TraceRequest, device: PttDevice | None) -> list[Filter]:
+    """Return the filters of a request, from the device's list where there is one, else computed."""
+    check_one_filter(bool(request.root_ports), request.requester is not None)
+    if request.requester is not None:
+        return [_look_up(request.device, REQUESTER, request.requester, requester_value(request.requester), device)]
+    if len({port[:2] for port in request.root_ports}) > 1:
         raise UsageError(
-            f"root ports {in_words([str(port) for port in request.root_ports])} sit on different buses: no PTT device sees them all",
+            f"root ports {in_words(request.root_ports)} are on different buses: no PTT device traces them all",
             hint="trace them one device at a time",
             code="two-devices",
         )
-    found = _found(request, device)
+    ports = dict.fromkeys(request.root_ports)
+    found = [_look_up(request.device, ROOT_PORT, address, root_port_value(address), device) for address in ports]
     if len(found) > 1 and device is not None and not device.multiselect.get(ROOT_PORT, True):
         raise UsageError(f"{request.device} traces one root port at a time", hint="its driver says so (multiselect)", code="no-multiselect")
+    return found
+
+
+def _look_up(name: str, kind: FilterKind, address: PciAddress, computed: int, device: PttDevice | None) -> Filter:
+    if device is not None:
+        listed = device.root_ports if kind == ROOT_PORT else device.requesters
+        for known in listed:
+            if known.address == address:
+                return known
+        if device.ports_known:
+            addresses = [str(known.address) for known in listed]
+            raise DeviceError(
+                f"{name} has no {kind} {address}: its driver would refuse the event",
+                hint=f"{kind}s there: {in_words(addresses) or 'none'}",
+                code="no-such-filter",
+                listed=addresses,
+            )
+    return Filter(kind, address, computed, computed=True)
+
+
+def _filter_diagnostics(request: TraceRequest, filters: Iterable[Filter], device: PttDevice | None) -> Iterator[Diagnostic]:
+    filters = list(filters)
     if request.requester is None:
-        _shared_bits(found, device, said)
-    if device is not None and any(one.computed for one in found) and not device.ports_known:
-        said.notes.append(f"the filter is computed: this kernel does not say which filters {request.device} has")
-    value = 0
-    for one in found:
-        value |= one.value
-    return value
+        yield from _shared_bits(filters, device)
+    if device is not None and not device.ports_known and any(one.computed for one in filters):
+        message = f"the filter is computed: this kernel does not list the filters of {request.device}"
+        yield Diagnostic(Severity.INFO, "filter-computed", message)
 
 
-def _shared_bits(found: list[Filter], device: PttDevice | None, said: _Said) -> None:
-    """Say which ports are traced besides, or with, each other since they have the same bit."""
-    known = {one.address: one for one in (*(device.root_ports if device is not None else ()), *found)}
-    for value in dict.fromkeys(one.value for one in found):
-        sharing = sorted(address for address, one in known.items() if one.value == value)
+def _shared_bits(filters: list[Filter], device: PttDevice | None) -> Iterator[Diagnostic]:
+    """Report root ports that have the same bit: each is traced with the others."""
+    known = {one.address: one for one in (*(device.root_ports if device is not None else ()), *filters)}
+    for value in dict.fromkeys(one.value for one in filters):
+        sharing = [str(address) for address in sorted(address for address, one in known.items() if one.value == value)]
         if len(sharing) > 1:
-            said.notes.append(f"root ports {in_words([str(address) for address in sharing])} share one bit ({value:#x}): both are traced")
+            message = f"root ports {in_words(sharing)} share one bit ({value:#x}): all of them are traced"
+            yield Diagnostic(Severity.INFO, "shared-bit", message, details={"root_ports": sharing, "filter": value})

@@ -1,88 +1,89 @@
-"""Reads an event string as perf does: ``hisi_ptt0_2/filter=0x80005,type=6,direction=2/``. Pure.
+"""Parse an event string as perf does: ``hisi_ptt0_2/filter=0x80005,type=6,direction=2/``. Touches no machine.
 
-How perf takes odd strings was seen with perf 6.1 and 6.12: values of a term given twice, and of ``config=`` beside terms, are or-ed;
-``010`` is ten; ``0X10``, signs and names as values are refused.
+How perf 6.1 and 6.12 take odd strings: they or the values of a term given twice, and of ``config=`` beside terms; ``010`` is ten; they
+refuse ``0X10``, signs, and names as values.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ptttool.capture.event.terms import in_order
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.model import FormatTerm
 from ptttool.machine.pmu import device_numbers, is_ptt
 from ptttool.wording import in_words
-
-REFUSED, WARNING, NOTE = "error", "warning", "note"
 
 _WORDS = ("config1", "config2", "config3")
 PERF_TERMS = frozenset(
     (*_WORDS, "name", "period", "freq", "branch_type", "time", "call-graph", "stack-size", "no-inherit", "inherit", "max-stack", "nr",
      "no-overwrite", "overwrite", "driver-config", "percore", "aux-output", "aux-action", "aux-sample-size", "metric-id", "cpu")
 )  # fmt: skip
-"""Terms that perf itself knows besides ``config``; none of them enters config."""
+"""Terms that perf itself has besides ``config``; none of them changes config."""
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]{1,32}|[0-9]{1,32}")
+_WHOLE_CONFIG = (1 << 64) - 1
 _MODIFIERS = re.compile(r"[ukhIGHpPSDWebR]*")
 _SHAPE = "an event is written NAME/TERM=VALUE,TERM=VALUE/, for example hisi_ptt0_2/filter=0x80100,type=7/"
 
 
 @dataclass(frozen=True)
-class Oddity:
-    """Something about an event that contradicts itself or the driver.
-
-    ``severity``: ``error`` (perf or the driver refuses it), ``warning`` (it traces nothing, or not what one would think), ``note``.
-    """
-
-    severity: str
-    code: str
-    text: str
-
-
-@dataclass(frozen=True)
 class ParsedEvent:
-    """An event string in parts. ``others``: perf's own terms, as written. ``modifiers``: what follows the second slash."""
+    """An event string in parts.
+
+    Parameters
+    ----------
+    pmu : str
+        The PMU's name.
+    config : int
+        The config that its terms make up.
+    others : Mapping[str, str]
+        perf's own terms, as written.
+    modifiers : str
+        The letters after the second slash.
+    diagnostics : tuple of Diagnostic
+        What perf or the driver refuses, or takes in another sense than one may think.
+    """
 
     pmu: str
     config: int
     others: Mapping[str, str] = field(default_factory=dict)
     modifiers: str = ""
-    oddities: tuple[Oddity, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def parse_number(text: str) -> int | None:
-    """A number as perf reads it; None for anything else."""
+    """Read a number as perf does; None for anything else."""
     return int(text, 0) if text.startswith("0x") and _NUMBER.fullmatch(text) else int(text) if _NUMBER.fullmatch(text) else None
 
 
-def is_device_name(pmu: str) -> bool:
-    """Whether a PMU's name is that of one PTT device."""
-    return device_numbers(pmu) is not None
-
-
 def pmu_of(text: str) -> str:
-    """The PMU that an event string names; the rest is not looked at."""
+    """Return the PMU that an event string names, without a look at the rest."""
     return text.strip().partition("/")[0].strip()
 
 
 def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
-    """Read an event string with the PMU's ``terms``.
+    """Parse an event string with the PMU's terms.
 
-    Raises UsageError where the string has not the shape of a PTT event; what perf would refuse otherwise is told as an oddity.
+    Parameters
+    ----------
+    text : str
+        The event string, such as ``hisi_ptt0_2/filter=0x80005,type=6/``.
+    terms : Mapping[str, FormatTerm]
+        The PMU's terms by name.
+
+    Raises
+    ------
+    UsageError
+        The string does not have the shape of a PTT event. What perf refuses for other reasons is a diagnostic.
     """
     pmu, body, modifiers = _split(text)
-    oddities: list[Oddity] = []
-    if not is_device_name(pmu):
-        oddities.append(
-            Oddity(
-                REFUSED, "no-single-device", f"{pmu} is not the name of one device (hisi_ptt<SICL>_<core>); perf may take several, and fail"
-            )
-        )
-    config, seen, others = 0, dict[str, int](), dict[str, str]()
+    values = _Values(terms)
+    others: dict[str, str] = {}
     for part in body.split(",") if body else []:
         name, value = _term(text, part)
         if name in PERF_TERMS and name not in terms:
@@ -90,72 +91,102 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
             continue
         number = parse_number(value)
         if number is None:
-            raise UsageError(f"{text!r}: {name}={value} is no number", hint="perf takes decimal numbers, and hexadecimal ones after 0x")
-        if name != "config" and name not in terms:
-            oddities.append(_unknown(name, terms))
-            continue
-        width, low = (0xFFFF_FFFF_FFFF_FFFF, 0) if name == "config" else (terms[name].maximum, terms[name].low)
-        if number > width:
-            oddities.append(
-                Oddity(
-                    REFUSED, "value-too-big", f"{name}={value} is too big: the term holds up to {width:#x}; only its low bits are read here"
-                )
+            raise UsageError(
+                f"{text!r}: {name}={value} is not a number",
+                hint="perf takes decimal numbers, and hexadecimal ones after 0x",
+                code="not-a-number",
+                term=name,
             )
-            number &= width
-        if name in seen and seen[name] != number:
-            both = seen[name] | number
-            oddities.append(Oddity(WARNING, "term-twice", f"{name} is given twice: perf ors {seen[name]:#x} and {number:#x} to {both:#x}"))
-        seen[name] = seen.get(name, 0) | number
-        config |= number << low
-    if "config" in seen and len(seen) > 1:
-        mixed = in_words(in_order(name for name in seen if name != "config"))
-        oddities.append(Oddity(WARNING, "config-and-terms", f"config= stands beside {mixed}: perf ors them"))
-    oddities += [
-        Oddity(NOTE, "other-config", f"{name}={value}: the driver does not look at it") for name, value in others.items() if name in _WORDS
-    ]
+        values.add(name, value, number)
+    diagnostics = [*_pmu_diagnostics(pmu), *values.diagnostics(), *_perf_diagnostics(others, modifiers)]
+    return ParsedEvent(pmu, values.config, others, modifiers, tuple(diagnostics))
+
+
+class _Values:
+    """The values of the terms, as perf adds them up."""
+
+    def __init__(self, terms: Mapping[str, FormatTerm]) -> None:
+        self.config = 0
+        self._terms = terms
+        self._seen: dict[str, int] = {}
+        self._found: list[Diagnostic] = []
+
+    def add(self, name: str, text: str, number: int) -> None:
+        """Add one term to the config."""
+        if name != "config" and name not in self._terms:
+            self._found.append(_unknown(name, self._terms))
+            return
+        maximum, low = (_WHOLE_CONFIG, 0) if name == "config" else (self._terms[name].maximum, self._terms[name].low)
+        if number > maximum:
+            message = f"{name}={text} is too big: the term holds up to {maximum:#x}; only its low bits are read here"
+            self._found.append(Diagnostic(Severity.ERROR, "value-too-big", message, details={"term": name}))
+            number &= maximum
+        before = self._seen.get(name)
+        if before is not None and before != number:
+            message = f"{name} is given twice: perf ors {before:#x} and {number:#x} to {before | number:#x}"
+            self._found.append(Diagnostic(Severity.WARNING, "term-twice", message, details={"term": name}))
+        self._seen[name] = number | (before or 0)
+        self.config |= number << low
+
+    def diagnostics(self) -> Iterator[Diagnostic]:
+        """Yield what is odd about the values."""
+        yield from self._found
+        if "config" in self._seen and len(self._seen) > 1:
+            mixed = in_words(in_order(name for name in self._seen if name != "config"))
+            yield Diagnostic(Severity.WARNING, "config-and-terms", f"config= stands beside {mixed}: perf ors them")
+
+
+def _pmu_diagnostics(pmu: str) -> Iterator[Diagnostic]:
+    if device_numbers(pmu) is None:
+        message = f"{pmu} is not the name of one device (hisi_ptt<SICL>_<core>); perf may take several, and fail"
+        yield Diagnostic(Severity.ERROR, "no-single-device", message)
+
+
+def _perf_diagnostics(others: Mapping[str, str], modifiers: str) -> Iterator[Diagnostic]:
+    """Report perf's own terms and modifiers that the driver ignores or refuses."""
+    for name, value in others.items():
+        if name in _WORDS:
+            yield Diagnostic(Severity.INFO, "other-config", f"{name}={value}: the driver ignores it", details={"term": name})
     refused = sorted(set(modifiers) & set("ukh"))
     if refused:
-        oddities.append(
-            Oddity(
-                REFUSED, "modifier", f"the modifier {in_words(refused)} asks to leave out processor modes: the driver refuses it (EINVAL)"
-            )
-        )
-    return ParsedEvent(pmu, config, others, modifiers, tuple(oddities))
+        message = f"the modifier {in_words(refused)} excludes processor modes: the driver refuses it (EINVAL)"
+        yield Diagnostic(Severity.ERROR, "modifier", message)
 
 
 def _split(text: str) -> tuple[str, str, str]:
-    """PMU, terms and modifiers, trimmed."""
+    """Split an event string into PMU, terms and modifiers, without blanks around them."""
     stripped = text.strip()
     if stripped.startswith("{"):
-        raise UsageError(f"{text!r} is a group of events", hint="give one event")
-    pmu, slash, rest = stripped.partition("/")
+        raise UsageError(f"{text!r} is a group of events", hint="give one event", code="several-events")
+    pmu, slash, rest = (part.strip() for part in stripped.partition("/"))
     if not slash:
-        raise UsageError(f"{text!r} is no event: it has no '/'", hint=_SHAPE)
-    if not is_ptt(pmu.strip()):
+        raise UsageError(f"{text!r} is not an event: it has no '/'", hint=_SHAPE, code="bad-event")
+    if not is_ptt(pmu):
         raise UsageError(
-            f"{text!r} is no PTT event: its PMU is called {pmu.strip()!r}", hint="PTT devices are called hisi_ptt<SICL>_<core>"
+            f"{text!r} is not a PTT event: its PMU is {pmu!r}", hint="PTT devices are named hisi_ptt<SICL>_<core>", code="not-a-ptt-event"
         )
     body, slash, modifiers = rest.rpartition("/")
     if not slash:
-        raise UsageError(f"{text!r} is no event: the '/' after the terms is missing", hint=_SHAPE)
+        raise UsageError(f"{text!r} is not an event: the '/' after the terms is missing", hint=_SHAPE, code="bad-event")
     if "/" in body:
-        raise UsageError(f"{text!r} is not one event: it has more than two '/'", hint=_SHAPE)
+        raise UsageError(f"{text!r} is not one event: it has more than two '/'", hint=_SHAPE, code="several-events")
     if not _MODIFIERS.fullmatch(modifiers):
-        raise UsageError(f"{text!r}: {modifiers!r} after the second '/' is no modifier of perf's", hint="give one event, ending with '/'")
-    return pmu.strip(), body.strip(), modifiers
+        raise UsageError(f"{text!r}: perf has no modifier {modifiers!r}", hint="give one event, ending with '/'", code="bad-event-modifier")
+    return pmu, body.strip(), modifiers
 
 
 def _term(text: str, part: str) -> tuple[str, str]:
-    """Name and value of one term; '' is the value of perf's own terms that need none."""
+    """Return name and value of one term; the value is empty for perf's own terms that need none."""
     name, equals, value = (piece.strip() for piece in part.partition("="))
     if not name:
-        raise UsageError(f"{text!r}: an empty term: a comma too many, or no name before '='", hint=_SHAPE)
+        raise UsageError(f"{text!r}: an empty term: a comma too many, or no name before '='", hint=_SHAPE, code="empty-term")
     if not value and (equals or name not in PERF_TERMS):
-        raise UsageError(f"{text!r}: the term {name} has no value", hint=_SHAPE)
+        raise UsageError(f"{text!r}: the term {name} has no value", hint=_SHAPE, code="term-without-value", term=name)
     return name, value
 
 
-def _unknown(name: str, terms: Mapping[str, FormatTerm]) -> Oddity:
+def _unknown(name: str, terms: Mapping[str, FormatTerm]) -> Diagnostic:
     near = difflib.get_close_matches(name, terms, n=1)
-    meant = f"; did you mean {near[0]}?" if near else f"; there are {in_words(in_order(terms))}"
-    return Oddity(REFUSED, "unknown-term", f"perf refuses the term {name}, which the PMU does not have{meant}")
+    hint = f"did you mean {near[0]}?" if near else f"its terms are {in_words(in_order(terms))}"
+    message = f"perf refuses the term {name}, which the PMU does not have"
+    return Diagnostic(Severity.ERROR, "unknown-term", message, hint, details={"term": name})

@@ -1,0 +1,1 @@
+"""The perf tool: its command, its process, its errors."""

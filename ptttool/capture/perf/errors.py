@@ -1,6 +1,6 @@
-"""What the error messages of ``perf record`` mean: one cause, one fix, an exit code by kind.
+"""What the error messages of ``perf record`` mean: one cause, one fix, and by the kind of error an exit code.
 
-The messages are those recorded from perf 6.12 and 6.1 (``fixtures/perf-errors.json``) and seen from perf 6.1 on x86-64.
+The messages were recorded from perf 6.12 and 6.1 (``fixtures/perf-errors.json``), and seen from perf 6.1 on x86-64.
 """
 
 from __future__ import annotations
@@ -19,11 +19,30 @@ RIGHTS_HINT = "run it as root, or give CAP_PERFMON and CAP_IPC_LOCK, or set kern
 
 @dataclass(frozen=True)
 class Attempt:
-    """What is known of a ``perf record`` that failed; narrows the causes that its message leaves open.
+    """A ``perf record`` that failed, with facts that narrow down its cause.
 
-    ``exit_status``: as :class:`subprocess.Popen` gives it (negative: a signal). ``privileged``: may open the event whatever
-    perf_event_paranoid says. ``filter_listed``: whether the filter is (still) in the driver's list, looked up after the failure.
-    ``free``: bytes left where the output is.
+    Parameters
+    ----------
+    stderr : str
+        What perf wrote to standard error.
+    exit_status : int
+        As :class:`subprocess.Popen` gives it; negative for a signal.
+    device : str
+        The PMU's name.
+    output : str
+        The file that the user asked for.
+    aux_size : int or None
+        Bytes of the AUX area.
+    privileged : bool or None
+        Whether the process may open the event regardless of perf_event_paranoid.
+    paranoid : int or None
+        kernel.perf_event_paranoid.
+    filter_listed : bool or None
+        Whether the filter is in the driver's list after the failure.
+    free : int or None
+        Free bytes on the disk of the output.
+    perf : PerfTool or None
+        The perf that was run.
     """
 
     stderr: str
@@ -39,14 +58,20 @@ class Attempt:
 
 
 def translate(attempt: Attempt) -> PtttoolError:
-    """One cause, one fix, for a ``perf record`` that did not end well; perf's own text goes along as ``perf_stderr``."""
+    """Find the one cause of a failure, and what to do about it.
+
+    Returns
+    -------
+    PtttoolError
+        Its ``details`` have perf's own text as ``perf_stderr``, and ``perf_exit_status``.
+    """
     for pattern, make in _MEANINGS:
         found = pattern.search(attempt.stderr)
         if found is not None:
             error = make(attempt, found)
             break
     else:
-        error = _without_words(attempt)
+        error = _without_message(attempt)
     error.details.setdefault("perf_stderr", attempt.stderr)
     error.details.setdefault("perf_exit_status", attempt.exit_status)
     return error
@@ -67,7 +92,7 @@ def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
         return AccessError("perf may not open the event", hint=RIGHTS_HINT, code="perf-not-permitted")
     if number in (2, 6, 19):
         return DeviceError(
-            f"{attempt.device or 'the PTT device'} has gone", hint="has the driver been unloaded? see 'ptttool list'", code="device-gone"
+            f"{attempt.device or 'the PTT device'} is gone", hint="has the driver been unloaded? see 'ptttool list'", code="device-gone"
         )
     if number == 95:
         return _cannot_record(attempt, found)
@@ -88,7 +113,7 @@ def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
         )
     return PerfError(
         "the driver refused the event and does not say which part of it (EINVAL)",
-        hint="possible: a filter that is not in its list (see 'ptttool filters'), or a type, direction or format it does not know",
+        hint="possible: a filter that is not in its list (see 'ptttool filters'), or an unknown type, direction or format",
         code="event-refused",
     )
 
@@ -163,7 +188,7 @@ def _write_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
 
 
 def _fixed(kind: type[PtttoolError], code: str, message: str, hint: str | None = None) -> Meaning:
-    """A meaning whose sentences hold perf's own words where they say ``{0}`` (the first group)."""
+    """Make a meaning of fixed sentences; ``{0}`` in them stands for the first group of the pattern."""
 
     def make(_attempt: Attempt, found: re.Match[str]) -> PtttoolError:
         words = [(group or "").strip() for group in found.groups()]
@@ -208,7 +233,7 @@ _MEANINGS: list[tuple[re.Pattern[str], Meaning]] = [
         (r"Failed to collect '.*' for the '(?P<command>.*)' workload: (?P<reason>.*)$", _workload),
         (
             r"A requested CPU in '(.*?)' is not supported by PMU",
-            _fixed(UsageError, "no-such-cpu", "CPU {0} is none of the device's", _CPU_HINT),
+            _fixed(UsageError, "no-such-cpu", "CPU {0} is not one of the device's", _CPU_HINT),
         ),
         (r"^Failed to initialize parallel data streaming masks", _fixed(UsageError, "no-such-cpu", "there is no such CPU", _CPU_HINT)),
         (r"^Invalid --?cpu|^invalid cpu list", _fixed(UsageError, "no-such-cpu", "there is no such CPU", _CPU_HINT)),
@@ -240,14 +265,14 @@ _MEANINGS: list[tuple[re.Pattern[str], Meaning]] = [
 ]
 
 
-def _without_words(attempt: Attempt) -> PtttoolError:
+def _without_message(attempt: Attempt) -> PtttoolError:
     if attempt.exit_status < 0:
         name = signal_name(-attempt.exit_status)
         if -attempt.exit_status in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
             return PerfError(f"perf crashed ({name})", hint="try another version of perf", code="perf-crashed")
         return PerfError(f"perf was killed ({name})", hint="has the system run out of memory? see the kernel's log", code="perf-killed")
     if not attempt.stderr.strip():
-        # perf does not say a word when it cannot write the head of its output.
+        # perf writes no message when it cannot write the header of its output.
         if attempt.free is not None and attempt.free < 1 << 20:
             return _disk_full(attempt)
         return OutputError(
@@ -259,16 +284,16 @@ def _without_words(attempt: Attempt) -> PtttoolError:
 
 
 def _unknown(attempt: Attempt) -> PtttoolError:
-    # perf's list of all its options tells nothing.
+    # perf's list of all its options does not help.
     text = re.split(r"^ *Usage: perf", attempt.stderr, maxsplit=1, flags=re.MULTILINE)[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("[ perf record:", "/bin/dmesg", "Run 'perf"))]
     said = (telling or lines or [f"exit status {attempt.exit_status}"])[-1]
-    return PerfError(f"perf failed: {said}", hint="--verbose shows all that perf said", code="perf-failed")
+    return PerfError(f"perf failed: {said}", hint="--verbose shows all that perf wrote", code="perf-failed")
 
 
 def signal_name(number: int) -> str:
-    """``SIGTERM`` for 15."""
+    """Return the name of a signal: ``SIGTERM`` for 15."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,9 +1,4 @@
-"""Runs ``perf record`` and brings its recording home.
-
-perf writes to a name of its own beside the wanted one and only a good recording takes the wanted name, so a failed one costs
-nothing that was there before: neither the last recording nor its ``.old``. (perf itself moves the last recording away, over the one
-before, before it knows whether it can record.)
-"""
+"""Run ``perf record``: start it, pass signals on to it, wait for its end."""
 
 from __future__ import annotations
 
@@ -13,9 +8,10 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,17 +19,27 @@ from types import FrameType
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TICK = 0.2
-# Seconds that perf gets to finish its file after it was asked to stop; a further Ctrl-C then kills it.
+# Seconds for perf to finish its file after it was asked to stop; after that, a further Ctrl-C kills it.
 PATIENCE = 10.0
 _PR_SET_PDEATHSIG = 1
 _MAGIC = b"PERFILE2"
-# Where the header of perf.data keeps the size of its data section (struct perf_file_header: magic, size, attr_size, attrs, data).
+# The size of the data section in the header of perf.data (struct perf_file_header: magic, size, attr_size, attrs, data).
 _DATA_SIZE = slice(48, 56)
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a recording has come. ``elapsed``: seconds; ``size``: bytes of the file so far (perf writes in steps of MiB)."""
+class RecordingProgress:
+    """How far a recording is.
+
+    Parameters
+    ----------
+    elapsed : float
+        Seconds since perf was started.
+    size : int
+        Bytes of the file so far; perf writes in steps of MiB.
+    stopping : bool
+        Whether perf was asked to stop.
+    """
 
     elapsed: float
     size: int
@@ -44,8 +50,20 @@ class Progress:
 class Outcome:
     """How perf ended.
 
-    ``exit_status``: as :class:`subprocess.Popen` gives it; of a complete recording it is the traced command's. ``complete``: perf has
-    finished its file. ``stopped_by``: the signal that ended it early through us, if one did.
+    Parameters
+    ----------
+    exit_status : int
+        As :class:`subprocess.Popen` gives it; for a complete recording it is that of the command that ran meanwhile.
+    stderr : str
+        All that perf wrote to standard error.
+    complete : bool
+        Whether perf finished its file.
+    stopped_by : str or None
+        The first signal that was passed on to perf.
+    started, ended : datetime
+        Wall time, with its offset from UTC.
+    size : int
+        Bytes of the file.
     """
 
     exit_status: int
@@ -57,40 +75,8 @@ class Outcome:
     size: int
 
 
-class Destination:
-    """The wanted file, and the unfinished one beside it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-
-    def keep(self, companion: Callable[[Path], Path] | None = None) -> Path | None:
-        """Give the recording its name; what had it becomes ``.old``, companion file (its sidecar) included. Returns the ``.old`` name.
-
-        Raises OSError; the recording then still has its unfinished name.
-        """
-        old = Path(f"{self.path}.old")
-        moved = None
-        if self.path.is_file() and self.path.stat().st_size:
-            self.path.replace(old)
-            moved = old
-        if companion is not None:
-            with suppress(OSError):  # a recording is worth more than the file beside it
-                if moved is not None:
-                    companion(old).unlink(missing_ok=True)
-                    if companion(self.path).is_file():
-                        companion(self.path).replace(companion(old))
-                companion(self.path).unlink(missing_ok=True)
-        self.unfinished.replace(self.path)
-        return moved
-
-    def discard(self) -> None:
-        """Remove the unfinished recording."""
-        self.unfinished.unlink(missing_ok=True)
-
-
 def is_complete(path: Path) -> bool:
-    """Whether perf finished the file: an interrupted one has data size 0 in its header, one that never began is empty."""
+    """Tell whether perf finished the file: an interrupted one has data size 0 in its header, one that never began is empty."""
     try:
         with path.open("rb") as file:
             head = file.read(56)
@@ -100,16 +86,16 @@ def is_complete(path: Path) -> bool:
 
 
 def with_own_stderr(command: Sequence[str], descriptor: int) -> list[str]:
-    """A traced command that keeps our standard error, while perf's own goes where we can read it.
+    """Make a command write to a descriptor as its standard error, while perf's own standard error is read here.
 
-    A shell puts the descriptor in place and becomes the command, so process, status and signals are the command's own.
+    A shell puts the descriptor in place and becomes the command, so process, status and signals are those of the command.
     """
     return ["sh", "-c", f'exec "$@" 2>&{descriptor} {descriptor}>&-', "sh", *command]
 
 
 @contextmanager
 def duplicate_of_stderr() -> Iterator[int | None]:
-    """A low descriptor of our standard error for the traced command; None where there is none that a shell can name (0 to 9)."""
+    """Give a descriptor of this process's standard error that a shell can name (0 to 9); None where there is none."""
     try:
         descriptor = fcntl.fcntl(2, fcntl.F_DUPFD, 3)
     except OSError:
@@ -121,20 +107,31 @@ def duplicate_of_stderr() -> Iterator[int | None]:
         os.close(descriptor)
 
 
-# Found before the fork: between fork and exec nothing may be imported.
+# Loaded before the fork: between fork and exec nothing may be imported.
 _libc = ctypes.CDLL(None)
 
 
 def _end_with_us() -> None:
-    """Have the kernel stop perf should this process be killed: it would hold the device, and the CPU, without end."""
+    """Have the kernel stop perf if this process is killed: perf would keep the device and the CPU."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
 
 
 class Recorder:
     """One ``perf record``.
 
-    ``arguments``: the command line, which writes to ``output``. Ctrl-C, SIGTERM and SIGHUP stop perf, which then finishes its file;
-    they do so again and again while it does, and never interrupt us.
+    In the main thread, Ctrl-C, SIGTERM and SIGHUP stop perf, which then finishes its file. They are passed on as often as they come,
+    and never interrupt this process.
+
+    Parameters
+    ----------
+    arguments : Sequence of str
+        The command line, which writes to ``output``.
+    output : Path
+        The file.
+    command_stdout : int or None
+        Descriptor for the standard output of perf and its command.
+    pass_fds : Sequence of int
+        Descriptors that perf's command inherits.
     """
 
     def __init__(self, arguments: Sequence[str], output: Path, *, command_stdout: int | None = None, pass_fds: Sequence[int] = ()) -> None:
@@ -146,10 +143,18 @@ class Recorder:
         self._signals: list[int] = []
         self._asked = 0.0
 
-    def run(self, progress: Callable[[Progress], None] = lambda _: None) -> Outcome:
-        """Record until the command, the duration or the user ends it. ``progress`` is called several times a second.
+    def run(self, progress: Callable[[RecordingProgress], None] = lambda _: None) -> Outcome:
+        """Record until the command, the duration or the user ends it.
 
-        Raises OSError where perf cannot be started.
+        Parameters
+        ----------
+        progress : Callable
+            Called several times a second.
+
+        Raises
+        ------
+        OSError
+            perf cannot be started.
         """
         with tempfile.TemporaryFile() as stderr, self._signals_to_perf():
             started, clock = datetime.now(UTC).astimezone(), time.monotonic()
@@ -162,20 +167,20 @@ class Recorder:
                 env=os.environ | {"LC_ALL": "C"} if "LC_ALL" in os.environ else None,
             )
             if self._signals:
-                # It came before there was a perf that it could reach.
+                # It came before perf was started.
                 self._forward(self._signals[-1])
             try:
                 while not self._ended():
-                    progress(Progress(time.monotonic() - clock, self._size(), bool(self._signals)))
+                    progress(RecordingProgress(time.monotonic() - clock, self._size(), bool(self._signals)))
             except BaseException:
                 self._abandon()
                 raise
             ended = datetime.now(UTC).astimezone()
             stderr.seek(0)
-            said = stderr.read().decode(errors="replace")
+            text = stderr.read().decode(errors="replace")
         return Outcome(
             exit_status=self._process.returncode,
-            stderr=said,
+            stderr=text,
             complete=is_complete(self._output),
             stopped_by=signal.Signals(self._signals[0]).name if self._signals else None,
             started=started,
@@ -198,7 +203,7 @@ class Recorder:
             return 0
 
     def _abandon(self) -> None:
-        """Our own failure must not leave a perf running."""
+        """Stop perf after a failure of this process."""
         assert self._process is not None
         self._process.terminate()
         try:
@@ -209,6 +214,9 @@ class Recorder:
 
     @contextmanager
     def _signals_to_perf(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():  # only the main thread can handle signals
+            yield
+            return
         before = {number: signal.signal(number, self._on_signal) for number in STOP_SIGNALS}
         try:
             yield
@@ -221,11 +229,11 @@ class Recorder:
         self._signals.append(number)
         self._asked = self._asked or now
         if now - self._asked > PATIENCE and self._process is not None and self._process.poll() is None:
-            self._process.kill()  # it had its time, and the user insists
+            self._process.kill()  # it had its time, and the user asks again
         else:
             self._forward(number)
 
     def _forward(self, number: int) -> None:
-        """From a terminal perf has it already (it shares our process group); a second one does no harm."""
+        """Pass a signal on; from a terminal perf has it already (same process group), and a second one does no harm."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGINT if number == signal.SIGHUP else number)

@@ -1,4 +1,4 @@
-"""The perf tool: where it is, what was built into it, whether it can record a PTT device."""
+"""The perf tool: its path, its build options, whether it can record a PTT device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ptttool.errors import PerfError
 
 INSTALL_HINT = "install it: linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (openEuler, Fedora, RHEL, SUSE)"
 AARCH64 = 183
-# e_machine of ELF headers (System V ABI), for messages.
+# e_machine of ELF headers (System V ABI).
 _MACHINES = {
     3: "32-bit x86",
     21: "64-bit POWER",
@@ -30,11 +30,18 @@ _MACHINES = {
 
 @dataclass(frozen=True)
 class PerfTool:
-    """A perf as found.
+    """A perf.
 
-    ``path``: what is run. ``version``: as ``perf version`` says it, None where it does not. ``architecture``: what the binary was
-    built for, None where that cannot be told (a script that picks the binary). ``auxtrace``: whether it was built with AUX tracing,
-    None where it does not say.
+    Parameters
+    ----------
+    path : str
+        The file to run.
+    version : str or None
+        As ``perf version`` prints it; None where it does not.
+    architecture : str or None
+        What the binary is built for; None where that is unknown (a script that picks the binary).
+    auxtrace : bool or None
+        Whether it is built with AUX tracing; None where it does not say.
     """
 
     path: str
@@ -42,28 +49,38 @@ class PerfTool:
     architecture: str | None = None
     auxtrace: bool | None = None
 
-    def check_can_record(self) -> None:
-        """Raise :class:`PerfError` where it is certain that this perf cannot record a PTT device."""
+    def problem(self) -> PerfError | None:
+        """Return why this perf certainly cannot record a PTT device; None where it may."""
         if self.architecture is not None and self.architecture != _MACHINES[AARCH64]:
-            raise PerfError(
+            return PerfError(
                 f"{self.path} is built for {self.architecture}: only an arm64 perf can record a PTT device",
                 hint="record on the Kunpeng server itself; any machine can decode the recording",
                 code="perf-cannot-record",
+                architecture=self.architecture,
                 perf_version=self.version,
             )
         if self.auxtrace is False:
-            raise PerfError(
+            return PerfError(
                 f"{self.path} is built without AUX area tracing (HAVE_AUXTRACE_SUPPORT is off)",
                 hint="use the perf of your distribution's kernel package, or build it with auxtrace",
                 code="perf-without-auxtrace",
                 perf_version=self.version,
             )
+        return None
 
 
 def find_perf(search: str | None = None) -> PerfTool:
-    """Find perf on PATH (or on ``search``) and ask it about itself.
+    """Find perf on PATH and ask for its version and build options.
 
-    Raises :class:`PerfError`: ``perf-missing``, or ``perf-broken`` where it does not start.
+    Parameters
+    ----------
+    search : str or None
+        Folders to search instead of those of PATH.
+
+    Raises
+    ------
+    PerfError
+        ``perf-missing``, or ``perf-broken`` where it does not start.
     """
     path = shutil.which("perf", path=search)
     if path is None:
@@ -83,7 +100,7 @@ def find_perf(search: str | None = None) -> PerfTool:
         raise PerfError(f"{path} does not start: {reason}", hint=INSTALL_HINT, code="perf-broken") from None
     version = re.search(r"^perf version (\S+)", done.stdout, re.MULTILINE)
     if version is None and done.returncode != 0:
-        # Ubuntu's wrapper says so when the running kernel's tools are not installed.
+        # Ubuntu's wrapper prints this if the running kernel's tools are not installed.
         missing = "perf not found" in done.stderr
         said = _first_line(done.stderr) or f"it ends with {done.returncode}"
         raise PerfError(
@@ -101,11 +118,11 @@ def _built_with_auxtrace(build_options: str) -> bool | None:
 
 
 def _architecture(path: Path, release: str | None = None) -> str | None:
-    """What a perf was built for: from its ELF header, or that of the binary behind a distribution's wrapper script."""
+    """Return what a perf is built for, by its ELF header or that of the binary behind a distribution's wrapper script."""
     own = elf_architecture(path)
     if own is not None or not _is_script(path):
         return own
-    # Debian's wrapper runs perf_X.Y beside itself, Ubuntu's the one of the running kernel's tools; any other script is not guessed at.
+    # Debian's wrapper runs perf_X.Y beside itself, Ubuntu's the one of the running kernel's tools; other scripts are unknown.
     release = platform.release() if release is None else release
     short = ".".join(release.split(".")[:2])
     behind = [
@@ -120,7 +137,7 @@ def _architecture(path: Path, release: str | None = None) -> str | None:
 
 
 def elf_architecture(path: Path) -> str | None:
-    """The machine of an ELF file in words; None for what is no readable ELF file."""
+    """Return the machine of an ELF file in words; None for any other file."""
     try:
         with path.open("rb") as file:
             head = file.read(20)

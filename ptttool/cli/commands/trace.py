@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ptttool.capture.event.terms import Direction, Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options.event import (
     CompletionsOption,
     CpuOption,
     DeviceOption,
     DirectionOption,
-    EventOptions,
     ForceEventOption,
     FormatOption,
     PatternOption,
     RequesterOption,
     RootPortOption,
     TypeOption,
-    choose,
-    one_requester,
-    types_given,
+    choose_on,
+    event_options,
 )
 from ptttool.cli.options.machine import load_machine, open_source
-from ptttool.cli.terminal.talk import clean, note, print_json, print_line, warn
-from ptttool.errors import UsageError
+from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.terminal.talk import clean, note, print_diagnostic, print_diagnostics, print_json, print_line
+from ptttool.errors import PtttoolError
 from ptttool.units import parse_duration, parse_size
+
+if TYPE_CHECKING:
+    from ptttool.capture.keep import Recorded
+    from ptttool.capture.plan import Plan
+    from ptttool.machine.sources.contract import Source
 
 
 # What follows the first word that is no option is the command's own, options included.
@@ -37,9 +44,9 @@ def trace(
     rootport: RootPortOption = None,
     requester: RequesterOption = None,
     types: TypeOption = None,
-    direction: DirectionOption = "inbound",
+    direction: DirectionOption = Direction.INBOUND,
     completions: CompletionsOption = None,
-    format: FormatOption = "4dw",
+    format: FormatOption = Format.DW4,
     pattern: PatternOption = None,
     device: DeviceOption = None,
     force: ForceEventOption = False,
@@ -81,48 +88,58 @@ def trace(
 
     On a recorded machine (--demo, --sysfs) a recording that was made there with the same options is replayed instead.
     """
-    from ptttool.capture.preflight import check_aux_size, choose_cpu, online_cpus
-    from ptttool.cli.tracing import TraceJob
+    from ptttool.api.capture import plan_recording
+    from ptttool.capture.documents import DryRunDocument, PlanBody
+    from ptttool.capture.plan import check_options
 
-    if str(output) == "-":
-        raise UsageError("a recording cannot go to standard output: perf finishes it by writing its head", hint="name a file with -o")
-    options = EventOptions(
-        tuple(rootport or ()), one_requester(requester), types_given(types), direction, completions, format, pattern, device, force
+    options = event_options(
+        rootport=rootport,
+        requester=requester,
+        types=types,
+        direction=direction,
+        completions=completions,
+        format=format,
+        pattern=pattern,
+        device=device,
+        force=force,
     )
     size = parse_size(aux_size, "--aux-size")
-    check_aux_size(size)
     seconds = None if duration is None else parse_duration(duration)
-    if seconds is not None and command:
-        raise UsageError("--duration and a COMMAND exclude each other: the recording lasts as long as the command", code="two-durations")
+    check_options(output, size, seconds, command or ())
     source = open_source(sysfs, demo)
     machine = load_machine(source, tune=not dry_run)
-    chosen = choose(options, machine)
-    assert chosen.device is not None
-    job = TraceJob(
-        source=source,
-        machine=machine,
-        chosen=chosen,
-        device=chosen.device,
-        cpu=choose_cpu(chosen.device, cpu, online_cpus(source) if source.live else None),
-        aux_size=size,
-        output=output,
-        seconds=seconds,
-        traced=tuple(command or ()),
-        verbose=verbose,
-        json=json,
+    plan = plan_recording(
+        choose_on(options, machine), machine, source, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size
     )
-    job.warnings += chosen.built.warnings
-    for text in (*chosen.notes, *chosen.built.notes):
-        note(clean(text))
-    for text in chosen.built.warnings:
-        warn(clean(text))
+    print_diagnostics(plan.chosen.diagnostics)
     if dry_run:
+        line = shlex.join(plan.perf_command)
         if json:
-            print_json({**job.as_json(), "command_line": shlex.join(job.command)})
+            print_json(DryRunDocument(**vars(PlanBody.of_plan(plan, plan.chosen.diagnostics)), command_line=line))
         else:
-            print_line(clean(shlex.join(job.command)))
+            print_line(clean(line))
         return
-    recorded = job.record() if source.live else job.replay()
     from ptttool.cli.views.trace_report import report
 
-    report(job, recorded, decode=decode)
+    report(plan, _record(plan, source, verbose=verbose, json=json), decode=decode, json=json)
+
+
+def _record(plan: Plan, source: Source, *, verbose: bool, json: bool) -> Recorded:
+    """Record with a progress line, and print what perf wrote if ``verbose``."""
+    from ptttool.api.capture import record
+    from ptttool.cli.views.recording_line import progress_line
+
+    # With --json, standard output belongs to the document.
+    command_stdout = sys.stderr.fileno() if json and source.live else None
+    said = ""
+    try:
+        with nullcontext() if source.live else tidy_end(), progress_line(plan) as show:
+            recorded = record(plan, source, progress=show, report=print_diagnostic, command_stdout=command_stdout)
+        said = recorded.perf_stderr
+        return recorded
+    except PtttoolError as error:
+        said = str(error.details.get("perf_stderr", ""))
+        raise
+    finally:
+        for line in said.splitlines() if verbose else ():
+            note(f"perf: {clean(line)}")

@@ -91,9 +91,9 @@ def sidecar_of(recording: str) -> Sidecar | None:
     """The recording's sidecar; one that cannot be used is said on standard error and left aside."""
     from ptttool.capture.sidecar import find
 
-    sidecar, reason = find(recording)
-    if reason is not None:
-        note(clean(f"{reason}: no names of devices"))
+    sidecar, problem = find(recording)
+    if problem is not None:
+        note(clean(f"{problem.message}: no names of devices"))
     return sidecar
 
 

@@ -6,9 +6,11 @@ import io
 import os
 import re
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import dumps
 from ptttool.errors import PtttoolError
 
@@ -36,6 +38,17 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """Something to look at, on standard error."""
     say(f"ptttool: warning: {text}")
+
+
+def print_diagnostic(found: Diagnostic) -> None:
+    """Write a diagnostic to standard error: a note, or a warning."""
+    (note if found.severity is Severity.INFO else warn)(clean(found.message))
+
+
+def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Write diagnostics to standard error."""
+    for found in diagnostics:
+        print_diagnostic(found)
 
 
 def say(line: str) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ptttool.analyses.tally import Tally
-    from ptttool.capture.event.explain import Explanation
+    from ptttool.capture.event.decode import Explanation
     from ptttool.perfdata.model import Contents
     from ptttool.pipeline.trace import Trace
 
@@ -57,7 +57,7 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """The stable schema of ``info --json`` and of ``trace --json``'s ``summary``."""
-        from ptttool.capture.event.explain import as_json as explanation_json
+        from ptttool.capture.documents import ExplanationBody
 
         contents, attribute, explanation = self.trace.contents, self.trace.attribute, self.explanation
         return {
@@ -71,7 +71,7 @@ class Summary:
             "command": list(self.command) if self.command else _plain(contents.features.get("cmdline")),
             "event": None if attribute is None else attribute.name,
             "config": None if attribute is None else attribute.config,
-            "explanation": None if explanation is None else explanation_json(explanation),
+            "explanation": None if explanation is None else to_json(ExplanationBody.of(explanation)),
             "formats": dict(self.trace.findings.formats),
             "streams": [
                 {"cpu": cpu, "payloads": payloads, "bytes": size, "aux_events": events} for cpu, payloads, size, events in streams(contents)

@@ -3,89 +3,107 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ptttool.analyses.loss import signs_of_loss
 from ptttool.analyses.loss.empty_recording import causes_in, causes_on
-from ptttool.cli.terminal.talk import clean, note, print_json, warn
+from ptttool.capture.documents import RecordedBody, TracedCommand
+from ptttool.capture.keep import Recorded
+from ptttool.capture.plan import Plan
+from ptttool.cli.terminal.talk import clean, note, print_diagnostic, print_diagnostics, print_json, warn
+from ptttool.cli.views.recording import print_summary, summarise
 from ptttool.cli.views.recording_line import mebibytes
-from ptttool.diagnostics import Severity
-from ptttool.documents import to_json
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
 from ptttool.errors import EmptyTraceError
+from ptttool.pipeline.trace import open_trace
 
 if TYPE_CHECKING:
-    from ptttool.cli.tracing import Recorded, TraceJob
     from ptttool.pipeline.trace import Trace
 
 
-def report(job: TraceJob, recorded: Recorded, *, decode: bool) -> None:
-    """Say what was recorded. Raises EmptyTraceError where it holds no TLP; the file stays."""
-    from ptttool.analyses.loss import signs_of_loss
-    from ptttool.cli.views.recording import print_summary, summarise
-    from ptttool.pipeline.trace import open_trace
+@document("trace")
+@dataclass(frozen=True)
+class TraceDocument(RecordedBody):
+    """What ``trace --json`` prints.
 
-    if not job.json:
-        _tell_ending(recorded)
-    where = clean(str(recorded.path))
+    Parameters
+    ----------
+    summary : Mapping[str, object] or None
+        As ``info --json`` prints it; null with ``--no-decode``.
+    signs_of_loss : tuple of Diagnostic
+        Signs that something is missing from the trace.
+    """
+
+    summary: Mapping[str, object] | None
+    signs_of_loss: tuple[Diagnostic, ...]
+
+
+def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
+    """Print what was recorded.
+
+    Raises
+    ------
+    EmptyTraceError
+        The recording has no TLP; the file stays.
+    """
+    if not json:
+        for found in _ending(recorded):
+            print_diagnostic(found)
     with open_trace(recorded.path) as trace:
-        summary = summarise(trace, job.machine) if decode else None
+        summary = summarise(trace, plan.machine) if decode else None
         records = summary.tally.records if summary is not None else sum(len(payload.words) for payload in trace.payloads())
-        signs = signs_of_loss(trace.contents)
         if not records:
-            raise _empty(job, recorded, trace)
-        if job.json:
-            result = {"summary": None if summary is None else summary.as_json(), "signs_of_loss": [to_json(sign) for sign in signs]}
-            print_json({**job.as_json(), **_as_json(recorded), **result})
+            raise _empty(plan, recorded, trace, json=json)
+        signs = tuple(signs_of_loss(trace.contents))
+        if json:
+            body = vars(recorded.document(plan))
+            print_json(TraceDocument(**body, summary=None if summary is None else summary.as_json(), signs_of_loss=signs))
             return
         if summary is not None:
             print_summary(summary, counts_alone=True)
-        for sign in signs:
-            (note if sign.severity is Severity.INFO else warn)(clean(sign.text))
+        print_diagnostics(signs)
         for sentence in trace.findings.sentences():
             warn(clean(sentence))
-        took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s"
-        note(f"recorded {where}: {mebibytes(recorded.size)}{took}; ptttool decode {shlex.quote(where)} shows its TLPs")
+    where = clean(str(recorded.path))
+    took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s"
+    note(f"recorded {where}: {mebibytes(recorded.size)}{took}; ptttool decode {shlex.quote(where)} shows its TLPs")
 
 
-def _as_json(recorded: Recorded) -> dict[str, Any]:
-    return {
-        "recording": str(recorded.path),
-        "old": None if recorded.old is None else str(recorded.old),
-        "sidecar": None if recorded.sidecar is None else str(recorded.sidecar),
-        "size": recorded.size,
-        "elapsed": recorded.elapsed,
-        "stopped_by": recorded.stopped_by,
-        "traced": recorded.traced,
-        "replay_of": recorded.replay_of,
-    }
-
-
-def _tell_ending(recorded: Recorded) -> None:
+def _ending(recorded: Recorded) -> Iterator[Diagnostic]:
     if recorded.old is not None:
-        note(f"the recording before is now {clean(str(recorded.old))}")
+        yield Diagnostic(Severity.INFO, "kept-as-old", f"the recording before is now {recorded.old}")
     if recorded.stopped_by is not None:
-        note(f"stopped by {recorded.stopped_by} after {recorded.elapsed:.1f} s; the recording is complete")
-    traced = recorded.traced
-    if traced is not None and traced["signal"] is not None and not traced["stopped"]:
-        warn(f"the command was killed ({traced['signal']}); the recording is complete")
-    elif traced is not None and traced["exit"]:
-        warn(f"the command ended with exit status {traced['exit']}; the recording is complete")
-    elif traced is not None and traced["exit"] == 0:
-        note("the command ended with exit status 0")
+        message = f"stopped by {recorded.stopped_by} after {recorded.elapsed:.1f} s; the recording is complete"
+        yield Diagnostic(Severity.INFO, "stopped", message)
+    if recorded.traced is not None:
+        yield from _command_ending(recorded.traced)
 
 
-def _empty(job: TraceJob, recorded: Recorded, trace: Trace) -> EmptyTraceError:
-    """The error for a recording without a TLP: perf says nothing of it, so all that may be behind it is told."""
-    causes = list(causes_on(job.machine, job.chosen.request))
+def _command_ending(traced: TracedCommand) -> Iterator[Diagnostic]:
+    if traced.signal is not None and not traced.stopped:
+        yield Diagnostic(Severity.WARNING, "command-killed", f"the command was killed ({traced.signal}); the recording is complete")
+    elif traced.exit:
+        message = f"the command ended with exit status {traced.exit}; the recording is complete"
+        yield Diagnostic(Severity.WARNING, "command-failed", message)
+    elif traced.exit == 0:
+        yield Diagnostic(Severity.INFO, "command-ended", "the command ended with exit status 0")
+
+
+def _empty(plan: Plan, recorded: Recorded, trace: Trace, *, json: bool) -> EmptyTraceError:
+    """Return the error of a recording without a TLP, with all possible causes: perf reports none."""
+    causes = list(causes_on(plan.machine, plan.chosen.request))
     if trace.contents.auxtrace_type is None:
-        causes.append("this perf does not know PTT devices and recorded their event without its data: use a newer one (6.1 or later)")
+        causes.append("this perf does not support PTT devices and recorded their event without its data: use a newer one (6.1 or later)")
     if trace.findings.zero_records:
         causes.append(
             f"the driver delivered {trace.findings.zero_records} all-zero records, as that of Linux 6.1 does when a trace is restarted"
         )
     causes += causes_in(trace.contents, cpu_checked=recorded.replay_of is None)
-    if not job.json:
-        for cause in causes:
-            note(f"possible: {clean(cause)}")
+    for cause in () if json else causes:
+        note(f"possible: {clean(cause)}")
     return EmptyTraceError(
         f"the trace is empty: perf ended well and recorded no TLP; {recorded.path} is kept",
         hint=causes[0] if len(causes) == 1 else "check the possible causes in this order",

@@ -1,0 +1,341 @@
+"""Build events, explain them, record: what the commands ``event``, ``explain`` and ``trace`` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptttool.capture import record as live
+from ptttool.capture.checks.host import online_cpus
+from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose, choose_without_machine
+from ptttool.capture.event.decode import Explanation
+from ptttool.capture.event.explain import explain, terms_for
+from ptttool.capture.event.parse import parse_event, parse_number, pmu_of
+from ptttool.capture.event.terms import Direction, Format, TlpType
+from ptttool.capture.keep import Recorded
+from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
+from ptttool.capture.perf.recorder import RecordingProgress
+from ptttool.capture.plan import Plan, choose_cpu
+from ptttool.capture.replay import replay
+from ptttool.capture.sidecar import load
+from ptttool.diagnostics import Diagnostic
+from ptttool.errors import InputError, UsageError
+from ptttool.machine.model import Machine
+from ptttool.machine.pmu import is_ptt
+from ptttool.machine.resolve import find_device
+from ptttool.machine.sources.contract import Source
+from ptttool.perfdata.model import Attribute, Contents
+from ptttool.perfdata.problems import error_of
+from ptttool.recording.identity import pmu_names, ptt_attribute
+from ptttool.recording.opening import open_perfdata
+
+
+def build_event(
+    machine: Machine | None = None,
+    *,
+    root_ports: Iterable[str] = (),
+    requester: str | None = None,
+    types: Iterable[str] = tuple(TlpType),
+    direction: str = Direction.INBOUND,
+    completions: str | None = None,
+    format: str = Format.DW4,
+    pattern: str | None = None,
+    device: str | None = None,
+    force: bool = False,
+) -> ChosenEvent:
+    """Build the perf event that traces what the arguments describe.
+
+    Parameters
+    ----------
+    machine : Machine, optional
+        Where names are looked up. Without one the event is computed with the mainline driver's terms: then ``device`` and PCI addresses
+        have to be given.
+    root_ports : Iterable of str
+        Root ports by PCI address; an endpoint, by address or name (``nvme0``), stands for its root port.
+    requester : str, optional
+        The one function to trace instead.
+    types : Iterable of str
+        Of ``p``, ``np``, ``cpl``.
+    direction : str
+        ``inbound`` (from the device to the root port), ``outbound`` or ``both``.
+    completions : str, optional
+        ``a`` or ``b``: the inbound completions to trace where the device cannot trace all.
+    format : str
+        ``4dw`` (16 bytes a TLP) or ``8dw`` (32 bytes).
+    pattern : str, optional
+        ``legacy`` or ``v1``.
+    device : str, optional
+        The PTT device; by default that of the root port or requester.
+    force : bool
+        Build what the kernel's document excludes and the driver takes.
+
+    Returns
+    -------
+    ChosenEvent
+        ``built`` is the event, with its ``event`` string, ``config`` and ``diagnostics``.
+
+    Raises
+    ------
+    UsageError
+        The request cannot be traced.
+    DeviceError
+        A name is unknown, or no PTT device traces it.
+
+    Examples
+    --------
+    >>> chosen = build_event(device="hisi_ptt0_2", root_ports=["00:10.0"], types=["p"])
+    >>> print(chosen.built)
+    hisi_ptt0_2/filter=0x80001,type=1,direction=0,format=0/
+
+    On a machine, names do:
+
+    >>> from ptttool.machine.discovery import open_source, read_machine
+    >>> machine = read_machine(open_source(demo=True))
+    >>> chosen = build_event(machine, root_ports=["nvme1"], types=["np", "cpl"], direction="both")
+    >>> print(chosen.built)
+    hisi_ptt0_2/filter=0x80100,type=6,direction=2,format=0/
+    >>> [one.code for one in chosen.diagnostics]
+    ['name-resolved', 'outbound-types', 'no-cpl-a']
+    """
+    options = EventOptions(
+        root_ports=tuple(root_ports),
+        requester=requester,
+        # TraceRequest makes enum members of the texts, and refuses unknown ones.
+        types=tuple(types),  # type: ignore[arg-type]
+        direction=direction,  # type: ignore[arg-type]
+        completions=completions,  # type: ignore[arg-type]
+        format=format,  # type: ignore[arg-type]
+        pattern=pattern,  # type: ignore[arg-type]
+        device=device,
+        force=force,
+    )
+    if machine is None:
+        return choose_without_machine(options)
+    return choose(options, machine, None if device is None else find_device(machine, device))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be explained.
+
+    Parameters
+    ----------
+    kind : str
+        ``event``, ``config`` or ``recording``.
+    event : str or None
+        The event string, where there is one.
+    machine : Machine or None
+        Where names come from: the one given, or the one in the recording's sidecar.
+    explanation : Explanation
+        The event in words.
+    """
+
+    kind: str
+    event: str | None
+    machine: Machine | None
+    explanation: Explanation
+
+
+def is_recording(what: str) -> bool:
+    """Tell whether a text names a recording: it is neither a config nor an event string.
+
+    A text that looks like an event string is one, even if a folder has that name.
+    """
+    if what == "-":
+        return True
+    text = what.strip()
+    if parse_number(text) is not None or (is_ptt(text) and "/" in text and ("=" in text or text.endswith("/"))):
+        return False
+    return Path(what).exists() or not (is_ptt(text) or "=" in text or text.endswith("/"))
+
+
+def explain_event(what: str | int | Path, machine: Machine | None = None) -> Subject:
+    """Explain an event: decode it and name every contradiction.
+
+    Parameters
+    ----------
+    what : str, int or Path
+        An event string, a config (a number, or as text), or the path of a recording.
+    machine : Machine, optional
+        Where names and the driver's filters are looked up. For a recording the default is the machine of its sidecar.
+
+    Raises
+    ------
+    UsageError
+        The text does not have the shape of a PTT event.
+    InputError
+        The recording cannot be read, or has no PTT event.
+
+    Examples
+    --------
+    >>> subject = explain_event("hisi_ptt0_2/filter=0x80100,type=7,direction=2,format=1/")
+    >>> subject.explanation.flow.inbound
+    ('P', 'NP', 'CPL B')
+    >>> [one.code for one in subject.explanation.diagnostics]
+    ['no-cpl-a']
+    """
+    if isinstance(what, Path) or (isinstance(what, str) and is_recording(what)):
+        return _explain_recording(str(what), machine)
+    config = parse_number(what.strip()) if isinstance(what, str) else what
+    if config is None:
+        text = str(what).strip()
+        parsed = parse_event(text, terms_for(pmu_of(text), machine))
+        explanation = explain(parsed.config, pmu=parsed.pmu, machine=machine, diagnostics=parsed.diagnostics)
+        return Subject("event", text, machine, explanation)
+    if config >> 64:
+        raise UsageError(f"{what} is not a config: it has more than 64 bits", code="config-too-big")
+    return Subject("config", None, machine, explain(config, machine=machine))
+
+
+def _explain_recording(path: str, machine: Machine | None) -> Subject:
+    attribute, pmu = event_of_recording(path)
+    if machine is None:
+        sidecar = load(path)
+        machine = sidecar.machine if sidecar is not None else None
+        # PMU numbers last until the next boot: those of the sidecar are those of the recording.
+        devices = machine.devices if machine is not None else ()
+        pmu = pmu or next((device.name for device in devices if device.pmu_type == attribute.type), None)
+    return Subject("recording", attribute.name, machine, explain(attribute.config, pmu=pmu, machine=machine))
+
+
+def event_of_recording(path: str) -> tuple[Attribute, str | None]:
+    """Return the PTT event of a recording and the name of its PMU, where that is known.
+
+    Raises
+    ------
+    InputError
+        The recording cannot be read, or has no PTT event.
+    """
+    with open_perfdata(path) as source:
+        if ptt_attribute(source.contents) is None:
+            for _ in source.chunks():  # through a pipe the attributes come with the rest
+                if ptt_attribute(source.contents) is not None:
+                    break
+        contents = source.contents
+        attribute = ptt_attribute(contents)
+    if attribute is None:
+        problem = next(iter(contents.problems), None)
+        if problem is not None:
+            raise error_of(problem, path)
+        raise InputError(path, "it has no event of a PTT device", code="no-ptt-event")
+    return attribute, _pmu(attribute, contents)
+
+
+def _pmu(attribute: Attribute, contents: Contents) -> str | None:
+    """Return the PMU's name: by its number, or from the event string where the recording has no list of PMUs."""
+    names = pmu_names(contents)
+    if attribute.type in names:
+        return names[attribute.type]
+    name = pmu_of(attribute.name) if attribute.name is not None and "/" in attribute.name else ""
+    return name if is_ptt(name) else None
+
+
+def plan_recording(
+    chosen: ChosenEvent,
+    machine: Machine,
+    source: Source,
+    *,
+    output: str | Path = "perf.data",
+    duration: float | None = None,
+    command: Iterable[str] = (),
+    cpu: int | None = None,
+    aux_size: int = DEFAULT_AUX_SIZE,
+) -> Plan:
+    """Plan a recording; ``perf_command`` of the plan is what will be run.
+
+    Parameters
+    ----------
+    chosen : ChosenEvent
+        The event, from :func:`build_event` with that machine.
+    machine : Machine
+        The machine.
+    source : Source
+        Where the machine was read from.
+    output : str or Path
+        The file to write.
+    duration : float, optional
+        Seconds to record. Without it and without a command: until Ctrl-C.
+    command : Iterable of str
+        The command to run while recording.
+    cpu : int, optional
+        The CPU that records; by default the first one of the device's cpumask that is online.
+    aux_size : int
+        Bytes of the AUX area: a power of two, at least 16 MiB.
+
+    Raises
+    ------
+    UsageError
+        The arguments cannot be combined.
+    DeviceError
+        No CPU can record the device.
+    """
+    if chosen.device is None:
+        raise UsageError("an event that was computed without a machine cannot be recorded", code="no-machine")
+    online = online_cpus(source) if source.live else None
+    return Plan(
+        chosen=chosen,
+        machine=machine,
+        device=chosen.device,
+        cpu=choose_cpu(chosen.device, cpu, online),
+        aux_size=aux_size,
+        output=Path(output),
+        seconds=duration,
+        command=tuple(command),
+    )
+
+
+def record(
+    plan: Plan,
+    source: Source,
+    *,
+    progress: Callable[[RecordingProgress], None] | None = None,
+    report: Callable[[Diagnostic], None] | None = None,
+    command_stdout: int | None = None,
+) -> Recorded:
+    """Record, and keep beside the file what a recording itself cannot say.
+
+    On a recorded machine a recording that was made there with the same event is put in place instead.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to record, from :func:`plan_recording`.
+    source : Source
+        The machine.
+    progress : Callable, optional
+        Called several times a second.
+    report : Callable, optional
+        Called with each diagnostic at once; the result has them, too.
+    command_stdout : int, optional
+        File descriptor for the standard output of the command that runs meanwhile.
+
+    Returns
+    -------
+    Recorded
+        The recording. It may be empty: see the analyses.
+
+    Raises
+    ------
+    PtttoolError
+        What is in the way, or why perf failed. What was there before is then as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ptttool.machine.discovery import open_source, read_machine
+    >>> source = open_source(demo=True)
+    >>> machine = read_machine(source)
+    >>> chosen = build_event(machine, root_ports=["nvme0"], format="8dw")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> plan = plan_recording(chosen, machine, source, output=f"{folder.name}/perf.data", duration=10)
+    >>> recorded = record(plan, source)
+    >>> recorded.size
+    250132
+    >>> recorded.diagnostics[0].code
+    'replay'
+    >>> folder.cleanup()
+    """
+    if source.live:
+        return live.record(plan, source, progress=progress, report=report, command_stdout=command_stdout)
+    return replay(plan, report=report)

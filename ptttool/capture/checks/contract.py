@@ -1,0 +1,91 @@
+"""What a check is, the registry of checks, and how they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ptttool.capture.checks.host import Host
+from ptttool.capture.plan import Plan
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import PtttoolError
+from ptttool.registry import Registry
+
+Run = Callable[[Host, Plan], Iterable[Diagnostic]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    order : int
+        Checks run from the smallest order on: a check comes before those that its failure makes fail.
+    run : Callable
+        Yields what is in the way (severity ``error``) and what deserves a warning.
+    error : type of PtttoolError
+        The exception for what is in the way; its class has the exit code.
+    other_errors : Mapping[str, type of PtttoolError]
+        The exceptions for codes that need another one.
+    """
+
+    name: str
+    order: int
+    run: Run
+    error: type[PtttoolError]
+    other_errors: Mapping[str, type[PtttoolError]] = field(default_factory=dict)
+
+    def exception(self, found: Diagnostic) -> PtttoolError:
+        """Make the exception of what the check found."""
+        kind = self.other_errors.get(found.code, self.error)
+        return kind(found.message, hint=found.hint, code=found.code, **found.details)
+
+
+CHECKS: Registry[Check] = Registry("check", "ptttool.capture.checks", "ptttool.checks")
+
+
+def check(
+    name: str, *, order: int, error: type[PtttoolError], other_errors: Mapping[str, type[PtttoolError]] | None = None
+) -> Callable[[Run], Check]:
+    """Make a function a check and register it; the parameters are those of :class:`Check`."""
+
+    def register(run: Run) -> Check:
+        return CHECKS.add(name, Check(name, order, run, error, other_errors or {}))
+
+    return register
+
+
+def in_order() -> list[Check]:
+    """Return all checks in the order in which they run."""
+    return sorted(CHECKS, key=lambda one: (one.order, one.name))
+
+
+def diagnose(host: Host, plan: Plan) -> Iterator[tuple[Check, Diagnostic]]:
+    """Yield what every check finds."""
+    for one in in_order():
+        for found in one.run(host, plan):
+            yield one, found
+
+
+def require(host: Host, plan: Plan) -> list[Diagnostic]:
+    """Run the checks until one fails.
+
+    Returns
+    -------
+    list of Diagnostic
+        What deserves a warning.
+
+    Raises
+    ------
+    PtttoolError
+        The first thing that is in the way: it is the root cause.
+    """
+    warnings = []
+    for one, found in diagnose(host, plan):
+        if found.severity is Severity.ERROR:
+            raise one.exception(found)
+        warnings.append(found)
+    return warnings

@@ -1,0 +1,28 @@
+"""The process may lock the memory of the AUX area."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptttool.capture.checks.contract import check
+from ptttool.capture.checks.host import CAP_IPC_LOCK, Host
+from ptttool.capture.plan import Plan
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import AccessError
+
+
+@check("locked-memory", order=31, error=AccessError)
+def may_lock(host: Host, plan: Plan) -> Iterator[Diagnostic]:
+    """Compare with the kernel's limit: perf_event_mlock_kb per online CPU and user, plus RLIMIT_MEMLOCK (``perf_mmap``)."""
+    rights = host.rights
+    paranoid = rights.paranoid
+    if rights.can(CAP_IPC_LOCK) or paranoid is None or paranoid < 0 or rights.mlock_kb is None or rights.memlock is None:
+        return
+    limit = rights.mlock_kb * 1024 * rights.cpus + rights.memlock
+    if plan.aux_size > limit:
+        message = (
+            f"an AUX area of {plan.aux_size >> 20} MiB is more than the {limit >> 10} KiB that you may lock "
+            f"(kernel.perf_event_mlock_kb is {rights.mlock_kb}, times {rights.cpus} CPUs)"
+        )
+        hint = "run it as root, or give CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb"
+        yield Diagnostic(Severity.ERROR, "mlock-limit", message, hint, details={"perf_event_mlock_kb": rights.mlock_kb})

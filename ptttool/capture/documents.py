@@ -1,0 +1,377 @@
+"""The JSON documents of events and recordings; what fills them is passed in, so that this module imports none of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document, to_json
+
+if TYPE_CHECKING:
+    from ptttool.capture.event.build import BuiltEvent, TraceRequest
+    from ptttool.capture.event.decode import Explanation
+    from ptttool.capture.plan import Plan
+
+
+@dataclass(frozen=True)
+class RequestBody:
+    """What was asked for.
+
+    Parameters
+    ----------
+    root_ports : tuple of str
+        PCI addresses of the root ports.
+    requester : str or None
+        PCI address of the requester.
+    types : tuple of str
+        Of ``p``, ``np``, ``cpl``.
+    direction : str
+        ``inbound``, ``outbound`` or ``both``.
+    completions : str or None
+        ``a`` or ``b``.
+    format : str
+        ``4dw`` or ``8dw``.
+    pattern : str or None
+        ``legacy`` or ``v1``.
+    """
+
+    root_ports: tuple[str, ...]
+    requester: str | None
+    types: tuple[str, ...]
+    direction: str
+    completions: str | None
+    format: str
+    pattern: str | None
+
+    @classmethod
+    def of(cls, request: TraceRequest) -> RequestBody:
+        """Describe a request."""
+        return RequestBody(
+            root_ports=tuple(str(address) for address in request.root_ports),
+            requester=None if request.requester is None else str(request.requester),
+            types=tuple(request.types),
+            direction=request.direction,
+            completions=request.completions,
+            format=request.format,
+            pattern=request.pattern,
+        )
+
+
+@document("event")
+@dataclass(frozen=True)
+class EventDocument(RequestBody):
+    """What ``event --json`` prints: an event, and the command that records it.
+
+    Parameters
+    ----------
+    event : str
+        The event string.
+    config : int
+        Its 64-bit config.
+    config_hex : str
+        The same in hexadecimal.
+    command : tuple of str
+        The arguments of the perf command.
+    command_line : str
+        The same as one line for a shell.
+    device : str
+        The PMU's name.
+    fields : Mapping[str, int]
+        The value of every term.
+    inbound, outbound : tuple of str
+        The TLPs that are traced.
+    checked : bool
+        Whether the filter was found in the driver's own list.
+    warnings, notes : tuple of Diagnostic
+        What to look at, and what is good to know.
+    """
+
+    event: str
+    config: int
+    config_hex: str
+    command: tuple[str, ...]
+    command_line: str
+    device: str
+    fields: Mapping[str, int]
+    inbound: tuple[str, ...]
+    outbound: tuple[str, ...]
+    checked: bool
+    warnings: tuple[Diagnostic, ...]
+    notes: tuple[Diagnostic, ...]
+
+    @classmethod
+    def of_event(cls, request: TraceRequest, built: BuiltEvent, command: Sequence[str], diagnostics: Sequence[Diagnostic]) -> EventDocument:
+        """Describe an event; ``diagnostics`` are all of it, those of its names included."""
+        return EventDocument(
+            **vars(RequestBody.of(request)),
+            event=built.event,
+            config=built.config,
+            config_hex=f"{built.config:#x}",
+            command=tuple(command),
+            command_line=shlex.join(command),
+            device=request.device,
+            fields=dict(built.fields),
+            inbound=built.flow.inbound,
+            outbound=built.flow.outbound,
+            checked=built.checked,
+            warnings=tuple(one for one in diagnostics if one.severity is not Severity.INFO),
+            notes=tuple(one for one in diagnostics if one.severity is Severity.INFO),
+        )
+
+
+@dataclass(frozen=True)
+class FunctionBody:
+    """A function that a filter names.
+
+    Parameters
+    ----------
+    address : str or None
+        Its PCI address; null where only its filter bit is known.
+    name : str
+        Its name; for a root port, what is behind it.
+    """
+
+    address: str | None
+    name: str
+
+
+@dataclass(frozen=True)
+class FilterBody:
+    """The filter of an event.
+
+    Parameters
+    ----------
+    kind : str
+        ``root port`` or ``requester``.
+    value : int
+        The value of the term.
+    hex : str
+        The same in hexadecimal, as sysfs writes it.
+    functions : tuple of FunctionBody
+        The functions that it names.
+    """
+
+    kind: str
+    value: int
+    hex: str
+    functions: tuple[FunctionBody, ...]
+
+
+@dataclass(frozen=True)
+class ExplanationBody:
+    """An event in words.
+
+    Parameters
+    ----------
+    device : str or None
+        The PMU's name.
+    config : int
+        The 64-bit config.
+    config_hex : str
+        The same in hexadecimal.
+    fields : Mapping[str, int]
+        The value of every term.
+    filter : FilterBody
+        The filter.
+    types : tuple of str
+        Of ``p``, ``np``, ``cpl``.
+    refused : bool
+        Whether perf or the driver would refuse the event.
+    inbound, outbound : tuple of str
+        The TLPs that are traced.
+    format, pattern : str or None
+        Null for an unknown value.
+    fits : tuple of str
+        Where the event names no device: the devices that have its filter.
+    problems : tuple of Diagnostic
+        Contradictions, the worst first.
+    """
+
+    device: str | None
+    config: int
+    config_hex: str
+    fields: Mapping[str, int]
+    filter: FilterBody
+    types: tuple[str, ...]
+    refused: bool
+    inbound: tuple[str, ...]
+    outbound: tuple[str, ...]
+    format: str | None
+    pattern: str | None
+    fits: tuple[str, ...]
+    problems: tuple[Diagnostic, ...]
+
+    @classmethod
+    def of(cls, explanation: Explanation) -> ExplanationBody:
+        """Describe an explanation."""
+        one = explanation
+        functions = tuple(FunctionBody(None if named.address is None else str(named.address), named.name) for named in one.named)
+        return ExplanationBody(
+            device=one.device,
+            config=one.config,
+            config_hex=f"{one.config:#x}",
+            fields=dict(one.fields),
+            filter=FilterBody(one.kind, one.filter, f"{one.filter:#07x}", functions),
+            types=tuple(one.types),
+            refused=one.refused,
+            inbound=one.flow.inbound,
+            outbound=one.flow.outbound,
+            format=one.format,
+            pattern=one.pattern,
+            fits=one.fits,
+            problems=one.diagnostics,
+        )
+
+
+@document("explain")
+@dataclass(frozen=True)
+class ExplainDocument(ExplanationBody):
+    """What ``explain --json`` prints.
+
+    Parameters
+    ----------
+    source : str
+        What was explained: ``event``, ``config`` or ``recording``.
+    event : str or None
+        The event string, where there is one.
+    machine : str or None
+        Where names come from.
+    """
+
+    source: str
+    event: str | None
+    machine: str | None
+
+    @classmethod
+    def of_subject(cls, explanation: Explanation, source: str, event: str | None, machine: str | None) -> ExplainDocument:
+        """Describe an explanation and what it is of."""
+        return ExplainDocument(**vars(ExplanationBody.of(explanation)), source=source, event=event, machine=machine)
+
+
+@dataclass(frozen=True)
+class TracedCommand:
+    """How the command ended that ran while recording.
+
+    Parameters
+    ----------
+    command : tuple of str
+        Its arguments.
+    exit : int or None
+        Its exit status.
+    signal : str or None
+        The signal that ended it.
+    stopped : bool
+        Whether perf ended it, because the recording was stopped.
+    """
+
+    command: tuple[str, ...]
+    exit: int | None
+    signal: str | None
+    stopped: bool
+
+
+@dataclass(frozen=True)
+class PlanBody(RequestBody):
+    """A recording as it was asked for.
+
+    Parameters
+    ----------
+    device : str
+        The PMU's name.
+    event : str
+        The event string.
+    config : int
+        Its 64-bit config.
+    cpu : int
+        The CPU that records.
+    aux_size : int
+        Bytes of the AUX area.
+    duration : float or None
+        Seconds to record.
+    command : tuple of str
+        The perf command.
+    warnings : tuple of Diagnostic
+        What to look at.
+    """
+
+    device: str
+    event: str
+    config: int
+    cpu: int
+    aux_size: int
+    duration: float | None
+    command: tuple[str, ...]
+    warnings: tuple[Diagnostic, ...]
+
+    @classmethod
+    def of_plan(cls, plan: Plan, diagnostics: Sequence[Diagnostic] = ()) -> PlanBody:
+        """Describe a plan, with the warnings among diagnostics."""
+        built = plan.chosen.built
+        return PlanBody(
+            **vars(RequestBody.of(plan.chosen.request)),
+            device=plan.device.name,
+            event=built.event,
+            config=built.config,
+            cpu=plan.cpu,
+            aux_size=plan.aux_size,
+            duration=plan.seconds,
+            command=tuple(plan.perf_command),
+            warnings=tuple(one for one in diagnostics if one.severity is not Severity.INFO),
+        )
+
+    @staticmethod
+    def options_of(plan: Plan) -> dict[str, object]:
+        """Return the options of a plan, as sidecars keep them."""
+        body = vars(PlanBody.of_plan(plan))
+        return {name: to_json(value) for name, value in body.items() if name not in ("command", "warnings")}
+
+
+@document("trace-dry-run")
+@dataclass(frozen=True)
+class DryRunDocument(PlanBody):
+    """What ``trace --dry-run --json`` prints.
+
+    Parameters
+    ----------
+    command_line : str
+        The perf command as one line for a shell.
+    """
+
+    command_line: str
+
+
+@dataclass(frozen=True)
+class RecordedBody(PlanBody):
+    """A recording that was made.
+
+    Parameters
+    ----------
+    recording : str
+        Its path.
+    old : str or None
+        The new path of the recording that had the name before.
+    sidecar : str or None
+        The path of the file beside it.
+    size : int
+        Its bytes.
+    elapsed : float or None
+        Seconds that perf ran; null for a replay.
+    stopped_by : str or None
+        The signal that stopped it.
+    traced : TracedCommand or None
+        How the command ended that ran meanwhile.
+    replay_of : str or None
+        The command that made the bundled recording which this is a copy of.
+    """
+
+    recording: str
+    old: str | None
+    sidecar: str | None
+    size: int
+    elapsed: float | None
+    stopped_by: str | None
+    traced: TracedCommand | None
+    replay_of: str | None

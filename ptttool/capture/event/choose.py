@@ -1,0 +1,187 @@
+"""From names that people use (``nvme0``, ``00:10.0``) to an event of one PTT device. Touches no machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ptttool.capture.event.build import BuiltEvent, TraceRequest, build, check_one_filter
+from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import UsageError
+from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.pmu import PMU_PREFIX, device_numbers
+from ptttool.machine.resolve import resolve_requester, resolve_root_port
+from ptttool.pci import PciAddress
+from ptttool.wording import in_words
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """What to trace, in the user's words.
+
+    Parameters
+    ----------
+    root_ports : tuple of str
+        PCI addresses or names; an endpoint stands for its root port.
+    requester : str or None
+        PCI address or name of one function.
+    types, direction, completions, format, pattern
+        As of :class:`~ptttool.capture.event.build.TraceRequest`.
+    device : str or None
+        The PTT device; by default that of the root port or requester.
+    force : bool
+        As of :func:`~ptttool.capture.event.build.build`.
+
+    Raises
+    ------
+    UsageError
+        There is no filter, or root ports and a requester.
+    """
+
+    root_ports: tuple[str, ...] = ()
+    requester: str | None = None
+    types: tuple[TlpType, ...] = tuple(TlpType)
+    direction: Direction = Direction.INBOUND
+    completions: Completions | None = None
+    format: Format = Format.DW4
+    pattern: Pattern | None = None
+    device: str | None = None
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        check_one_filter(bool(self.root_ports), self.requester is not None)
+
+    def request(self, device: str, root_ports: Iterable[PciAddress], requester: PciAddress | None) -> TraceRequest:
+        """Make the request for a device, with the addresses that the names stand for."""
+        return TraceRequest(
+            device=device,
+            root_ports=tuple(root_ports),
+            requester=requester,
+            types=self.types,
+            direction=self.direction,
+            completions=self.completions,
+            format=self.format,
+            pattern=self.pattern,
+        )
+
+
+@dataclass(frozen=True)
+class ChosenEvent:
+    """An event, and the device that traces it.
+
+    Parameters
+    ----------
+    request : TraceRequest
+        The request, with addresses.
+    built : BuiltEvent
+        The event.
+    device : PttDevice or None
+        None where the event was computed without a machine.
+    notes : tuple of Diagnostic
+        How names were understood.
+    """
+
+    request: TraceRequest
+    built: BuiltEvent
+    device: PttDevice | None
+    notes: tuple[Diagnostic, ...] = ()
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All that is to be reported: how names were understood, then what the event brings."""
+        return self.notes + self.built.diagnostics
+
+
+def choose(options: EventOptions, machine: Machine, device: PttDevice | None = None) -> ChosenEvent:
+    """Find the device and the addresses that the options mean, and build the event.
+
+    Parameters
+    ----------
+    options : EventOptions
+        What to trace.
+    machine : Machine
+        Where names are looked up.
+    device : PttDevice or None
+        The device that ``options.device`` names.
+
+    Raises
+    ------
+    UsageError
+        A name is ambiguous, root ports belong to two devices, or the request cannot be traced.
+    DeviceError
+        A name is unknown, or no PTT device traces it.
+    """
+    named = device
+    notes: list[Diagnostic] = []
+    ports: list[PciAddress] = []
+    requester: PciAddress | None = None
+    for text in options.root_ports:
+        port, owner, sentence = resolve_root_port(machine, text, device=named)
+        if device is None:
+            device = owner
+        elif owner.name != device.name:
+            raise UsageError(
+                f"root ports {ports[0]} and {port} belong to two devices, {device.name} and {owner.name}",
+                hint="an event is for one device: trace them one after the other",
+                code="two-devices",
+            )
+        ports.append(port)
+        notes += _resolved(sentence)
+    if options.requester is not None:
+        requester, device, sentence = resolve_requester(machine, options.requester, device=named)
+        notes += _resolved(sentence)
+    assert device is not None  # there is a root port or a requester
+    request = options.request(device.name, ports, requester)
+    return ChosenEvent(request, build(request, device=device, force=options.force), device, tuple(notes))
+
+
+def _resolved(sentence: str | None) -> list[Diagnostic]:
+    return [] if sentence is None else [Diagnostic(Severity.INFO, "name-resolved", sentence)]
+
+
+def choose_without_machine(options: EventOptions) -> ChosenEvent:
+    """Build the event of options that give a device and PCI addresses, with the terms of the mainline driver.
+
+    Raises
+    ------
+    UsageError
+        The device or a function is not given in full, or the request cannot be traced.
+    """
+    name = f"{PMU_PREFIX}{(options.device or '').removeprefix(PMU_PREFIX)}"
+    if device_numbers(name) is None:
+        raise UsageError(
+            f"{options.device!r} is not the name of a PTT device",
+            hint=f"they are named {PMU_PREFIX}<SICL>_<core>, such as {PMU_PREFIX}0_2",
+            code="bad-device-name",
+        )
+    requester = None if options.requester is None else _address(options.requester)
+    request = options.request(name, [_address(text) for text in options.root_ports], requester)
+    message = "computed without the device: it was not checked whether its driver has this filter"
+    return ChosenEvent(request, build(request, force=options.force), None, (Diagnostic(Severity.INFO, "not-checked", message),))
+
+
+def _address(text: str) -> PciAddress:
+    found = PciAddress.try_parse(text)
+    if found is None:
+        raise UsageError(
+            f"{text!r} is not a PCI address, and there is no machine to look it up on",
+            hint="write it as domain:bus:device.function, for example 0000:00:10.0; or give --sysfs",
+            code="bad-pci-address",
+        )
+    return found
+
+
+def parse_types(text: str) -> tuple[TlpType, ...]:
+    """Parse a list of types: ``p,np,cpl``.
+
+    Raises
+    ------
+    UsageError
+        A word is not a type.
+    """
+    words = [word.strip().lower() for word in text.split(",")]
+    for word in words:
+        if word not in list(TlpType):
+            raise UsageError(f"--type {text!r}: {word!r} is not a type of TLP", hint=f"give {in_words(TlpType, 'or')}, several with commas")
+    return tuple(TlpType(word) for word in words)

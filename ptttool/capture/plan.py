@@ -1,0 +1,127 @@
+"""What is to be recorded: one event, one device, one CPU, one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptttool.capture.event.choose import ChosenEvent
+from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, MINIMUM_AUX_SIZE, perf_command
+from ptttool.errors import DeviceError, UsageError
+from ptttool.machine.cpus import format_cpus
+from ptttool.machine.model import Machine, PttDevice
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A recording that is to be made.
+
+    Parameters
+    ----------
+    chosen : ChosenEvent
+        The event.
+    machine : Machine
+        The machine, as the sidecar keeps it.
+    device : PttDevice
+        The PTT device that traces.
+    cpu : int
+        The CPU that records; see :func:`choose_cpu`.
+    aux_size : int
+        Bytes of the AUX area.
+    output : Path
+        The file. One that exists is kept as ``.old``.
+    seconds : float or None
+        How long to record. None, without a command: until Ctrl-C.
+    command : tuple of str
+        The command to run while recording.
+    """
+
+    chosen: ChosenEvent
+    machine: Machine
+    device: PttDevice
+    cpu: int
+    aux_size: int = DEFAULT_AUX_SIZE
+    output: Path = Path("perf.data")
+    seconds: float | None = None
+    command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_options(self.output, self.aux_size, self.seconds, self.command)
+
+    @property
+    def workload(self) -> tuple[str, ...]:
+        """The command that perf runs: the user's, or a sleep, which ends the recording even if this process is killed."""
+        return self.command if self.seconds is None else ("sleep", f"{self.seconds:.9g}")
+
+    @property
+    def perf_command(self) -> list[str]:
+        """The perf command, as the user would type it."""
+        return self.perf_command_to(self.output, self.workload)
+
+    def perf_command_to(self, output: Path, workload: Sequence[str]) -> list[str]:
+        """Return the perf command that writes another file and runs another command."""
+        return perf_command(self.chosen.built.event, output=str(output), cpu=self.cpu, aux_size=self.aux_size, command=workload)
+
+
+def check_options(output: Path, aux_size: int, seconds: float | None, command: Sequence[str]) -> None:
+    """Refuse options that cannot be combined; the machine has no part in it.
+
+    Raises
+    ------
+    UsageError
+        The output is standard output, the size of the AUX area is wrong, or there are a duration and a command.
+    """
+    if str(output) == "-":
+        message = "a recording cannot go to standard output: perf finishes it by writing its header"
+        raise UsageError(message, hint="name a file with -o", code="output-is-stdout")
+    check_aux_size(aux_size)
+    if seconds is not None and command:
+        message = "--duration and a COMMAND exclude each other: the recording lasts as long as the command"
+        raise UsageError(message, code="two-durations")
+
+
+def check_aux_size(size: int) -> None:
+    """Refuse a size of the AUX area that the driver refuses: it needs four buffers of 4 MiB, and a power of two."""
+    if size < MINIMUM_AUX_SIZE:
+        raise UsageError("--aux-size: the driver needs at least 16 MiB", hint="64M is a good size", code="aux-too-small")
+    if size & (size - 1):
+        raise UsageError("--aux-size: the driver needs a power of two", hint="such as 16M, 32M, 64M, 128M", code="aux-no-power-of-two")
+
+
+def choose_cpu(device: PttDevice, wanted: int | None, online: Sequence[int] | None) -> int:
+    """Choose the CPU that records.
+
+    Parameters
+    ----------
+    device : PttDevice
+        The device; its cpumask has the CPUs that can record it.
+    wanted : int or None
+        The CPU that the user wants. None: the first one of the cpumask that is online.
+    online : Sequence of int or None
+        The CPUs that are online; None where that is unknown.
+
+    Raises
+    ------
+    UsageError
+        The wanted CPU cannot record the device, or is offline.
+    DeviceError
+        No CPU is wanted, and the device has no cpumask.
+    """
+    if wanted is None:
+        if not device.cpus:
+            raise DeviceError(
+                f"{device.name} names no CPU that may record it (its cpumask is empty or unreadable)",
+                hint="give one of its NUMA node with --cpu",
+                code="no-cpumask",
+            )
+        return next((cpu for cpu in device.cpus if online is None or cpu in online), device.cpus[0])
+    if device.cpus and wanted not in device.cpus:
+        raise UsageError(
+            f"CPU {wanted} is not one of {device.name}'s ({format_cpus(device.cpus)}): nothing would be recorded, without an error of perf",
+            hint="leave --cpu out, or give one of these",
+            code="cpu-not-in-cpumask",
+        )
+    if online is not None and wanted not in online:
+        raise UsageError(f"CPU {wanted} is offline", hint=f"online are {format_cpus(online)}", code="cpu-offline")
+    return wanted

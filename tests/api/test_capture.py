@@ -1,0 +1,88 @@
+"""Events and recordings from Python: the examples of the docstrings, notebooks, errors as data."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from ptttool.api import capture as api
+from ptttool.capture.sidecar import load
+from ptttool.diagnostics import Diagnostic
+from ptttool.errors import UsageError
+from ptttool.machine.discovery import open_source, read_machine
+from ptttool.machine.model import Machine
+from ptttool.machine.sources.contract import Source
+
+
+def examples() -> list[doctest.DocTest]:
+    return [test for test in doctest.DocTestFinder().find(api, api.__name__) if test.examples]
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.name.rpartition(".")[2])
+def test_examples(example: doctest.DocTest) -> None:
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return open_source(demo=True)
+
+
+@pytest.fixture(scope="module")
+def machine(source: Source) -> Machine:
+    return read_machine(source)
+
+
+def test_replay(machine: Machine, source: Source, tmp_path: Path) -> None:
+    output = tmp_path / "x.data"
+    output.write_bytes(b"the last one")
+    chosen = api.build_event(machine, root_ports=["nvme0"], format="8dw")
+    plan = api.plan_recording(chosen, machine, source, output=output, command=["fio"])
+    assert plan.perf_command[:4] == ["perf", "record", "-e", str(chosen.built)]
+    reported: list[Diagnostic] = []
+    recorded = api.record(plan, source, report=reported.append)
+    assert tuple(reported) == recorded.diagnostics
+    assert [one.code for one in reported] == ["replay", "replay-command", "command-not-run"]
+    assert (recorded.path, recorded.size, recorded.old) == (output, output.stat().st_size, Path(f"{output}.old"))
+    kept = load(output)
+    assert kept is not None
+    assert kept.replay_of == recorded.replay_of
+
+
+def test_explain_a_recording(machine: Machine, source: Source, tmp_path: Path) -> None:
+    chosen = api.build_event(machine, root_ports=["nvme0"], format="8dw")
+    recorded = api.record(api.plan_recording(chosen, machine, source, output=tmp_path / "x"), source)
+    subject = api.explain_event(recorded.path)
+    assert (subject.kind, subject.explanation.config, subject.explanation.device) == ("recording", chosen.built.config, "hisi_ptt0_0")
+    assert subject.explanation.flow == chosen.built.flow
+    assert api.explain_event(chosen.built.config, machine).explanation.fits == ("hisi_ptt0_0",)
+
+
+def test_notebook(machine: Machine) -> None:
+    built = api.build_event(machine, root_ports=["nvme0"], format="8dw").built
+    assert built.event in built._repr_html_()
+    assert "CPL B" in api.explain_event(str(built), machine).explanation._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"root_ports": ["nvme0"], "direction": "up"}, "usage"),
+        ({"root_ports": ["nvme0"], "types": []}, "usage"),
+        ({"root_ports": ["nvme0"], "requester": "nvme0"}, "two-filters"),
+        ({}, "no-filter"),
+    ],
+)
+def test_wrong_arguments(machine: Machine, arguments: dict[str, object], code: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        api.build_event(machine, **arguments)  # type: ignore[arg-type]
+    assert caught.value.code == code
+
+
+def test_an_event_without_a_machine_cannot_be_recorded(machine: Machine, source: Source) -> None:
+    chosen = api.build_event(device="hisi_ptt0_0", root_ports=["00:10.0"])
+    with pytest.raises(UsageError) as caught:
+        api.plan_recording(chosen, machine, source)
+    assert caught.value.code == "no-machine"
