@@ -1,4 +1,4 @@
-"""PCI addresses (domain:bus:device.function), written and read one way everywhere."""
+"""PCI addresses, domain:bus:device.function, as text and as numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ADDRESS = re.compile(r"(?:(?P<domain>[0-9a-fA-F]{1,8}):)?(?P<bus>[0-9a-fA-F]{1,
 
 
 class PciAddress(NamedTuple):
-    """Where a PCI function sits. Orders as lspci lists."""
+    """The address of a PCI function; addresses sort in the order of lspci."""
 
     domain: int
     bus: int
@@ -20,11 +20,17 @@ class PciAddress(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> PciAddress:
-        """Read ``0000:01:00.0`` or ``01:00.0`` (then domain 0); anything else is a usage error."""
+        """Read ``0000:01:00.0`` or ``01:00.0`` (domain 0).
+
+        Raises
+        ------
+        UsageError
+            The text is not a PCI address: ``code`` is ``bad-pci-address``.
+        """
         found = cls.try_parse(text)
         if found is None:
             raise UsageError(
-                f"{text!r} is no PCI address",
+                f"{text!r} is not a PCI address",
                 hint="write it as domain:bus:device.function, for example 0000:00:10.0",
                 code="bad-pci-address",
             )
@@ -32,7 +38,7 @@ class PciAddress(NamedTuple):
 
     @classmethod
     def try_parse(cls, text: str) -> PciAddress | None:
-        """Like :meth:`parse`, with None for what is no PCI address."""
+        """Read an address like :meth:`parse`; return None if the text is not a PCI address."""
         match = _ADDRESS.fullmatch(text.strip())
         if match is None:
             return None
@@ -43,17 +49,17 @@ class PciAddress(NamedTuple):
 
     @classmethod
     def from_id(cls, routing_id: int, domain: int = 0) -> PciAddress:
-        """From a 16-bit Requester, Completer or Destination ID."""
+        """Make an address from a 16-bit requester, completer or destination ID."""
         return cls(domain, routing_id >> 8 & 0xFF, routing_id >> 3 & 0x1F, routing_id & 0x7)
 
     @property
     def routing_id(self) -> int:
-        """bus << 8 | device << 3 | function, as TLP headers carry it."""
+        """The 16-bit ID of TLP headers: bus << 8 | device << 3 | function."""
         return self.bus << 8 | self.device << 3 | self.function
 
     @property
     def short(self) -> str:
-        """Without the domain: ``01:00.0``."""
+        """The address without its domain: ``01:00.0``."""
         return f"{self.bus:02x}:{self.device:02x}.{self.function}"
 
     def __str__(self) -> str:
@@ -61,5 +67,5 @@ class PciAddress(NamedTuple):
 
 
 def format_id(routing_id: int) -> str:
-    """A 16-bit ID of a TLP header as ``01:00.0``."""
+    """Format the 16-bit ID of a TLP header: ``01:00.0``."""
     return PciAddress.from_id(routing_id).short

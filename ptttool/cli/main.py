@@ -22,7 +22,7 @@ from ptttool.cli.terminal.talk import PrintedError, clean, json_text, say, warn
 from ptttool.errors import InputError, InterruptedByUserError, OutputError, PlugInError, PtttoolError, UsageError, WorkersError
 from ptttool.registry import PlugIns
 
-# Characters of an error that are shown: what it quotes may be of any length.
+# Characters of an error that are shown: a quotation in it may have any length.
 LONGEST = 2000
 
 PLUG_INS = PlugIns("command", "ptttool.commands")
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _closed_pipe() -> int:
-    """The reader went away (``| head``): no error of ours. Standard output is pointed at nothing so that Python's exit stays quiet."""
+    """End quietly since the reader of standard output ended (``| head``): Python's own flush at exit must not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -174,5 +174,5 @@ def _write_json_error(error: PtttoolError) -> None:
     try:
         sys.stdout.write(json_text({"error": error.as_json()}))
         sys.stdout.flush()
-    except OSError:  # a closed or full standard output must not hide the error itself
+    except OSError:  # a closed or full standard output must not hide the error
         return

@@ -1,4 +1,4 @@
-"""Write the manual pages from the command tree: ``ptttool.1`` and one page a command.
+"""Write the manual pages from the command tree: ``ptttool.1`` and one page for each command.
 
 ``python -m ptttool.cli.manpages FOLDER``, or ``make man``; ``tests/test_man.py`` fails while the committed pages differ.
 """
@@ -15,13 +15,13 @@ from ptttool.errors import ExitCode
 
 
 def roff(text: str) -> str:
-    """Text as roff prints it: backslashes, leading dots and hyphens made safe."""
+    """Escape text for roff: backslashes, leading dots and hyphens."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"(?m)^([.'])", r"\\&\1", text)
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """Help text's paragraphs, each on one line; blocks after a ``\\b`` line keep their lines."""
+    r"""Yield the paragraphs of a help text, each on one line; blocks after a ``\b`` line keep their lines."""
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = [line.strip() for line in block.splitlines()]
         if lines and lines[0] == "\b":
@@ -31,7 +31,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def argument_synopsis(parameter: Any) -> str:
-    """One argument: in brackets where it may be left out, with dots where it may be repeated."""
+    """Format one argument: in brackets if it is optional, with dots if it may be repeated."""
     name = str(parameter.metavar or parameter.name.upper())
     if name.startswith("["):  # says it all by itself
         return f"\\fI{roff(name)}\\fR"
@@ -41,7 +41,7 @@ def argument_synopsis(parameter: Any) -> str:
 
 
 def synopsis(command: Any, path: str) -> str:
-    """The command with its arguments, as usage lines show it."""
+    """Format the command with its arguments, as usage lines show it."""
     parts = [f"\\fB{roff(path)}\\fR", "[\\fIOPTIONS\\fR]"]
     parts += [argument_synopsis(parameter) for parameter in command.params if parameter.param_type_name == "argument"]
     if hasattr(command, "commands"):
@@ -50,7 +50,7 @@ def synopsis(command: Any, path: str) -> str:
 
 
 def option_lines(command: Any, path: str, parent: Any) -> Iterator[str]:
-    """The options, each with its help."""
+    """Yield the lines of the options, each with its help."""
     context = command.make_context(path, [], parent=parent, resilient_parsing=True)
     for parameter in command.get_params(context):
         if parameter.param_type_name != "option" or getattr(parameter, "hidden", False):
@@ -65,7 +65,7 @@ def option_lines(command: Any, path: str, parent: Any) -> Iterator[str]:
 
 
 def argument_lines(command: Any) -> Iterator[str]:
-    """The arguments that have a help text."""
+    """Yield the lines of the arguments that have a help text."""
     for parameter in command.params:
         if parameter.param_type_name == "argument" and getattr(parameter, "help", None):
             yield ".TP"
@@ -74,7 +74,7 @@ def argument_lines(command: Any) -> Iterator[str]:
 
 
 def page(command: Any, path: str, others: list[str], parent: Any = None) -> str:
-    """One manual page, as roff."""
+    """Return one manual page, as roff."""
     title = path.replace(" ", "-")
     help_text = command.help or ""
     first, *rest = list(paragraphs(help_text)) or [""]
@@ -116,7 +116,7 @@ def page(command: Any, path: str, others: list[str], parent: Any = None) -> str:
 
 
 def walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The command and all below it, with their full names."""
+    """Yield the command and all its sub-commands, with their full names."""
     yield path, command
     for name, sub in sorted(getattr(command, "commands", {}).items()):
         if not sub.hidden:
@@ -124,7 +124,7 @@ def walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def pages() -> dict[str, str]:
-    """File name to text, for every page."""
+    """Return the text of every page by its file name."""
     import typer.main
 
     from ptttool.cli.app import app
@@ -132,14 +132,14 @@ def pages() -> dict[str, str]:
 
     load_commands()
     root = typer.main.get_command(app)
-    context = root.make_context("ptttool", [], resilient_parsing=True)  # holds settings that commands inherit: -h
+    context = root.make_context("ptttool", [], resilient_parsing=True)  # commands inherit its settings: -h
     commands = list(walk(root, "ptttool"))
     titles = [path.replace(" ", "-") for path, _ in commands]
     return {f"{path.replace(' ', '-')}.1": page(command, path, titles, None if command is root else context) for path, command in commands}
 
 
 def main(folder: Path) -> int:
-    """Write every page and remove those of commands that are gone."""
+    """Write every page, and remove pages of commands that no longer exist."""
     wanted = pages()
     for old in folder.glob("*.1"):
         if old.name not in wanted:

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
 from ptttool.wording import html_table
-
-DEMO: Final = "the demo machine"
-"""Origin of the machine that comes with ptttool."""
 
 
 class FilterKind(StrEnum):

@@ -1,4 +1,4 @@
-"""Where the output of a decoding command goes: a file, whole or not at all, or standard output."""
+"""The output of a decoding command: a file, which is written completely or not at all, or standard output."""
 
 from __future__ import annotations
 
@@ -12,12 +12,25 @@ from typing import IO
 
 from ptttool.errors import OutputError, UsageError
 
-# Lines of a terminal that are not rows of the table: the headline, the note, the prompt.
+# Lines of a terminal that are not rows of the table: the header line, the note, the prompt.
 _NOT_ROWS = 4
 
 
 def page_rows(name: str, limit: int | None) -> int | None:
-    """Rows of a table on a terminal where nobody named a number; None for no such page. ``name``: of the format."""
+    """Return how many rows of a table fill a terminal.
+
+    Parameters
+    ----------
+    name : str
+        Name of the output format.
+    limit : int or None
+        The user's limit.
+
+    Returns
+    -------
+    int or None
+        None if there is a limit, or the format is not a table.
+    """
     if name != "table" or limit is not None:
         return None
     return max(shutil.get_terminal_size().lines - _NOT_ROWS, 5)
@@ -27,10 +40,34 @@ def page_rows(name: str, limit: int | None) -> int | None:
 def destination(
     output: Path | None, recordings: Sequence[str], name: str, *, binary: bool, force: bool, others: Sequence[Path] = ()
 ) -> Iterator[IO[bytes]]:
-    """The file to write to; None: standard output. ``name``: of the format. ``binary``: not for a terminal.
+    """Open the output.
 
-    Raises UsageError where the output would take the place of one of the recordings, or of ``others``: files, or folders of files, that are
-    read, too.
+    Parameters
+    ----------
+    output : Path or None
+        The file; None: standard output.
+    recordings : sequence of str
+        The inputs; ``-`` is standard input.
+    name : str
+        Name of the output format.
+    binary : bool
+        Whether the format is binary: it is not written to a terminal.
+    force : bool
+        Whether an existing file is replaced.
+    others : sequence of Path
+        Further inputs: files, or folders of files.
+
+    Yields
+    ------
+    IO[bytes]
+        The stream to write to.
+
+    Raises
+    ------
+    UsageError
+        The output would replace an input: ``code`` is ``output-is-input``.
+    OutputError
+        The output cannot be written, or is binary and a terminal.
     """
     from ptttool.files.atomic import output_file
 
@@ -39,7 +76,7 @@ def destination(
             whose = "the" if len(recordings) == 1 else "a"
             raise UsageError(f"{output} is {whose} recording itself", hint="name another file", code="output-is-input")
         if any(_same_file(output, str(other)) or (other.is_dir() and output.resolve().parent == other.resolve()) for other in others):
-            raise UsageError(f"{output} is what is read itself", hint="name another file", code="output-is-input")
+            raise UsageError(f"{output} is an input itself", hint="name another file", code="output-is-input")
         with output_file(output, force=force) as file:
             if binary and file.isatty():
                 raise _not_for_a_terminal(name)
@@ -47,7 +84,7 @@ def destination(
         return
     if binary and sys.stdout.isatty():
         raise _not_for_a_terminal(name)
-    if getattr(sys.stdout, "name", None) == os.devnull:  # what stands for one that was closed
+    if getattr(sys.stdout, "name", None) == os.devnull:  # __main__ put it in place of a closed standard output
         raise OutputError("standard output is closed", hint="write to a file: -o FILE", code="no-output")
     sys.stdout.flush()
     yield sys.stdout.buffer
@@ -55,11 +92,11 @@ def destination(
 
 
 def _same_file(output: Path, recording: str) -> bool:
-    """Whether the output would take the place of the recording, by whatever name."""
+    """Return whether output and recording are the same file, by any path."""
     try:
         mine = os.fstat(0) if recording == "-" else Path(recording).stat()
         return output.is_file() and os.path.samestat(output.stat(), mine)
-    except OSError:  # what cannot be looked at is told when it is opened
+    except OSError:  # reported when the file is opened
         return False
 
 

@@ -1,4 +1,4 @@
-"""How a command that writes files ends early: always through the code that tidies up."""
+"""Signals end a command through the code that removes unfinished files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# By convention a program that a signal ended has 128 and the signal's number for its exit code.
+# By convention the exit code of a program that a signal ended is 128 plus the number of the signal.
 _EXIT_BASE = 128
 
 
 @contextmanager
 def tidy_end() -> Iterator[None]:
-    """While the body runs, SIGTERM and SIGHUP raise SystemExit, as Ctrl-C raises KeyboardInterrupt. Signals that are ignored stay so.
+    """Make SIGTERM and SIGHUP raise SystemExit while the body runs, as Ctrl-C raises KeyboardInterrupt. Ignored signals stay ignored.
 
-    polars puts a handler of its own on SIGINT when it is imported, one that tears its threads down with a panic, even where SIGINT was
-    ignored (a job in the background): import it before, and Python's is put back here.
+    When polars is imported, it installs its own handler of SIGINT, which ends its threads with a panic, even if SIGINT is ignored (a job
+    in the background). Import polars before: this function installs Python's handler again.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""What commands say: data on standard output, talk on standard error, control characters on neither."""
+"""Output of commands: data on standard output, messages on standard error, control characters on neither."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from ptttool.errors import PtttoolError
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Control characters, marks that turn the direction of writing, and halves of surrogate pairs, which no encoding can write.
+# Control characters, marks that change the direction of writing, and surrogates, which no encoding can write.
 _OBEYED = r"\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _CONTROL = re.compile(f"[\\x00-\\x1f{_OBEYED}]")
 
-# Where texts begin beside their labels.
+# Column at which texts begin beside their labels.
 _TEXT_AT = 11
 
 
 def clean(text: str) -> str:
-    """A string from a file or a device on one line, without anything that a terminal would obey."""
+    """Escape what a terminal would obey in a string from a file or a device: control characters, line ends, marks of direction."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 0x100 else f"\\u{ord(found[0]):04x}", text)
 
 
 def note(text: str) -> None:
-    """Something good to know, on standard error."""
+    """Write a note to standard error."""
     say(f"ptttool: {text}")
 
 
 def warn(text: str) -> None:
-    """Something to look at, on standard error."""
+    """Write a warning to standard error."""
     say(f"ptttool: warning: {text}")
 
 
@@ -52,14 +52,14 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def say(line: str) -> None:
-    """One line; on a terminal folded between words."""
+    """Write a line to standard error; on a terminal it is wrapped between words."""
     if sys.stderr.isatty():
         import shutil
         import textwrap
 
         columns = shutil.get_terminal_size().columns
         line = textwrap.fill(line, max(columns, 20), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    with suppress(OSError):  # a full or closed standard error makes nothing fail
+    with suppress(OSError):  # a full or closed standard error does not make the command fail
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
@@ -75,17 +75,17 @@ def json_line(value: Any) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output, UTF-8."""
+    """Write a JSON document to standard output."""
     sys.stdout.write(json_text(value))
 
 
 def print_line(text: str) -> None:
-    """One line of data on standard output."""
+    """Write a line of data to standard output."""
     sys.stdout.write(text + "\n")
 
 
 def print_labelled(label: str, text: str, at: int = _TEXT_AT) -> None:
-    """A label and, from column ``at`` on, its text on standard output, cleaned; on a terminal folded, in a pipe on one line."""
+    """Write a label and its text, which begins at column `at`, to standard output: wrapped on a terminal, else on one line."""
     line = clean(text)
     if sys.stdout.isatty():
         import shutil
@@ -106,7 +106,7 @@ class PrintedError(Exception):
 
 
 class _Trimmed(io.TextIOBase):
-    """A text stream that leaves out blanks before line ends: rich fills its tables up with them, and a pipe's reader wants none."""
+    """A text stream without blanks before line ends: rich pads its tables with them, and programs that read a pipe do not want them."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -127,7 +127,7 @@ class _Trimmed(io.TextIOBase):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console: colour only on a terminal and without NO_COLOR; in a pipe as wide as the content needs."""
+    """Make a rich console: with colour only on a terminal and without NO_COLOR; in a pipe as wide as its content."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout

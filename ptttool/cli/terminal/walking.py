@@ -1,4 +1,4 @@
-"""Progress of a walk through a recording, or of making one: a line on a terminal's standard error where it takes over a second."""
+"""A line of progress on a terminal's standard error, for work on a recording that takes over a second."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ _PERIOD = 0.2
 
 
 class Walk(Protocol):
-    """What takes its time."""
+    """Work that has progress."""
 
     @property
-    def progress(self) -> Progress: ...
+    def progress(self) -> Progress:
+        """How far the work has come."""
+        ...
 
 
 @contextmanager
 def shown_progress(walk: Walk) -> Iterator[None]:
-    """Show bytes, records, rate and time left of what the body does with ``walk``; nothing in a pipe, nothing within a second.
+    """Show bytes, records, rate and time left of the work that the body does; not in a pipe, and not within the first second.
 
-    A thread looks at ``walk.progress``: the walk itself has nothing to do for it.
+    A thread reads ``walk.progress``, so the work itself is not slowed down.
     """
     if not sys.stderr.isatty() or _feeds_a_program():
         yield
@@ -45,7 +47,7 @@ def shown_progress(walk: Walk) -> Iterator[None]:
 
 
 def _feeds_a_program() -> bool:
-    """Standard output is a pipe: its reader, a pager say, has the terminal, and a line of ours would be drawn over its own."""
+    """Return whether standard output is a pipe: its reader, such as a pager, uses the terminal, and progress would overwrite its lines."""
     try:
         mode = os.fstat(sys.stdout.fileno()).st_mode
     except (OSError, ValueError):
@@ -66,11 +68,11 @@ def _watch(walk: Walk, done: threading.Event) -> None:
 
 
 def progress_text(walk: Walk, elapsed: float) -> str:
-    """``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
+    """Format progress: ``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
     progress = walk.progress
     rate = progress.done / elapsed
     parts = [f"{progress.done / 2**20:.1f} MiB", f"{rate / 2**20:.1f} MiB/s"]
-    if progress.records:  # a cluster's workers tell them in the end
+    if progress.records:  # a cluster's workers report them at the end
         parts[1:1] = [f"{progress.records} {progress.noun}"]
     if progress.total:
         parts[0] = f"{progress.done / 2**20:.1f} of {progress.total / 2**20:.1f} MiB"

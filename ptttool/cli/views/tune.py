@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ptttool.cli.terminal.talk import clean, console, note, print_line, warn
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.machine.model import DEMO, Machine, PciFunction, PttDevice
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.model import Machine, PciFunction, PttDevice
+from ptttool.machine.sources.contract import DEMO, Source
 from ptttool.machine.topology import endpoints_behind, names_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, Reading, TunePlan

@@ -6,7 +6,10 @@ Paths are absolute, as the kernel spells them (``/sys/bus/event_source/devices/h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
+
+DEMO: Final = "the demo machine"
+"""Origin of the machine that comes with ptttool."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ptttool.errors import InputError
-from ptttool.machine.model import DEMO
+from ptttool.machine.sources.contract import DEMO
 
 # As the kernel: more links than this on one path are a loop.
 MAX_LINKS = 40
