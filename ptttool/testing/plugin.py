@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line(
         "markers",
-        "ptt_machine(machine): what the fixture ptt_machine shows: a kernel release ('6.1') or a function that returns a FakeMachine",
+        "ptt_machine(kernel, *, machine): what ptt_machine is: kernel='6.1', or machine=function that returns a FakeMachine",
     )
 
 
@@ -65,5 +65,11 @@ def ptt_machine(request: pytest.FixtureRequest, mount_ptt_machine: Callable[[Fak
     from ptttool.testing import kunpeng
 
     marker = request.node.get_closest_marker("ptt_machine")
-    wanted = marker.args[0] if marker is not None and marker.args else "6.12"
-    return mount_ptt_machine(kunpeng(wanted) if isinstance(wanted, str) else wanted())
+    return mount_ptt_machine(_marked(*marker.args, **marker.kwargs) if marker is not None else kunpeng())
+
+
+def _marked(kernel: str = "6.12", *, machine: Callable[[], FakeMachine] | None = None) -> FakeMachine:
+    """Return the machine that a marker with these arguments asks for."""
+    from ptttool.testing import kunpeng
+
+    return kunpeng(kernel) if machine is None else machine()
