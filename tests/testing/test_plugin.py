@@ -127,4 +127,4 @@ def test_names_of_the_package() -> None:
     for name in ptttool.testing.__all__:
         assert getattr(ptttool.testing, name).__module__.startswith("ptttool.testing.")
     with pytest.raises(AttributeError):
-        ptttool.testing.nothing  # type: ignore[attr-defined]  # noqa: B018
+        ptttool.testing.nothing  # noqa: B018
