@@ -1,6 +1,6 @@
 """Builds well-formed perf.data files, byte by byte, and the parts to build ill-formed ones from.
 
-Nothing here uses ptttool: what the reader is tested with must not share its mistakes. perf itself reads what :func:`build_perfdata` makes
+Nothing here uses ptttool, so that the reader and its tests do not share mistakes. perf itself reads what :func:`build_perfdata` makes
 (``tests/perfdata/test_recordings.py``). Layouts: ``tools/perf/Documentation/perf.data-file-format.txt``,
 ``tools/lib/perf/include/perf/event.h`` and ``include/uapi/linux/perf_event.h`` of the Linux sources.
 """

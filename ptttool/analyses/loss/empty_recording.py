@@ -58,12 +58,12 @@ def _contradictions(config: int) -> Iterator[str]:
     fields = fields_of(config)
     if fields["filter"] & PORT_FLAG and not fields["filter"] & 0xFFFF:
         yield "the event's filter names no root port"
-    words = next((name for name, number in FORMATS.items() if number == fields["format"]), None)
-    flow = DIRECTIONS[words].get(fields["direction"]) if words is not None else None
-    if words is None or flow is None:
+    format = next((name for name, number in FORMATS.items() if number == fields["format"]), None)
+    flow = DIRECTIONS[format].get(fields["direction"]) if format is not None else None
+    if format is None or flow is None:
         return
     types = [name for name, bit in TYPES.items() if fields["type"] & bit]
-    asked = f"the event asks for {in_words([name.upper() for name in types])} with direction {fields['direction']} in {words.upper()}"
+    asked = f"the event asks for {in_words([name.upper() for name in types])} with direction {fields['direction']} in {format.upper()}"
     if not flow:
         yield f"{asked}: that direction is reserved there; 1 is outbound, 2 and 3 are inbound"
     elif not flow.of_types(types):
@@ -74,11 +74,11 @@ def _contradictions(config: int) -> Iterator[str]:
 
 def _perf_arguments(contents: Contents) -> list[str] | None:
     """Return perf's own part of the recorded command line."""
-    words = contents.features.get("cmdline")
-    if not isinstance(words, list):
+    command = contents.features.get("cmdline")
+    if not isinstance(command, list):
         return None
-    words = [str(word) for word in words]
-    return words[: words.index("--")] if "--" in words else words
+    arguments = [str(argument) for argument in command]
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _cpu_option(arguments: list[str]) -> str | None:
