@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ptttool.api.machine import find_device
 from ptttool.capture import record as live
 from ptttool.capture.checks.host import online_cpus
+from ptttool.capture.event.build import BuiltEvent
 from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose, choose_without_machine
 from ptttool.capture.event.decode import Explanation
 from ptttool.capture.event.explain import explain, terms_for
@@ -23,12 +25,23 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError, UsageError
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import is_ptt
-from ptttool.machine.resolve import find_device
-from ptttool.machine.sources.contract import Source
 from ptttool.perfdata.model import Attribute, Contents
 from ptttool.perfdata.problems import error_of
 from ptttool.recording.identity import pmu_names, ptt_attribute
 from ptttool.recording.opening import open_perfdata
+
+__all__ = [
+    "BuiltEvent",
+    "ChosenEvent",
+    "Explanation",
+    "Plan",
+    "Recorded",
+    "Subject",
+    "build_event",
+    "explain_event",
+    "plan_recording",
+    "record",
+]
 
 
 def build_event(
@@ -88,10 +101,10 @@ def build_event(
     >>> print(chosen.built)
     hisi_ptt0_2/filter=0x80001,type=1,direction=0,format=0/
 
-    On a machine, names do:
+    On a machine, names can be given:
 
-    >>> from ptttool.machine.discovery import open_source, read_machine
-    >>> machine = read_machine(open_source(demo=True))
+    >>> from ptttool.api.machine import find_machine
+    >>> machine = find_machine(demo=True)
     >>> chosen = build_event(machine, root_ports=["nvme1"], types=["np", "cpl"], direction="both")
     >>> print(chosen.built)
     hisi_ptt0_2/filter=0x80100,type=6,direction=2,format=0/
@@ -233,8 +246,6 @@ def _pmu(attribute: Attribute, contents: Contents) -> str | None:
 
 def plan_recording(
     chosen: ChosenEvent,
-    machine: Machine,
-    source: Source,
     *,
     output: str | Path = "perf.data",
     duration: float | None = None,
@@ -247,13 +258,9 @@ def plan_recording(
     Parameters
     ----------
     chosen : ChosenEvent
-        The event, from :func:`build_event` with that machine.
-    machine : Machine
-        The machine.
-    source : Source
-        Where the machine was read from.
+        The event, from :func:`build_event` with a machine.
     output : str or Path
-        The file to write.
+        The file to write. One that exists is kept as ``.old``.
     duration : float, optional
         Seconds to record. Without it and without a command: until Ctrl-C.
     command : Iterable of str
@@ -266,28 +273,27 @@ def plan_recording(
     Raises
     ------
     UsageError
-        The arguments cannot be combined.
+        The arguments cannot be combined, or the event was computed without a machine.
     DeviceError
         No CPU can record the device.
+
+    Examples
+    --------
+    >>> from ptttool.api.machine import find_machine
+    >>> machine = find_machine(demo=True)
+    >>> chosen = build_event(machine, root_ports=["nvme0"], format="8dw")
+    >>> print(*plan_recording(chosen, duration=10).perf_command)
+    perf record -e hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/ -C 0 -m ,64M -o perf.data -- sleep 10
     """
-    if chosen.device is None:
-        raise UsageError("an event that was computed without a machine cannot be recorded", code="no-machine")
-    online = online_cpus(source) if source.live else None
-    return Plan(
-        chosen=chosen,
-        machine=machine,
-        device=chosen.device,
-        cpu=choose_cpu(chosen.device, cpu, online),
-        aux_size=aux_size,
-        output=Path(output),
-        seconds=duration,
-        command=tuple(command),
-    )
+    device = chosen.device
+    if device is not None:
+        source = device.source
+        cpu = choose_cpu(device, cpu, online_cpus(source) if source is not None and source.live else None)
+    return Plan(chosen, cpu or 0, aux_size, Path(output), duration, tuple(command))
 
 
 def record(
     plan: Plan,
-    source: Source,
     *,
     progress: Callable[[RecordingProgress], None] | None = None,
     report: Callable[[Diagnostic], None] | None = None,
@@ -301,8 +307,6 @@ def record(
     ----------
     plan : Plan
         What to record, from :func:`plan_recording`.
-    source : Source
-        The machine.
     progress : Callable, optional
         Called several times a second.
     report : Callable, optional
@@ -313,29 +317,28 @@ def record(
     Returns
     -------
     Recorded
-        The recording. It may be empty: see the analyses.
+        The recording. It may be empty: the analysis of loss finds the causes.
 
     Raises
     ------
     PtttoolError
-        What is in the way, or why perf failed. What was there before is then as it was.
+        What prevents the recording, or why perf failed. The files that were there are then unchanged. For a failure of perf, ``details``
+        has ``perf_stderr`` and ``perf_exit_status``.
 
     Examples
     --------
     >>> import tempfile
-    >>> from ptttool.machine.discovery import open_source, read_machine
-    >>> source = open_source(demo=True)
-    >>> machine = read_machine(source)
-    >>> chosen = build_event(machine, root_ports=["nvme0"], format="8dw")
+    >>> from ptttool.api.machine import find_machine
     >>> folder = tempfile.TemporaryDirectory()
-    >>> plan = plan_recording(chosen, machine, source, output=f"{folder.name}/perf.data", duration=10)
-    >>> recorded = record(plan, source)
+    >>> chosen = build_event(find_machine(demo=True), root_ports=["nvme0"], format="8dw")
+    >>> recorded = record(plan_recording(chosen, output=f"{folder.name}/perf.data", duration=10))
     >>> recorded.size
     250132
     >>> recorded.diagnostics[0].code
     'replay'
     >>> folder.cleanup()
     """
-    if source.live:
+    source = plan.device.source
+    if source is not None and source.live:
         return live.record(plan, source, progress=progress, report=report, command_stdout=command_stdout)
     return replay(plan, report=report)

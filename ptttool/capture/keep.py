@@ -1,4 +1,4 @@
-"""How a finished recording takes its name, and what is said about it.
+"""How a finished recording gets its name and its sidecar.
 
 perf writes to a name of its own beside the wanted one, and only a good recording takes the wanted name. So a failed one leaves the last
 recording and its ``.old`` alone. (perf itself renames the last recording to ``.old`` before it knows whether it can record.)
@@ -48,7 +48,7 @@ class Recorded:
     perf_stderr : str
         All that perf wrote to standard error.
     diagnostics : tuple of Diagnostic
-        What was reported on the way.
+        What was reported while recording.
     """
 
     path: Path

@@ -20,11 +20,7 @@ class Plan:
     Parameters
     ----------
     chosen : ChosenEvent
-        The event.
-    machine : Machine
-        The machine, as the sidecar keeps it.
-    device : PttDevice
-        The PTT device that traces.
+        The event, on a device of a machine.
     cpu : int
         The CPU that records; see :func:`choose_cpu`.
     aux_size : int
@@ -38,8 +34,6 @@ class Plan:
     """
 
     chosen: ChosenEvent
-    machine: Machine
-    device: PttDevice
     cpu: int
     aux_size: int = DEFAULT_AUX_SIZE
     output: Path = Path("perf.data")
@@ -47,7 +41,21 @@ class Plan:
     command: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.chosen.device is None or self.chosen.machine is None:
+            raise UsageError("an event that was computed without a machine cannot be recorded", code="no-machine")
         check_options(self.output, self.aux_size, self.seconds, self.command)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine, as the sidecar keeps it."""
+        assert self.chosen.machine is not None
+        return self.chosen.machine
+
+    @property
+    def device(self) -> PttDevice:
+        """The PTT device that traces."""
+        assert self.chosen.device is not None
+        return self.chosen.device
 
     @property
     def workload(self) -> tuple[str, ...]:

@@ -50,8 +50,8 @@ def record(
     Raises
     ------
     PtttoolError
-        What is in the way, or why perf failed. What was there before is then as it was. ``details`` of a failure of perf: its
-        ``perf_stderr`` and ``perf_exit_status``, and ``recording`` where a part of the trace was kept.
+        What prevents the recording, or why perf failed. The files that were there are then unchanged. For a failure of perf, ``details``
+        has ``perf_stderr`` and ``perf_exit_status``, and ``recording`` where a part of the trace was kept.
     """
     log = Log(report)
     host = gather(source, plan.output, plan.command)

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from ptttool.api import capture as api
+from ptttool.api.machine import find_machine
 from ptttool.capture.sidecar import load
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
-from ptttool.machine.discovery import open_source, read_machine
 from ptttool.machine.model import Machine
-from ptttool.machine.sources.contract import Source
 
 
 def examples() -> list[doctest.DocTest]:
@@ -26,23 +25,23 @@ def test_examples(example: doctest.DocTest) -> None:
 
 
 @pytest.fixture(scope="module")
-def source() -> Source:
-    return open_source(demo=True)
+def machine() -> Machine:
+    return find_machine(demo=True)
 
 
-@pytest.fixture(scope="module")
-def machine(source: Source) -> Machine:
-    return read_machine(source)
+def test_every_function_has_an_example() -> None:
+    functions = {name for name in api.__all__ if name[0].islower()}
+    assert functions == {example.name.rpartition(".")[2] for example in examples()}
 
 
-def test_replay(machine: Machine, source: Source, tmp_path: Path) -> None:
+def test_replay(machine: Machine, tmp_path: Path) -> None:
     output = tmp_path / "x.data"
     output.write_bytes(b"the last one")
     chosen = api.build_event(machine, root_ports=["nvme0"], format="8dw")
-    plan = api.plan_recording(chosen, machine, source, output=output, command=["fio"])
+    plan = api.plan_recording(chosen, output=output, command=["fio"])
     assert plan.perf_command[:4] == ["perf", "record", "-e", str(chosen.built)]
     reported: list[Diagnostic] = []
-    recorded = api.record(plan, source, report=reported.append)
+    recorded = api.record(plan, report=reported.append)
     assert tuple(reported) == recorded.diagnostics
     assert [one.code for one in reported] == ["replay", "replay-command", "command-not-run"]
     assert (recorded.path, recorded.size, recorded.old) == (output, output.stat().st_size, Path(f"{output}.old"))
@@ -51,9 +50,9 @@ def test_replay(machine: Machine, source: Source, tmp_path: Path) -> None:
     assert kept.replay_of == recorded.replay_of
 
 
-def test_explain_a_recording(machine: Machine, source: Source, tmp_path: Path) -> None:
+def test_explain_a_recording(machine: Machine, tmp_path: Path) -> None:
     chosen = api.build_event(machine, root_ports=["nvme0"], format="8dw")
-    recorded = api.record(api.plan_recording(chosen, machine, source, output=tmp_path / "x"), source)
+    recorded = api.record(api.plan_recording(chosen, output=tmp_path / "x"))
     subject = api.explain_event(recorded.path)
     assert (subject.kind, subject.explanation.config, subject.explanation.device) == ("recording", chosen.built.config, "hisi_ptt0_0")
     assert subject.explanation.flow == chosen.built.flow
@@ -81,8 +80,8 @@ def test_wrong_arguments(machine: Machine, arguments: dict[str, object], code: s
     assert caught.value.code == code
 
 
-def test_an_event_without_a_machine_cannot_be_recorded(machine: Machine, source: Source) -> None:
+def test_an_event_without_a_machine_cannot_be_recorded() -> None:
     chosen = api.build_event(device="hisi_ptt0_0", root_ports=["00:10.0"])
     with pytest.raises(UsageError) as caught:
-        api.plan_recording(chosen, machine, source)
+        api.plan_recording(chosen)
     assert caught.value.code == "no-machine"

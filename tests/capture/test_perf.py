@@ -41,7 +41,7 @@ def test_ubuntu_wrapper_without_its_package(tmp_path: Path) -> None:
     with pytest.raises(PerfError) as caught:
         find_perf(str(tmp_path))
     assert caught.value.code == "perf-missing"
-    assert "6.8.0-60" in caught.value.message
+    assert "6.8.0-60" in caught.value.details["perf_stderr"]
 
 
 def test_broken(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_broken(tmp_path: Path) -> None:
     with pytest.raises(PerfError) as caught:
         find_perf(str(tmp_path))
     assert caught.value.code == "perf-broken"
-    assert "libopencsd" in caught.value.message
+    assert "libopencsd" in caught.value.details["perf_stderr"]
 
 
 def test_real_perf() -> None:

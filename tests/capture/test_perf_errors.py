@@ -120,12 +120,12 @@ def test_other_failure(stderr: str, status: int, kind: type[PtttoolError], code:
     assert (type(error), error.code) == (kind, code)
 
 
-def test_unknown_words_are_quoted() -> None:
-    assert translate(Attempt("one\n\nthe last word\n", 255)).message == "perf failed: the last word"
+def test_an_unknown_message_is_quoted() -> None:
+    assert translate(Attempt("one\n\nthe last word\n", 255)).details["perf_message"] == "the last word"
     refused = "Error:\nThe sys_perf_event_open() syscall returned with 5 (Input/output error) for event (e).\n/bin/dmesg | grep -i perf\n"
-    assert "Input/output error" in translate(Attempt(refused, 255)).message
+    assert translate(Attempt(refused, 255)).details["perf_message"].count("Input/output error") == 1
     option = "  Error: unknown option `zap'\n\n Usage: perf record [<options>] [<command>]\n\n    -a, --all-cpus    system-wide\n"
-    assert translate(Attempt(option, 129)).message == "perf failed: Error: unknown option `zap'"
+    assert translate(Attempt(option, 129)).details["perf_message"] == "Error: unknown option `zap'"
 
 
 def test_silence_on_a_full_disk() -> None:

@@ -36,7 +36,7 @@ def test_an_existing_file_needs_force(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
     path.chmod(0o604)
-    with pytest.raises(OutputError, match="exists already") as caught:
+    with pytest.raises(OutputError) as caught:
         write(path)
     assert caught.value.code == "exists"
     assert path.read_bytes() == b"old"
@@ -96,16 +96,19 @@ def test_standard_output_by_any_name_goes_on_where_it_is(tmp_path: Path, name: s
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="folder"):
-        write(tmp_path)
-    with pytest.raises(OutputError, match="No such file"):
-        write(tmp_path / "missing" / "out")
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="Not a directory"):
-        write(tmp_path / "file" / "out")
+    for path, code in (
+        (tmp_path, "is-a-folder"),
+        (tmp_path / "missing" / "out", "cannot-write"),
+        (tmp_path / "file" / "out", "cannot-write"),
+    ):
+        with pytest.raises(OutputError) as caught:
+            write(path)
+        assert caught.value.code == code
 
 
 def test_a_full_disk() -> None:
-    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)) as caught:
+    with pytest.raises(OSError) as caught:
         write(Path("/dev/full"))
+    assert caught.value.errno == errno.ENOSPC
     assert caught.value.filename == "/dev/full"

@@ -25,9 +25,9 @@ class Check:
     order : int
         Checks run from the smallest order on: a check comes before those that its failure makes fail.
     run : Callable
-        Yields what is in the way (severity ``error``) and what deserves a warning.
+        Yields what prevents the recording (severity ``error``) and what deserves a warning.
     error : type of PtttoolError
-        The exception for what is in the way; its class has the exit code.
+        The exception for what prevents the recording; its class has the exit code.
     other_errors : Mapping[str, type of PtttoolError]
         The exceptions for codes that need another one.
     """
@@ -81,7 +81,7 @@ def require(host: Host, plan: Plan) -> list[Diagnostic]:
     Raises
     ------
     PtttoolError
-        The first thing that is in the way: it is the root cause.
+        The first thing that prevents the recording: it is the root cause.
     """
     warnings = []
     for one, found in diagnose(host, plan):

@@ -68,7 +68,7 @@ class TraceRequest:
     Raises
     ------
     UsageError
-        A value is unknown, or there is no type.
+        A value is unknown, or there are no types.
     """
 
     device: str

@@ -36,7 +36,7 @@ class EventOptions:
     Raises
     ------
     UsageError
-        There is no filter, or root ports and a requester.
+        There is neither a root port nor a requester, or there are both.
     """
 
     root_ports: tuple[str, ...] = ()
@@ -78,6 +78,8 @@ class ChosenEvent:
         The event.
     device : PttDevice or None
         None where the event was computed without a machine.
+    machine : Machine or None
+        The machine on which names were looked up.
     notes : tuple of Diagnostic
         How names were understood.
     """
@@ -85,6 +87,7 @@ class ChosenEvent:
     request: TraceRequest
     built: BuiltEvent
     device: PttDevice | None
+    machine: Machine | None
     notes: tuple[Diagnostic, ...] = ()
 
     @property
@@ -133,7 +136,7 @@ def choose(options: EventOptions, machine: Machine, device: PttDevice | None = N
         notes += _resolved(sentence)
     assert device is not None  # there is a root port or a requester
     request = options.request(device.name, ports, requester)
-    return ChosenEvent(request, build(request, device=device, force=options.force), device, tuple(notes))
+    return ChosenEvent(request, build(request, device=device, force=options.force), device, machine, tuple(notes))
 
 
 def _resolved(sentence: str | None) -> list[Diagnostic]:
@@ -158,7 +161,7 @@ def choose_without_machine(options: EventOptions) -> ChosenEvent:
     requester = None if options.requester is None else _address(options.requester)
     request = options.request(name, [_address(text) for text in options.root_ports], requester)
     message = "computed without the device: it was not checked whether its driver has this filter"
-    return ChosenEvent(request, build(request, force=options.force), None, (Diagnostic(Severity.INFO, "not-checked", message),))
+    return ChosenEvent(request, build(request, force=options.force), None, None, (Diagnostic(Severity.INFO, "not-checked", message),))
 
 
 def _address(text: str) -> PciAddress:

@@ -25,7 +25,7 @@ class TlpType(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which way the traced TLPs go: inbound is from the device to the root port."""
+    """The direction of the traced TLPs: inbound is from the device to the root port."""
 
     INBOUND = "inbound"
     OUTBOUND = "outbound"

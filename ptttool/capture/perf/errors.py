@@ -288,8 +288,8 @@ def _unknown(attempt: Attempt) -> PtttoolError:
     text = re.split(r"^ *Usage: perf", attempt.stderr, maxsplit=1, flags=re.MULTILINE)[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("[ perf record:", "/bin/dmesg", "Run 'perf"))]
-    said = (telling or lines or [f"exit status {attempt.exit_status}"])[-1]
-    return PerfError(f"perf failed: {said}", hint="--verbose shows all that perf wrote", code="perf-failed")
+    message = (telling or lines or [f"exit status {attempt.exit_status}"])[-1]
+    return PerfError(f"perf failed: {message}", hint="--verbose shows all that perf wrote", code="perf-failed", perf_message=message)
 
 
 def signal_name(number: int) -> str:

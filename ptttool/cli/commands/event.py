@@ -32,7 +32,7 @@ from ptttool.cli.terminal.talk import clean, print_diagnostics, print_json, prin
 from ptttool.diagnostics import Diagnostic, Severity
 
 
-# What follows the first word that is no option is the command's own, options included.
+# The first word that is not an option begins the user's command; later options belong to it.
 @app.command("event", context_settings={"allow_interspersed_args": False})
 def event(
     rootport: RootPortOption = None,

@@ -35,10 +35,9 @@ from ptttool.units import parse_duration, parse_size
 if TYPE_CHECKING:
     from ptttool.capture.keep import Recorded
     from ptttool.capture.plan import Plan
-    from ptttool.machine.sources.contract import Source
 
 
-# What follows the first word that is no option is the command's own, options included.
+# The first word that is not an option begins the user's command; later options belong to it.
 @app.command("trace", context_settings={"allow_interspersed_args": False})
 def trace(
     rootport: RootPortOption = None,
@@ -81,7 +80,7 @@ def trace(
 ) -> None:  # fmt: skip
     """Record the TLPs that the options describe, with perf, and sum them up.
 
-    Before anything starts it is checked whether it can work; the first thing in the way is told with what to do about it. Ctrl-C ends
+    Before perf starts, ptttool checks what can prevent the recording, and reports the first problem with its fix. Ctrl-C ends
     the recording and keeps it. Beside FILE a small FILE.ptttool.json keeps the names of ports and devices, the options and the
     tune attributes: what a recording itself cannot say. Afterwards: what was recorded, and every sign that something was lost. A
     recording without a TLP is a failure.
@@ -106,11 +105,9 @@ def trace(
     size = parse_size(aux_size, "--aux-size")
     seconds = None if duration is None else parse_duration(duration)
     check_options(output, size, seconds, command or ())
-    source = open_source(sysfs, demo)
-    machine = load_machine(source, tune=not dry_run)
-    plan = plan_recording(
-        choose_on(options, machine), machine, source, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size
-    )
+    machine = load_machine(open_source(sysfs, demo), tune=not dry_run)
+    chosen = choose_on(options, machine)
+    plan = plan_recording(chosen, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size)
     print_diagnostics(plan.chosen.diagnostics)
     if dry_run:
         line = shlex.join(plan.perf_command)
@@ -121,20 +118,21 @@ def trace(
         return
     from ptttool.cli.views.trace_report import report
 
-    report(plan, _record(plan, source, verbose=verbose, json=json), decode=decode, json=json)
+    report(plan, _record(plan, verbose=verbose, json=json), decode=decode, json=json)
 
 
-def _record(plan: Plan, source: Source, *, verbose: bool, json: bool) -> Recorded:
+def _record(plan: Plan, *, verbose: bool, json: bool) -> Recorded:
     """Record with a progress line, and print what perf wrote if ``verbose``."""
     from ptttool.api.capture import record
     from ptttool.cli.views.recording_line import progress_line
 
     # With --json, standard output belongs to the document.
-    command_stdout = sys.stderr.fileno() if json and source.live else None
+    live = plan.device.source is not None and plan.device.source.live
+    command_stdout = sys.stderr.fileno() if json and live else None
     said = ""
     try:
-        with nullcontext() if source.live else tidy_end(), progress_line(plan) as show:
-            recorded = record(plan, source, progress=show, report=print_diagnostic, command_stdout=command_stdout)
+        with nullcontext() if live else tidy_end(), progress_line(plan) as show:
+            recorded = record(plan, progress=show, report=print_diagnostic, command_stdout=command_stdout)
         said = recorded.perf_stderr
         return recorded
     except PtttoolError as error:
