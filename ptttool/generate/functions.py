@@ -1,4 +1,4 @@
-"""What sits at the two ends of a link: PCI functions that do DMA, and the host, which serves them and uses their registers."""
+"""The two ends of a link: PCI functions that do DMA, and the host, which answers them and accesses their registers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ptttool.generate.tlps import ADDRESS_BITS, RELAXED, Tlp
 PAGE = 4096
 # Read Completion Boundary of the host, bytes.
 BOUNDARY = 64
-# What a completion of a request for one word has for a tag: whatever the request had.
+# Makes the completions of a request from its tag.
 Answers = Callable[[int], Iterable[Tlp]]
 
 
 def pieces(address: int, size: int, limit: int) -> Iterator[tuple[int, int]]:
-    """Address and size of the parts of a transfer: none crosses a multiple of ``limit``, a power of two up to 4096."""
+    """Yield address and size of the parts of a transfer: no part crosses a multiple of `limit`, a power of two up to 4096."""
     while size > 0:
         part = min(size, limit - address % limit)
         yield address, part
@@ -25,7 +25,18 @@ def pieces(address: int, size: int, limit: int) -> Iterator[tuple[int, int]]:
 
 
 class Tags:
-    """The tags of a requester that are free, longest unused first. ``vary``: bits that may be turned in all of them at once."""
+    """The free tags of a requester, the longest unused first.
+
+    Parameters
+    ----------
+    numbers : sequence of int
+        All tags of the requester.
+
+    Attributes
+    ----------
+    vary : int
+        Bits that can be inverted in all tags at once; the result is again a tag of the requester.
+    """
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self.free = deque(numbers)
@@ -34,7 +45,19 @@ class Tags:
 
 
 class Requester:
-    """Who sends requests and gets completions. ``send``, ``receive``: the link's two ways as seen from here."""
+    """One that sends requests and receives completions.
+
+    Parameters
+    ----------
+    link : Link
+        The link.
+    id : int
+        Its requester ID.
+    tags : sequence of int
+        Its tags.
+    send, receive : callable
+        Put a TLP on the link, away from the requester and towards it; they return how long the TLP takes, in nanoseconds.
+    """
 
     def __init__(self, link: Link, id: int, tags: Sequence[int], send: Callable[[Tlp], float], receive: Callable[[Tlp], float]) -> None:
         self.link = link
@@ -44,7 +67,7 @@ class Requester:
         self.receive = receive
 
     def ask(self, request: Callable[[int], Tlp], answers: Answers, delay: float) -> Process:
-        """A request as soon as a tag is free, and its completions after ``delay``; then the tag is free again."""
+        """Send a request as soon as a tag is free, and its completions `delay` nanoseconds later; then free the tag."""
         tags = self.tags
         while not tags.free:
             yield tags.waiting
@@ -60,7 +83,18 @@ class Requester:
 class Host(Requester):
     """The root complex behind a root port.
 
-    ``id``: what requests of its CPUs carry; ``port``: what completes DMA reads. ``payload``: bytes of a completion, at most.
+    Parameters
+    ----------
+    link : Link
+        The link of the root port.
+    port : int
+        ID of the root port: the completer of DMA reads.
+    id : int
+        Requester ID of requests of the CPUs.
+    payload : int
+        Largest payload of a completion in bytes.
+    latency : float
+        Shortest time that memory takes to answer, in nanoseconds.
     """
 
     def __init__(self, link: Link, port: int, *, id: int = 0x0000, payload: int = 256, latency: float = 350.0) -> None:
@@ -70,20 +104,20 @@ class Host(Requester):
         self.latency = latency
 
     def delay(self) -> float:
-        """How long memory takes to answer: mostly little, at times much."""
+        """Return how long memory takes to answer, in nanoseconds: rarely, it takes much longer."""
         rng = self.link.rng
         return self.latency + rng.expovariate(1 / 60) + (rng.uniform(500, 2000) if rng.random() < 0.01 else 0)
 
     def limit(self) -> int:
-        """What the completions of a read are cut at: mostly the largest payload."""
+        """Return the size at which completions of a read are split: mostly the largest payload."""
         return self.payload if self.link.rng.random() < 0.9 else max(BOUNDARY, self.payload // 2)
 
     def write(self, address: int, size: int = 4) -> Process:
-        """A CPU's write of a register: posted."""
+        """Write a register from a CPU: a posted request."""
         yield self.send(tlps.request(tlps.MWR, self.id, 0, address, size))
 
     def read(self, function: Function, address: int, size: int = 4) -> Process:
-        """A CPU's read of a register."""
+        """Read a register from a CPU."""
         vary = self.tags.vary
         return self.ask(
             lambda tag: tlps.request(tlps.MRD, self.id, tag, address, size, vary_tag=vary),
@@ -93,7 +127,19 @@ class Host(Requester):
 
 
 class Function(Requester):
-    """A PCI function. ``payload``, ``request``: its Max_Payload_Size and Max_Read_Request_Size, bytes."""
+    """A PCI function.
+
+    Parameters
+    ----------
+    host : Host
+        The host at the other end of the link.
+    id : int
+        Its requester and completer ID.
+    tags : sequence of int
+        Its tags.
+    payload, request : int
+        Its Max_Payload_Size and Max_Read_Request_Size in bytes.
+    """
 
     def __init__(self, host: Host, id: int, *, tags: Sequence[int] = range(256), payload: int = 256, request: int = 512) -> None:
         super().__init__(host.link, id, tags, host.link.inbound, host.link.outbound)
@@ -102,12 +148,12 @@ class Function(Requester):
         self.request = request
 
     def write(self, address: int, size: int, *, attr: int = RELAXED, vary: int = ADDRESS_BITS) -> Process:
-        """A DMA write, in pieces. ``vary``: bits of the address that copies may change."""
+        """Write memory by DMA, in pieces; copies may change the bits `vary` of the address."""
         for at, part in pieces(address, size, self.payload):
             yield self.send(tlps.request(tlps.MWR, self.id, 0, at, part, attr=attr, vary=vary))
 
     def read(self, address: int, size: int, *, attr: int = RELAXED, vary: int = ADDRESS_BITS) -> Process:
-        """A DMA read, in pieces that are under way at the same time."""
+        """Read memory by DMA, in pieces that are outstanding at the same time."""
         return self.link.together(self._read(at, part, attr, vary) for at, part in pieces(address, size, self.request))
 
     def _read(self, address: int, size: int, attr: int, vary: int) -> Process:

@@ -1,7 +1,7 @@
-"""A simulated PCIe link: processes that take turns, two wires, and a list of what went over them.
+"""A simulated PCIe link: processes, two wires, and a list of the TLPs that they carried.
 
-A process is a generator. It yields how long it sleeps, in nanoseconds, or a :class:`Queue` that it waits in. Time is that of the
-simulation; nothing here looks at a clock.
+A process is a generator. It yields how long it sleeps, in nanoseconds, or a :class:`Queue` that it waits in. Time is simulated; no
+clock is read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Queue(deque[Process]):
 
 
 class Sent(NamedTuple):
-    """A TLP that has passed the root port. ``time``: nanoseconds."""
+    """A TLP and the time at which it has passed the root port, in nanoseconds."""
 
     time: float
     inbound: bool
@@ -34,22 +34,36 @@ class Sent(NamedTuple):
 
 
 class Wire:
-    """One direction of a link. ``rate``: bytes per nanosecond."""
+    """One direction of a link, which carries `rate` bytes per nanosecond."""
 
     def __init__(self, rate: float) -> None:
         self._per_byte = 1 / rate
         self._free = 0.0
 
     def carry(self, now: float, size: int) -> float:
-        """When a TLP of ``size`` bytes that is ready now has passed."""
+        """Return the time at which a TLP of `size` bytes has passed if it is ready now."""
         self._free = max(now, self._free) + (size + FRAMING) * self._per_byte
         return self._free
 
 
 class Link:
-    """The link of one root port. ``sent``: what went over it, nearly in order: the backlog of a wire lies in the future.
+    """The link of one root port.
 
-    ``v1``: tags may have 14 bits, since the records will have room for them. ``closing``: nothing new shall be begun.
+    Parameters
+    ----------
+    rng : random.Random
+        Source of every random choice.
+    rate : float
+        Bytes per nanosecond in each direction.
+    v1 : bool
+        Whether tags may have 14 bits, as header pattern v1 records them.
+
+    Attributes
+    ----------
+    sent : list of Sent
+        The TLPs, nearly in order: a busy wire carries a TLP later than it was sent.
+    closing : bool
+        Whether processes begin nothing new.
     """
 
     def __init__(self, rng: random.Random, rate: float, *, v1: bool = False) -> None:
@@ -63,28 +77,28 @@ class Link:
         self._order = count()
 
     def inbound(self, tlp: Tlp) -> float:
-        """Send towards the root port; gives how long it takes until the TLP has passed."""
+        """Send a TLP towards the root port; return how long it takes, in nanoseconds."""
         passed = self._inbound.carry(self.now, tlp.size)
         self.sent.append(Sent(passed, True, tlp))
         return passed - self.now
 
     def outbound(self, tlp: Tlp) -> float:
-        """Send towards the devices; gives how long it takes until the TLP has passed."""
+        """Send a TLP towards the devices; return how long it takes, in nanoseconds."""
         passed = self._outbound.carry(self.now, tlp.size)
         self.sent.append(Sent(passed, False, tlp))
         return passed - self.now
 
     def start(self, process: Process, delay: float = 0.0) -> None:
-        """Let a process begin."""
+        """Start a process."""
         heappush(self._agenda, (self.now + delay, next(self._order), process))
 
     def wake(self, queue: Queue) -> None:
-        """Let the first that waits in the queue go on."""
+        """Resume the process that has waited longest in a queue."""
         if queue:
             self.start(queue.popleft())
 
     def together(self, processes: Iterable[Process]) -> Process:
-        """Begin them all; over when all are."""
+        """Run processes side by side; end when all have ended."""
         done, left = Queue(), 0
 
         def counted(process: Process) -> Process:
@@ -101,7 +115,7 @@ class Link:
             yield done
 
     def run(self, tlps: int) -> None:
-        """Until so many TLPs were sent; then what was begun is brought to its end."""
+        """Run until that many TLPs are sent and all that was begun has ended."""
         agenda, sent = self._agenda, self.sent
         while agenda:
             self.now, _, process = heappop(agenda)

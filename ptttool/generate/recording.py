@@ -1,4 +1,4 @@
-"""A whole recording of generated records: what perf and the driver would have written around them."""
+"""A recording of generated records, with everything that perf and the driver write around them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,39 @@ from ptttool.recording.auxtrace import DMA_BUFFER, HISI_PTT
 from ptttool.wording import in_words
 
 PMU, PMU_TYPE = "hisi_ptt0_0", 11
-# perf saves the AUX data when 8 MiB have come, and the rest in the end.
+# perf saves the AUX data after every 8 MiB, and the rest at the end.
 PAYLOAD, SMALLEST_PAYLOAD = 8 << 20, 4096
 MOST_STREAMS = 64
-# perf's clock when the trace begins and a release that its events are those of.
+# perf's clock at the beginning of the trace in nanoseconds, and the kernel release of the events.
 BEGIN = 1_000_000_000
 RELEASE = "6.12.0"
-# From the last AUX event to the session's end, nanoseconds.
+# From the last AUX event to the end of the session, nanoseconds.
 ENDING = 1_000_000
 
 EVERYTHING = "all"
-WAYS = (EVERYTHING, INBOUND, OUTBOUND, BOTH)
+DIRECTIONS = (EVERYTHING, INBOUND, OUTBOUND, BOTH)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to make. ``size``: bytes of AUX data, at most; ``payload``: bytes of an AUXTRACE record's, at most; ``streams``: CPUs.
+    """What to generate.
 
-    ``format``, ``pattern``: names of the members of :class:`ptttool.capture.event.terms.Format` and ``Pattern``. ``direction``:
-    ``inbound``, ``outbound`` or ``both`` hold what the device would have recorded, ``all`` everything that went over the link.
+    Attributes
+    ----------
+    profile : str
+        Name of a profile in :data:`ptttool.generate.profiles.PROFILES`.
+    format, pattern : str
+        Names of members of :class:`ptttool.capture.event.terms.Format` and ``Pattern``.
+    size : int
+        Largest number of bytes of AUX data.
+    direction : str
+        ``inbound``, ``outbound`` or ``both``: what the device records; ``all``: every TLP on the link.
+    seed : int
+        Seed of the random choices.
+    payload : int
+        Largest number of bytes of AUX data in an AUXTRACE record.
+    streams : int
+        Number of CPUs that record one after the other.
     """
 
     profile: str
@@ -52,24 +66,43 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Stream:
-    """AUX data of one CPU: records ``first`` to ``first + count``."""
+    """AUX data of one CPU: records from `first` up to `first + count`."""
 
     cpu: int
     first: int
     count: int
 
 
-class Recording:
-    """A recording, to be written once. Raises UsageError for what cannot be made.
+class GeneratedRecording:
+    """A recording of simulated traffic, which can be written once.
 
-    ``records``: TLPs in it; ``size``: bytes of AUX data; ``event``: what it was recorded with; ``duration``: nanoseconds.
+    Parameters
+    ----------
+    wanted : Wanted
+        What to generate.
+
+    Attributes
+    ----------
+    records : int
+        Number of TLPs.
+    size : int
+        Bytes of AUX data.
+    event : Event
+        The event that it was recorded with.
+    duration : int
+        Duration in nanoseconds.
+
+    Raises
+    ------
+    UsageError
+        A setting is unknown or out of range.
     """
 
     def __init__(self, wanted: Wanted) -> None:
         profile = PROFILES.get(wanted.profile)
         _one_of("--format", wanted.format, FORMATS)
         _one_of("--pattern", wanted.pattern, PATTERNS)
-        _one_of("--direction", wanted.direction, WAYS)
+        _one_of("--direction", wanted.direction, DIRECTIONS)
         eight_dw, everything = wanted.format == "8dw", wanted.direction == EVERYTHING
         # No direction of 8DW holds what goes both ways; the event then names the one of most requests.
         direction = (INBOUND if eight_dw else BOTH) if everything else Direction(wanted.direction)
@@ -86,11 +119,11 @@ class Recording:
         self._records = Records(profile, eight_dw=eight_dw, pattern=pattern, seed=wanted.seed, flow=None if everything else built.flow)
         self._record_size = self._records.record_size
         if not 1 <= wanted.streams <= MOST_STREAMS:
-            raise UsageError(f"--streams: {wanted.streams}, where 1 to {MOST_STREAMS} can be", code="bad-streams")
+            raise UsageError(f"--streams: {wanted.streams}, not from 1 to {MOST_STREAMS}", code="bad-streams")
         if wanted.size < self._record_size * wanted.streams:
             raise UsageError(f"--size: {wanted.size} bytes are too few for a record of {self._record_size} in each stream", code="bad-size")
         if wanted.payload < SMALLEST_PAYLOAD:
-            raise UsageError(f"--payload-size: {wanted.payload} bytes, where at least {SMALLEST_PAYLOAD} must be", code="bad-size")
+            raise UsageError(f"--payload-size: {wanted.payload} bytes, less than {SMALLEST_PAYLOAD}", code="bad-size")
         self._payload = wanted.payload // self._record_size * self._record_size
         self.streams = tuple(self._dealt_out(wanted.size // self._record_size))
         self.records = sum(stream.count for stream in self.streams)
@@ -101,9 +134,10 @@ class Recording:
         self.progress = Progress(total=self.size)
 
     def _dealt_out(self, records: int) -> Iterator[Stream]:
-        """All streams but the last one end with a full buffer, as an AUX area without room leaves them; then another CPU takes over.
+        """Divide records among the streams.
 
-        The last one ends inside a buffer, as a trace does that is stopped.
+        All streams but the last one end with a full buffer, as they do when the AUX area is full; then another CPU records. The last one
+        ends inside a buffer, as it does when the trace is stopped.
         """
         per_buffer = DMA_BUFFER // self._record_size
         share = records // self._wanted.streams
@@ -115,7 +149,7 @@ class Recording:
         yield Stream(self._wanted.streams - 1, first, count - (count % per_buffer == 0))
 
     def write(self, file: IO[bytes]) -> None:
-        """All of it, in one go, in bounded memory."""
+        """Write the recording, in bounded memory."""
         writer.write(file, self.event, self._features(), self._parts, self._supply())
 
     def document(self, file: str) -> GenerateDocument:
@@ -149,7 +183,7 @@ class Recording:
         return counted
 
     def _parts(self) -> Iterator[bytes | int]:
-        """The data section: AUX events come before the payload that they announce."""
+        """Yield the data section: AUX events stand before the payload that they announce."""
         event, record_size = self.event, self._record_size
         yield writer.beginning(event, HISI_PTT, self._private)
         yield writer.comm(event, "load", BEGIN)

@@ -1,8 +1,8 @@
-"""PTT records of a profile, as many as wanted: one block is simulated, and what follows are copies of it that differ.
+"""PTT records of a profile, of any number: one block is simulated, the rest are copies of it that differ.
 
-A block begins and ends with an idle link, so that every request in it is answered in it. A copy has the block's order, kinds, sizes and
-distances in time; addresses of data and tags are others: bits of them, those that no rule of PCIe looks at, are turned by a number that
-each copy has of its own, the same in a request and in its completions.
+A block begins and ends with an idle link, so every request in it is answered in it. A copy has the order, kinds, sizes and time
+differences of the block. It has other addresses of data and other tags: each copy inverts some of their bits, which no rule of PCIe
+depends on, and inverts the same ones in a request and in its completions.
 """
 
 from __future__ import annotations
@@ -23,19 +23,35 @@ U32 = npt.NDArray[np.uint32]
 
 # TLPs after which a block begins nothing new.
 BLOCK = 1 << 15
-# Nanoseconds of a tick of the Time field. The real one is not documented; this is what the project's real recordings have.
+# Nanoseconds of a tick of the Time field. The unit is not documented; this value fits the project's recordings of real devices.
 TICK = 4
 # An idle link between two blocks, nanoseconds.
 PAUSE = 100
-# What bits of an 8DW record's first word mark it: all but the lowest ones, which are reserved.
+# DW 0 of an 8DW record, which marks it: all bits but the lowest ones, which are reserved, are checked.
 CHECK_WORD = 0xFFFF_FFFF
 TIME_4DW = 0x7FF
 
 
 class Records:
-    """Records of a profile in one format. ``flow``: what is traced; None is everything that goes over the link.
+    """Records of a profile in one format. Equal arguments give equal records.
 
-    ``pattern``: 0 legacy, 1 PCIe 6 parts. Equal arguments give equal records. ``record_size``: bytes.
+    Parameters
+    ----------
+    profile : Profile
+        The traffic.
+    eight_dw : bool
+        Whether the format is 8DW, else 4DW.
+    pattern : int
+        Header pattern: 0 legacy, 1 PCIe 6 parts.
+    seed : int
+        Seed of the random choices.
+    flow : Flow, optional
+        The TLPs that are traced; None: all TLPs on the link.
+
+    Attributes
+    ----------
+    record_size : int
+        Bytes of a record.
     """
 
     def __init__(self, profile: Profile, *, eight_dw: bool, pattern: int = 0, seed: int = 0, flow: Flow | None = None) -> None:
@@ -57,16 +73,16 @@ class Records:
 
     @property
     def block(self) -> int:
-        """Records of a block."""
+        """Number of records in a block."""
         return len(self._base)
 
     def time_at(self, record: int) -> int:
-        """When a record was made: nanoseconds from the trace's beginning."""
+        """Return the time of a record in nanoseconds from the beginning of the trace."""
         copy, place = divmod(record, self.block)
         return (copy * self._period + int(self._ticks[place])) * TICK
 
     def blocks(self) -> Iterator[U32]:
-        """Blocks without end, shape (n, 8 or 4), dtype ``<u4``; each is valid until the next."""
+        """Yield blocks without end, shape (n, 8 or 4), dtype ``<u4``; each is valid until the next."""
         block = np.empty_like(self._base)
         copy = 0
         while True:
@@ -82,7 +98,7 @@ class Records:
             copy += 1
 
     def pieces(self, count: int) -> Iterator[memoryview]:
-        """The bytes of the first ``count`` records; each piece is valid until the next."""
+        """Yield the bytes of the first `count` records; each piece is valid until the next."""
         for block in self.blocks():
             part = block[: min(count, len(block))]
             yield part.data.cast("B")
@@ -92,7 +108,7 @@ class Records:
 
 
 def _simulate(profile: Profile, seed: int, *, v1: bool) -> list[Sent]:
-    """What goes over the link, in order."""
+    """Return the TLPs of a block, in order."""
     link = Link(random.Random(f"{profile.name} {seed}"), profile.rate, v1=v1)
     profile.start(Host(link, profile.port.routing_id, payload=profile.payload))
     link.run(BLOCK)
@@ -100,7 +116,7 @@ def _simulate(profile: Profile, seed: int, *, v1: bool) -> list[Sent]:
 
 
 def _is_traced(sent: Sent, flow: Flow) -> bool:
-    """Inbound completions are all of requests of the host: CPL A. What is no TLP is taken for posted."""
+    """Return whether a TLP is traced. All inbound completions answer the host: CPL A. An unknown type counts as posted."""
     known = TYPES.get(sent.tlp.dw0 >> 24)
     group = "P" if known is None else known.tlp_class
     if not sent.inbound:
@@ -109,7 +125,7 @@ def _is_traced(sent: Sent, flow: Flow) -> bool:
 
 
 def _records(header: U32, prefix: U32, eight_dw: bool) -> U32:
-    """Records without their times, shape (n, 8 or 4), of header words, shape (n, 4). Layouts: :mod:`ptttool.decoders.hisi_ptt.layout`."""
+    """Make records without times, shape (n, 8 or 4), from header DWs, shape (n, 4). Layouts: :mod:`ptttool.decoders.hisi_ptt.layout`."""
     records = np.zeros((len(header), 8 if eight_dw else 4), dtype="<u4")
     if eight_dw:
         records[:, 0] = CHECK_WORD

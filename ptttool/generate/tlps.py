@@ -1,14 +1,14 @@
-"""TLP headers put together from fields: the inverse of :mod:`ptttool.tlp`, a TLP at a time.
+"""TLP headers made from fields, one TLP at a time: the inverse of :mod:`ptttool.tlp`.
 
 Layouts: PCIe base specification 6.x, sections 2.2.1 and 2.2.4 to 2.2.10, non-flit; the bits of PTT's header pattern v1 are those that
-perf names since 2026. Header word 0 is the standard one; what a record keeps of it is the business of :mod:`ptttool.generate.records`.
+perf names since 2026. DW 0 is that of the standard; :mod:`ptttool.generate.records` makes of it what a record has.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# First bytes of headers (Fmt and Type, table 2-3); the four-word form has bit 5 set too.
+# First bytes of headers (Fmt and Type, table 2-3); in the form with four DWs, bit 5 is set, too.
 MRD, MRDLK, MWR, IORD, IOWR, DMWR = 0x00, 0x01, 0x40, 0x02, 0x42, 0x5B
 CFGRD0, CFGWR0, CFGRD1, CFGWR1, TCFGRD = 0x04, 0x44, 0x05, 0x45, 0x1B
 CPL, CPLD, CPLLK, CPLDLK = 0x0A, 0x4A, 0x0B, 0x4B
@@ -16,7 +16,7 @@ FETCH_ADD, SWAP, CAS = 0x4C, 0x4D, 0x4E
 MSG, MSGD = 0x30, 0x70
 _FOUR_WORDS, _DATA = 0x20, 0x40
 
-# Bits of header word 0.
+# Bits of DW 0.
 HINTS, DIGEST, POISONED = 1 << 16, 1 << 15, 1 << 14
 TRANSLATION_REQUEST, TRANSLATED = 1 << 10, 2 << 10
 # Attr: ID-based ordering, relaxed ordering, no snoop.
@@ -28,17 +28,27 @@ TO_ROOT, BY_ID, BROADCAST, LOCAL, GATHERED = 0b000, 0b010, 0b011, 0b100, 0b101
 # First bytes of prefixes.
 TPH_PREFIX, PASID_PREFIX = 0x90, 0x91
 
-# Bits of an address that copies of a block may change: those below decide about 4 KiB boundaries, enables and completions.
+# Bits of an address that copies of a block may change: 4 KiB boundaries, byte enables and completions depend on those below.
 ADDRESS_BITS = 0xFFF0_0000
-# What pattern v1 has for Requester, Completer and Destination Segment.
+# Requester, Completer and Destination Segment in pattern v1.
 SEGMENT = 1
 
 
 class Tlp(NamedTuple):
-    """A TLP's header. ``size``: bytes of header and data on the wire.
+    """The header of a TLP.
 
-    ``vary1`` … ``vary3``: bits of words 1 to 3 that copies of the TLP may change. ``spare2``, ``spare3``: what pattern v1 adds to words
-    2 and 3.
+    Attributes
+    ----------
+    size : int
+        Bytes of header and data on the wire.
+    dw0, dw1, dw2, dw3 : int
+        The header DWs.
+    prefix : int
+        The TLP prefix; 0: no prefix.
+    vary1, vary2, vary3 : int
+        Bits of DW 1 to DW 3 that copies of the TLP may change.
+    spare2, spare3 : int
+        Bits that pattern v1 adds to DW 2 and DW 3.
     """
 
     size: int
@@ -55,7 +65,20 @@ class Tlp(NamedTuple):
 
 
 def enables(address: int, size: int) -> tuple[int, int, int]:
-    """Length in words, First and Last DW Byte Enable of ``size`` bytes from ``address`` (section 2.2.5); a size of 0 is a flush."""
+    """Compute the byte enables of a transfer (section 2.2.5).
+
+    Parameters
+    ----------
+    address : int
+        Address of the first byte.
+    size : int
+        Number of bytes; 0 is a flush.
+
+    Returns
+    -------
+    tuple of int
+        Length in DWs, First and Last DW Byte Enable.
+    """
     start = address & 3
     words = max(-(-(start + size) // 4), 1)
     first = 0xF << start & 0xF
@@ -85,17 +108,33 @@ def request(
     vary: int = 0,
     vary_tag: int = 0,
 ) -> Tlp:
-    """A memory or I/O request for ``size`` bytes; of the four-word form where the address needs it.
+    """Make a memory or I/O request, with four DWs if the address needs them.
 
-    ``more``: further bits of word 0 (TD, EP, AT). ``steering``: Processing Hint and Steering Tag; the tag stands in the place of a
-    write's tag or of a read's byte enables. ``vary``, ``vary_tag``: bits of the address and of the tag that copies may change.
+    Parameters
+    ----------
+    code : int
+        Fmt and Type of the form with three DWs.
+    requester, tag : int
+        Requester ID and tag.
+    address, size : int
+        Address of the first byte, and number of bytes.
+    attr, tc : int
+        Attr and Traffic Class.
+    more : int
+        Further bits of DW 0: TD, EP, AT.
+    steering : tuple of int, optional
+        Processing Hint and Steering Tag. The Steering Tag replaces the tag of a write or the byte enables of a read.
+    prefix : int
+        The TLP prefix; 0: no prefix.
+    vary, vary_tag : int
+        Bits of the address and of the tag that copies may change.
     """
     length, first, last = enables(address, size)
     return _addressed(code, requester, tag, address, length, last << 4 | first, attr, tc, more, steering, prefix, vary, vary_tag)
 
 
 def atomic(code: int, requester: int, tag: int, address: int, operand: int, *, vary: int = 0, vary_tag: int = 0) -> Tlp:
-    """An atomic request on ``operand`` bytes; a CAS carries two operands. Byte enables are reserved."""
+    """Make an atomic request on `operand` bytes; a CAS carries two operands. Its byte enables are reserved."""
     length = operand // 4 * (2 if code == CAS else 1)
     return _addressed(code, requester, tag, address, length, 0, 0, 0, 0, None, 0, vary, vary_tag)
 
@@ -146,7 +185,7 @@ def completion(
     tc: int = 0,
     vary_tag: int = 0,
 ) -> Tlp:
-    """A completion; ``size``: bytes of the request that it carries, ``byte_count``: bytes left including them (section 2.2.9)."""
+    """Make a completion with `size` bytes of the request, of which `byte_count` bytes remain with these (section 2.2.9)."""
     length = -(-((lower_address & 3) + size) // 4) if code & _DATA else 0
     dw1 = completer << 16 | status << 13 | byte_count & 0xFFF
     dw2 = requester << 16 | (tag & 0xFF) << 8 | lower_address & 0x7F
@@ -157,8 +196,8 @@ def completion(
 def read_completions(
     completer: int, requester: int, tag: int, address: int, size: int, limit: int, *, attr: int = 0, tc: int = 0, vary_tag: int = 0
 ) -> list[Tlp]:
-    """The completions of a read, cut at multiples of ``limit`` bytes, itself one of the Read Completion Boundary (section 2.3.1.1)."""
-    if not size:  # a flush gets a word
+    """Make the completions of a read, split at multiples of `limit`, a multiple of the Read Completion Boundary (section 2.3.1.1)."""
+    if not size:  # the completion of a flush carries one DW
         return [completion(CPLD, completer, requester, tag, size=1, byte_count=1, attr=attr, tc=tc, vary_tag=vary_tag)]
     answers = []
     while size:
@@ -172,7 +211,7 @@ def read_completions(
 
 
 def configuration(code: int, requester: int, tag: int, destination: int, register: int, *, enabled: int = 0xF, vary_tag: int = 0) -> Tlp:
-    """A configuration request for the word at byte ``register``, a multiple of 4."""
+    """Make a configuration request for the DW at byte `register`, a multiple of 4."""
     dw1 = requester << 16 | (tag & 0xFF) << 8 | enabled
     spare = SEGMENT << 23 | 1 << 22 | tag >> 10 << 16
     dw2 = destination << 16 | register & 0xFFC
@@ -180,6 +219,6 @@ def configuration(code: int, requester: int, tag: int, destination: int, registe
 
 
 def message(number: int, routing: int, requester: int, *, dw2: int = 0, dw3: int = 0, data_words: int = 0) -> Tlp:
-    """A message of that Message Code (section 2.2.8); with data it is a MsgD."""
+    """Make a message with a Message Code (section 2.2.8); with data it is a MsgD."""
     code = (MSGD if data_words else MSG) | routing
     return Tlp(16 + 4 * data_words, code << 24 | data_words, requester << 16 | number, dw2, dw3)

@@ -91,18 +91,22 @@ def test_an_existing_file_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "code", "hints"),
     [
-        (["--profile", "nvm"], "did you mean nvme"),
-        (["--profile", "floppy"], "known: gpu, mixed, network, nvme"),
-        (["--size", "much"], "--size: 'much' is not a size"),
-        (["--payload-size", "1K"], "at least 4096"),
-        (["--format", "2dw"], "choose 4dw or 8dw"),
+        (["--profile", "nvm"], "unknown-profile", ["nvme"]),
+        (["--profile", "floppy"], "unknown-profile", ["gpu", "mixed", "network", "nvme"]),
+        (["--size", "much"], "bad-size", []),
+        (["--payload-size", "1K"], "bad-size", []),
+        (["--format", "2dw"], "unknown-format", ["4dw", "8dw"]),
     ],
 )
-def test_wrong_usage_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
-    assert main(["generate", "-o", str(tmp_path / "made.data"), *arguments]) == 2
-    assert words in capsys.readouterr().err
+def test_wrong_usage_leaves_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: str, hints: list[str]
+) -> None:
+    assert main(["generate", "-o", str(tmp_path / "made.data"), "--json", *arguments]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == code
+    assert all(hint in error["hint"] for hint in hints)
     assert list(tmp_path.iterdir()) == []
 
 

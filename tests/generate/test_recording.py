@@ -10,7 +10,7 @@ import pytest
 from ptttool.analyses.loss import signs_of_loss
 from ptttool.errors import UsageError
 from ptttool.generate.profiles import PROFILES
-from ptttool.generate.recording import Recording, Wanted
+from ptttool.generate.recording import GeneratedRecording, Wanted
 from ptttool.pipeline.trace import open_trace
 from ptttool.tlp.columns import ALL_COLUMNS, WORD_COLUMNS
 from tests.perfdata.test_recordings import report
@@ -21,8 +21,8 @@ by_profile = pytest.mark.parametrize("name", PROFILES.names())
 by_format = pytest.mark.parametrize("form", ["4dw", "8dw"])
 
 
-def made(folder: Path, wanted: Wanted) -> tuple[Path, Recording]:
-    recording = Recording(wanted)
+def made(folder: Path, wanted: Wanted) -> tuple[Path, GeneratedRecording]:
+    recording = GeneratedRecording(wanted)
     path = folder / "perf.data"
     with path.open("wb") as file:
         recording.write(file)
@@ -128,5 +128,5 @@ def test_the_event_says_how_it_was_traced(tmp_path: Path, direction: str, form: 
 )
 def test_what_cannot_be_made(wanted: Wanted, code: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Recording(wanted)
+        GeneratedRecording(wanted)
     assert caught.value.code == code

@@ -1,4 +1,4 @@
-"""``ptttool generate``: a recording made by calculation."""
+"""``ptttool generate``: a recording of simulated traffic."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from ptttool.errors import OutputError, UsageError
 
 @app.command("generate")
 def generate(
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to: whole or not at all; - is standard output.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The output; - is standard output.")],
     size: Annotated[
         str,
-        typer.Option("--size", metavar="SIZE", help="Bytes of trace data, at most: 64M, 4G. A record is 32 bytes in 8DW, 16 in 4DW."),
+        typer.Option("--size", metavar="SIZE", help="Largest size of the trace data: 64M, 4G. A record has 32 bytes in 8DW, 16 in 4DW."),
     ] = "64M",
     profile: Annotated[str, typer.Option("--profile", metavar="<gpu|mixed|network|nvme>", help="What goes over the link.")] = "nvme",
-    format: Annotated[str, typer.Option("--format", metavar="<4dw|8dw>", help="Which records the device writes.")] = "4dw",
+    format: Annotated[str, typer.Option("--format", metavar="<4dw|8dw>", help="The format of the records.")] = "4dw",
     direction: Annotated[
         str,
         typer.Option(
             "--direction",
             metavar="<all|inbound|outbound|both>",
-            help="inbound, outbound, both: what the device would have traced; all: everything, also where no single trace can hold it.",
+            help="inbound, outbound, both: what the device traces; all: every TLP, also if no single trace can hold them.",
         ),
     ] = "all",
     pattern: Annotated[
         str,
         typer.Option("--pattern", metavar="<legacy|v1>", help="v1: spare header bits hold the fields of PCIe 6 parts."),
     ] = "legacy",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another number gives other traffic; the same one the same file.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the traffic: the same number gives the same file.")] = 0,
     payload_size: Annotated[
-        str, typer.Option("--payload-size", metavar="SIZE", help="Bytes of trace data in an AUXTRACE record, at most.")
+        str, typer.Option("--payload-size", metavar="SIZE", help="Largest size of the trace data in an AUXTRACE record.")
     ] = "8M",
     streams: Annotated[
         int,
-        typer.Option("--streams", metavar="N", help="CPUs that traced one after the other, each until its AUX area was full."),
+        typer.Option("--streams", metavar="N", help="CPUs that trace one after the other, each until its AUX area is full."),
     ] = 1,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Generate a recording: a perf.data with realistic traffic, for tests and measurements without hardware.
 
-    A link is simulated for some 30,000 TLPs; what follows are copies with other addresses, tags and times. Requests and completions
-    belong together as PCIe has it. perf reads the file as it reads one of a Kunpeng; its host is called "generated". The profiles:
+    A link is simulated for some 30,000 TLPs; the rest are copies with other addresses, tags and times. Requests and completions
+    belong together as PCIe requires. perf reads the file like one of a Kunpeng; its host is called "generated". The profiles:
 
     \b
     gpu      a GPU: long bursts of large reads and writes, tags of 10 bits (14 with pattern v1)
@@ -56,15 +56,15 @@ def generate(
     network  a network adapter with 30 virtual functions: packets of all sizes at any address, in and out
     nvme     four NVMe functions read and write: commands, data, completions, interrupts, doorbells
 
-    The trace ends inside a buffer of 4 MiB, as one does that was stopped: where SIZE would fill the last one, it is a record less.
+    The trace ends inside a buffer of 4 MiB, like one that was stopped: if SIZE fills the last buffer, one record is left out.
     """
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.cli.terminal.walking import shown_progress
-    from ptttool.generate.recording import Recording, Wanted
+    from ptttool.generate.recording import GeneratedRecording, Wanted
     from ptttool.units import parse_size
 
     if json and output == "-":
-        raise UsageError("--json and -o - exclude each other: both are for standard output")
+        raise UsageError("--json and -o - exclude each other: both write to standard output")
     wanted = Wanted(
         profile=profile,
         format=format,
@@ -75,7 +75,7 @@ def generate(
         payload=parse_size(payload_size, "--payload-size"),
         streams=streams,
     )
-    recording = Recording(wanted)
+    recording = GeneratedRecording(wanted)
     with tidy_end(), _destination(output, force) as file, shown_progress(recording):
         recording.write(file)
     if json:

@@ -1,4 +1,4 @@
-"""Profiles of traffic: a module each, which registers itself with :data:`PROFILES`."""
+"""Profiles of traffic: one module each, which registers itself in :data:`PROFILES`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,22 @@ Start = Callable[[Host], None]
 
 @dataclass(frozen=True)
 class Profile:
-    """``text``: what goes over the link, in words. ``port``: the root port. ``rate``: of each direction, bytes per nanosecond.
+    """A kind of traffic.
 
-    ``payload``: the host's largest completion, bytes. ``start``: begins the traffic on the host's link.
+    Attributes
+    ----------
+    name : str
+        Its name.
+    text : str
+        What goes over the link, for people.
+    port : PciAddress
+        The root port.
+    rate : float
+        Bytes per nanosecond in each direction.
+    start : callable
+        Starts the traffic on the host's link.
+    payload : int
+        Largest payload of the host's completions in bytes.
     """
 
     name: str
@@ -33,7 +46,7 @@ PROFILES: Registry[Profile] = Registry("profile", __name__)
 def profile(
     name: str, text: str, port: str, rate: float, *, payload: int = 256
 ) -> Callable[[Callable[[Host], None]], Callable[[Host], None]]:
-    """Register the decorated function as a profile's start."""
+    """Register the decorated function as the start of a profile."""
 
     def add(start: Callable[[Host], None]) -> Callable[[Host], None]:
         PROFILES.add(name, Profile(name, text, PciAddress.parse(port), rate, start, payload))

@@ -10,14 +10,14 @@ from ptttool.generate.tlps import ID_ORDER, RELAXED
 FUNCTION = 0x0300
 PAYLOAD, REQUEST = 512, 4096
 COPIES = (16, 64, 256)
-# Pages of a piece that lie one after the other in memory.
+# Contiguous pages of a copy.
 RUN = 16
 WINDOW, COMMANDS, FENCES, BUFFERS, INTERRUPTS = 0x90_0000_0000, 0x6000_0000, 0x6100_0000, 0x30_0000_0000, 0x0809_0040
 ORDERING = RELAXED | ID_ORDER
 
 
 def _copies(gpu: Function, queue: int) -> Process:
-    """A queue of copies, this way or that way, each as the CPU has ordered it."""
+    """Process a queue of copies, to or from the GPU, each ordered by the CPU."""
     link, rng, done = gpu.link, gpu.link.rng, 0
     while not link.closing:
         yield from gpu.host.write(WINDOW + queue * 0x1000 + 0x90, 8)
@@ -35,7 +35,7 @@ def _copies(gpu: Function, queue: int) -> Process:
 
 
 def _window(gpu: Function) -> Process:
-    """The CPU writes constants through the window, a cache line at a time, and looks at a register now and then."""
+    """Write constants from the CPU through the window, a cache line at a time, and read a register now and then."""
     link, rng, host = gpu.link, gpu.link.rng, gpu.host
     while not link.closing:
         place = WINDOW + 0x1000_0000 + rng.randrange(1 << 10) * PAGE
@@ -47,7 +47,7 @@ def _window(gpu: Function) -> Process:
 
 @profile("gpu", "a GPU: long bursts of large reads and writes, tags of 10 bits (14 with pattern v1)", "0000:00:12.0", 31.5, payload=PAYLOAD)
 def start(host: Host) -> None:
-    """Four queues of copies, and the CPU's window."""
+    """Start four queues of copies, and the CPU's window."""
     tags = range(1024, 4096) if host.link.v1 else range(256, 1024)
     gpu = Function(host, FUNCTION, tags=tags, payload=PAYLOAD, request=REQUEST)
     for queue in range(4):

@@ -1,4 +1,4 @@
-"""Every kind of TLP, rare ones and failing ones among them, over a quiet stream of ordinary DMA."""
+"""Every kind of TLP, also rare and failing ones, in addition to some ordinary DMA."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ptttool.generate.themes import LONGEST_PAYLOAD, THEMES, Scene, Theme
 
 # An endpoint of two functions, and a function behind a switch.
 ENDPOINT, SECOND, BEHIND_SWITCH = 0x0100, 0x0101, 0x0300
-# Every theme comes for the first time so early, nanoseconds: also a short recording holds all.
+# Every theme begins within this time, in nanoseconds, so that a short recording has all of them.
 EARLY = 5000.0
 
 
@@ -23,7 +23,7 @@ def _again_and_again(scene: Scene, theme: Theme) -> Process:
 
 @profile("mixed", "every kind of TLP: DMA, configuration, I/O, atomics, messages, errors, and a few unknown codes", "0000:00:10.0", 7.88)
 def start(host: Host) -> None:
-    """All themes, side by side."""
+    """Start all themes, side by side."""
     many = range(1024, 2048) if host.link.v1 else range(256, 1024)
     scene = Scene(
         host,

@@ -1,4 +1,4 @@
-"""A network adapter with virtual functions: packets in and out of many requesters' memory, at any byte address."""
+"""A network adapter with virtual functions: packets to and from memory, of many requesters, at any byte address."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from ptttool.generate.profiles import profile
 
 PHYSICAL = (0x0200, 0x0201)
 VIRTUAL = tuple(range(0x0208, 0x0208 + 30))
-# Sizes of packets on the wire; what is named more often is chosen more often.
+# Sizes of packets; one that stands here more often is chosen more often.
 PACKETS = (64, 64, 64, 90, 128, 256, 590, 1514, 1514, 1514, 1514, 9014)
 RING = 256
 REGISTERS, RINGS, BUFFERS, INTERRUPTS = 0x80_2000_0000, 0x5000_0000, 0x28_0000_0000, 0x0809_0040
 
 
 class _Port:
-    """Rings of one function: where its descriptors and completions lie, and its doorbells."""
+    """The rings of one function: addresses of its descriptors and completions, and its doorbells."""
 
     def __init__(self, function: Function, place: int) -> None:
         self.function = function
@@ -25,18 +25,18 @@ class _Port:
         self.received = self.transmitted = 0
 
     def buffer(self) -> int:
-        """Somewhere in memory, at a page's half."""
+        """Return the address of a random half page of memory."""
         return BUFFERS + self.rng.randrange(1 << 20) * 4096 + self.rng.choice((0, 2048))
 
     def complete(self, entry: int) -> Process:
-        """An entry in a completion queue, at times an interrupt."""
+        """Write an entry of a completion queue, at times followed by an interrupt."""
         yield from self.function.write(entry, 64, attr=0, vary=0)
         if self.rng.random() < 0.2:
             yield from self.function.write(INTERRUPTS, 4, attr=0, vary=0)
 
     def receive(self) -> Process:
-        """A packet from the network."""
-        if self.received % 16 == 0:  # the driver has given new buffers: their descriptors are fetched
+        """Receive a packet from the network."""
+        if self.received % 16 == 0:  # the driver has added buffers: their descriptors are read
             yield from self.function.host.write(self.doorbell)
             yield from self.function.read(self.ring + self.received % RING * 16, 256, attr=0, vary=0)
         left = self.rng.choice(PACKETS)
@@ -48,7 +48,7 @@ class _Port:
         self.received += 1
 
     def transmit(self) -> Process:
-        """A packet to the network: its headers and its data lie anywhere."""
+        """Send a packet to the network; its headers and its data have any address."""
         host, place = self.function.host, self.transmitted % RING
         self.transmitted += 1
         if self.rng.random() < 0.3:  # the descriptor comes with the doorbell
@@ -79,7 +79,7 @@ def _transmitting(port: _Port, gap: float) -> Process:
 
 @profile("network", "a network adapter with 30 virtual functions: packets of all sizes at any address, in and out", "0000:00:11.0", 15.75)
 def start(host: Host) -> None:
-    """Physical functions are busier than virtual ones, and these are not alike."""
+    """Start all functions: physical ones are busier than virtual ones, which differ from each other."""
     for place, id in enumerate((*PHYSICAL, *VIRTUAL)):
         port = _Port(Function(host, id), place)
         gap = 500.0 if id in PHYSICAL else host.link.rng.uniform(1000, 12_000)

@@ -1,4 +1,4 @@
-"""NVMe under load: functions that fetch commands, move data and post completions, and the CPU's doorbells."""
+"""NVMe under load: functions read commands, move data and write completions; the CPU writes doorbells."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from ptttool.generate.profiles import profile
 
 FUNCTIONS = (0x0100, 0x0101, 0x0102, 0x0103)
 QUEUES, DEPTH = 4, 12
-# Pages that a command moves; what is named more often is chosen more often.
+# Pages that a command moves; a number that stands here more often is chosen more often.
 PAGES = (1, 1, 1, 1, 2, 4, 8, 32)
 READS = 0.7
 REGISTERS, QUEUE_MEMORY, LISTS, BUFFERS, INTERRUPTS = 0x80_1000_0000, 0x4000_0000, 0x4800_0000, 0x20_0000_0000, 0x0809_0040
 
 
 class _QueuePair:
-    """Submission and completion queue of one function. ``function`` does the DMA, the host rings the doorbells."""
+    """The submission and the completion queue of one function, which does the DMA; the host writes the doorbells."""
 
     def __init__(self, function: Function, number: int) -> None:
         place = (function.id & 0xFF) * QUEUES + number
@@ -26,7 +26,7 @@ class _QueuePair:
         self.tail = self.head = 0
 
     def fetch(self) -> Process:
-        """A command is in memory, its doorbell is rung, the function reads it."""
+        """Write the doorbell of a command that is in memory; the function reads the command."""
         command = self.submissions + 64 * (self.tail % 256)
         self.tail += 1
         yield from self.function.host.write(self.doorbell)
@@ -34,7 +34,7 @@ class _QueuePair:
         yield from self.function.read(command, 64, attr=0, vary=0)
 
     def complete(self) -> Process:
-        """An entry of 16 bytes, at times an interrupt, and the CPU's doorbell when it has looked."""
+        """Write an entry of 16 bytes, at times followed by an interrupt, and the doorbell of the CPU that has read it."""
         rng = self.function.link.rng
         entry = self.completions + 16 * (self.head % 256)
         self.head += 1
@@ -47,7 +47,7 @@ class _QueuePair:
 
 
 def _commands(pair: _QueuePair) -> Process:
-    """One command after the other."""
+    """Execute one command after the other."""
     function = pair.function
     link, rng = function.link, function.link.rng
     while not link.closing:
@@ -69,7 +69,7 @@ def _commands(pair: _QueuePair) -> Process:
 
 @profile("nvme", "four NVMe functions read and write: commands, data, completions, interrupts, doorbells", "0000:00:10.0", 7.88)
 def start(host: Host) -> None:
-    """Every queue holds some commands at any time."""
+    """Start all functions: every queue has some commands at any time."""
     for id in FUNCTIONS:
         function = Function(host, id)
         for number in range(QUEUES):

@@ -1,6 +1,6 @@
-"""What the profile ``mixed`` is made of: themes, each a process that does one thing once, by what they are about.
+"""Themes: the parts of the profile ``mixed``. Each is a process that does one thing once.
 
-What belongs together (a request and its completions, a message and its answer) is in one theme.
+A request and its completions, or a message and its answer, are one theme.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Scene:
         return self.host.link
 
     def buffer(self) -> int:
-        """A page of memory, above or below 4 GiB."""
+        """Return the address of a random page of memory, above or below 4 GiB."""
         rng = self.link.rng
         return (BUFFERS if rng.random() < 0.7 else LOW_BUFFERS) + rng.randrange(1 << 14) * PAGE
 
@@ -42,7 +42,7 @@ Act = Callable[[Scene], Process]
 
 @dataclass(frozen=True)
 class Theme:
-    """``act``: what is done once. ``gap``: nanoseconds until it is done again, on average."""
+    """What is done once, and the mean time until it is done again, in nanoseconds."""
 
     act: Act
     gap: float
@@ -52,7 +52,7 @@ THEMES: Registry[Theme] = Registry("theme", __name__)
 
 
 def theme(gap: float) -> Callable[[Act], Act]:
-    """Register the decorated function as what a theme does."""
+    """Register the decorated function as a theme with a mean gap in nanoseconds."""
 
     def add(act: Act) -> Act:
         THEMES.add(act.__name__, Theme(act, gap))

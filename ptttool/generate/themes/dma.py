@@ -1,4 +1,4 @@
-"""What functions do to the host's memory: reads, writes and atomics of every form, and what goes wrong with them."""
+"""DMA: reads, writes and atomics of every form, and their errors."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from ptttool.generate.link import Process
 from ptttool.generate.themes import LONGEST_PAYLOAD, Scene, theme
 from ptttool.generate.tlps import ADDRESS_BITS, ID_ORDER, NO_SNOOP, RELAXED, Tlp
 
-INTERRUPTS, NOBODYS = 0x0809_0040, 0x38_F000_0000
+INTERRUPTS, UNMAPPED = 0x0809_0040, 0x38_F000_0000
 
 
 @theme(150)
 def dma_write(scene: Scene) -> Process:
-    """Of any size, from any byte on."""
+    """Write any number of bytes at any address."""
     rng = scene.link.rng
     function = rng.choice((scene.endpoint, scene.second, scene.remote))
     attr = rng.choice((0, RELAXED, RELAXED | ID_ORDER, NO_SNOOP))
@@ -21,6 +21,7 @@ def dma_write(scene: Scene) -> Process:
 
 @theme(200)
 def dma_read(scene: Scene) -> Process:
+    """Read any number of bytes at any address."""
     rng = scene.link.rng
     function = rng.choice((scene.endpoint, scene.second, scene.remote))
     yield from function.read(scene.buffer() + rng.randrange(64), rng.choice((1, 4, 64, 500, 1500, 4000)))
@@ -28,13 +29,13 @@ def dma_read(scene: Scene) -> Process:
 
 @theme(5000)
 def longest_write(scene: Scene) -> Process:
-    """A Length of 1024 words, written as 0."""
+    """Write 1024 DWs, for which the Length field is 0."""
     yield from scene.endpoint.write(scene.buffer(), LONGEST_PAYLOAD)
 
 
 @theme(6000)
 def flush(scene: Scene) -> Process:
-    """A read of no byte: behind it, writes have arrived."""
+    """Read no byte: when the completion arrives, all writes before have arrived."""
     function, host, place = scene.endpoint, scene.host, scene.buffer()
     vary = function.tags.vary
     return function.ask(
@@ -46,12 +47,13 @@ def flush(scene: Scene) -> Process:
 
 @theme(1500)
 def interrupt(scene: Scene) -> Process:
+    """Send an interrupt: a write to the address of the interrupt controller."""
     yield from scene.link.rng.choice((scene.endpoint, scene.second)).write(INTERRUPTS, 4, attr=0, vary=0)
 
 
 @theme(3000)
 def atomics(scene: Scene) -> Process:
-    """The old value comes back."""
+    """Send an atomic request; the completion carries the old value."""
     function, host, rng = scene.endpoint, scene.host, scene.link.rng
     code = rng.choice((tlps.FETCH_ADD, tlps.SWAP, tlps.CAS))
     operand = rng.choice((4, 8, 16) if code == tlps.CAS else (4, 8))
@@ -65,7 +67,7 @@ def atomics(scene: Scene) -> Process:
 
 @theme(4000)
 def hints(scene: Scene) -> Process:
-    """A write with a Steering Tag in the place of its tag; a read with one in the place of its byte enables; a TPH prefix at times."""
+    """Write with a Steering Tag instead of a tag, read with one instead of byte enables; at times with a TPH prefix."""
     function, host, rng = scene.endpoint, scene.host, scene.link.rng
     hint, steering = rng.randrange(4), rng.randrange(256)
     prefix = tlps.TPH_PREFIX << 24 | rng.randrange(256) << 16 if rng.random() < 0.5 else 0
@@ -86,7 +88,7 @@ def hints(scene: Scene) -> Process:
 
 @theme(4000)
 def address_spaces(scene: Scene) -> Process:
-    """A read in a process's address space (PASID)."""
+    """Read in the address space of a process (PASID)."""
     function, host, place = scene.second, scene.host, scene.buffer()
     prefix, vary = tlps.PASID_PREFIX << 24 | scene.link.rng.randrange(1, 1 << 10), function.tags.vary
     return function.ask(
@@ -98,7 +100,7 @@ def address_spaces(scene: Scene) -> Process:
 
 @theme(7000)
 def translation(scene: Scene) -> Process:
-    """An address is translated and used; in the end its translation is called back (ATS)."""
+    """Translate an address (ATS) and use it; at times the host then invalidates the translation."""
     function, host, place = scene.second, scene.host, scene.buffer()
     vary = function.tags.vary
     yield from function.ask(
@@ -115,7 +117,7 @@ def translation(scene: Scene) -> Process:
 
 @theme(6000)
 def poison(scene: Scene) -> Process:
-    """Data known to be bad, and the message about it."""
+    """Write poisoned data, and send the error message about it."""
     function = scene.endpoint
     yield function.send(tlps.request(tlps.MWR, function.id, 0, scene.buffer(), 64, more=tlps.POISONED, vary=ADDRESS_BITS))
     yield 100
@@ -124,17 +126,17 @@ def poison(scene: Scene) -> Process:
 
 @theme(6000)
 def digest(scene: Scene) -> Process:
-    """A write with an end-to-end checksum, of another traffic class."""
+    """Write with an ECRC, in another traffic class."""
     function = scene.remote
     yield function.send(tlps.request(tlps.MWR, function.id, 0, scene.buffer(), 128, tc=3, more=tlps.DIGEST, vary=ADDRESS_BITS))
 
 
 @theme(8000)
 def failing_read(scene: Scene) -> Process:
-    """An address that nobody has (UR), or one that fails half-way (CA)."""
+    """Read an unmapped address (UR), or one that fails half-way (CA)."""
     function, host = scene.endpoint, scene.host
     unsupported, vary = scene.link.rng.random() < 0.5, function.tags.vary
-    place = NOBODYS if unsupported else scene.buffer()
+    place = UNMAPPED if unsupported else scene.buffer()
     status = tlps.UNSUPPORTED if unsupported else tlps.ABORT
 
     def answers(tag: int) -> list[Tlp]:

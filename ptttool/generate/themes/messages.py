@@ -1,4 +1,4 @@
-"""Messages with their answers, and codes that name no TLP."""
+"""Messages with their answers, and unknown TLP types."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from ptttool.generate.themes import REGISTERS, Scene, theme
 from ptttool.generate.tlps import Tlp
 
 VENDOR = 0x19E5
-# A quiet start: whoever tells a format by its first records meets known codes only.
+# Nanoseconds before the first unknown type: a reader that guesses the format from the first records sees known types only.
 UNKNOWN_FROM = 20_000.0
 UNKNOWN_CODES = (0x03, 0x12, 0x2F, 0x5A, 0x6F)
 
 
 @theme(9000)
 def page_request(scene: Scene) -> Process:
+    """Request a page; the host answers."""
     function, host = scene.second, scene.host
     page = scene.buffer()
     yield function.send(tlps.message(0x04, tlps.TO_ROOT, function.id, dw2=page >> 32, dw3=page & 0xFFFF_F000 | 0b011))
@@ -24,7 +25,7 @@ def page_request(scene: Scene) -> Process:
 
 @theme(7000)
 def wired_interrupt(scene: Scene) -> Process:
-    """INTA goes up and, when the CPU has looked, down."""
+    """Assert INTA, and deassert it when the CPU has read a register."""
     function = scene.remote
     yield function.send(tlps.message(0x20, tlps.LOCAL, function.id))
     yield from scene.host.read(function, REGISTERS + 0x20000)
@@ -33,7 +34,7 @@ def wired_interrupt(scene: Scene) -> Process:
 
 @theme(7000)
 def time_measurement(scene: Scene) -> Process:
-    """PTM: a request and a response, with data as from the second one on."""
+    """Measure time (PTM): a request, and a response with data, as every response but the first has."""
     yield scene.endpoint.send(tlps.message(0x52, tlps.LOCAL, scene.endpoint.id))
     yield 200
     yield scene.host.send(tlps.message(0x53, tlps.LOCAL, scene.host.port, dw2=1, dw3=int(scene.link.now), data_words=1))
@@ -41,7 +42,7 @@ def time_measurement(scene: Scene) -> Process:
 
 @theme(9000)
 def power_management(scene: Scene) -> Process:
-    """Latencies that are tolerable, a wake-up, and the way down."""
+    """Report latencies, wake up, then turn off."""
     host, function = scene.host, scene.endpoint
     yield function.send(tlps.message(0x10, tlps.LOCAL, function.id, dw3=0x8801_8801))
     yield function.send(tlps.message(0x18, tlps.TO_ROOT, function.id))
@@ -54,12 +55,13 @@ def power_management(scene: Scene) -> Process:
 
 @theme(15_000)
 def slot_power(scene: Scene) -> Process:
+    """Set the power limit of the slot."""
     yield scene.host.send(tlps.message(0x50, tlps.LOCAL, scene.host.port, data_words=1))
 
 
 @theme(8000)
 def vendor_message(scene: Scene) -> Process:
-    """To the root complex with data, or to a function without."""
+    """Send a vendor-defined message: to the root complex with data, or to a function without."""
     function, host = scene.endpoint, scene.host
     if scene.link.rng.random() < 0.5:
         yield function.send(tlps.message(0x7F, tlps.TO_ROOT, function.id, dw2=VENDOR, data_words=4))
@@ -69,7 +71,7 @@ def vendor_message(scene: Scene) -> Process:
 
 @theme(15_000)
 def unknown(scene: Scene) -> Process:
-    """A code that names no TLP."""
+    """Send an unknown TLP type."""
     yield max(0.0, UNKNOWN_FROM - scene.link.now)
     code = scene.link.rng.choice(UNKNOWN_CODES)
     yield scene.endpoint.send(Tlp(16, code << 24 | 1, scene.endpoint.id << 16, 0, scene.link.rng.randrange(1 << 16)))

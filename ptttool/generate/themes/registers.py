@@ -1,4 +1,4 @@
-"""What the CPUs do to the functions: their registers, their configuration space, and I/O space."""
+"""Requests of the CPUs: registers, configuration space and I/O space of the functions."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from ptttool.generate.themes import REGISTERS, Scene, theme
 from ptttool.generate.tlps import Tlp
 
 PORTS = 0x1000
-# A function number that nobody has.
+# ID of a function that does not exist.
 ABSENT = 0x0107
 
 
 @theme(800)
 def doorbell(scene: Scene) -> Process:
+    """Write a doorbell register."""
     yield from scene.host.write(REGISTERS + scene.link.rng.randrange(64) * 8)
 
 
 @theme(2500)
 def register_read(scene: Scene) -> Process:
+    """Read a register."""
     yield from scene.host.read(scene.endpoint, REGISTERS + scene.link.rng.randrange(256) * 4)
 
 
 def _answered(host: Host, completer: int, request: Callable[[int], Tlp], code: int, status: int = tlps.SUCCESS) -> Process:
-    """A request for one word and its one completion: with data where ``code`` says so."""
+    """Send a request for one DW, and its one completion: with data if `code` is that of one with data."""
     size = 4 if code in (tlps.CPLD, tlps.CPLDLK) else 0
 
     def answers(tag: int) -> list[Tlp]:
@@ -37,7 +39,7 @@ def _answered(host: Host, completer: int, request: Callable[[int], Tlp], code: i
 
 @theme(5000)
 def input_output(scene: Scene) -> Process:
-    """I/O space: a read or a write of a port."""
+    """Read or write an I/O port."""
     host, rng = scene.host, scene.link.rng
     code, place, size = rng.choice((tlps.IORD, tlps.IOWR)), PORTS + rng.randrange(32), rng.choice((1, 2, 4))
     size = min(size, 4 - place % 4)
@@ -66,17 +68,19 @@ def _configuration(scene: Scene, codes: tuple[int, int], destination: int, *, st
 
 @theme(2500)
 def configuration(scene: Scene) -> Process:
+    """Read or write configuration space of a function on the link."""
     yield from _configuration(scene, (tlps.CFGRD0, tlps.CFGWR0), scene.endpoint.id)
 
 
 @theme(3500)
 def configuration_behind_a_switch(scene: Scene) -> Process:
+    """Read or write configuration space of a function behind a switch."""
     yield from _configuration(scene, (tlps.CFGRD1, tlps.CFGWR1), scene.remote.id)
 
 
 @theme(9000)
 def probing(scene: Scene) -> Process:
-    """Nobody is there; and somebody is there who is not ready yet, and asked again."""
+    """Read configuration space of an absent function, and of one that is not ready at first."""
     yield from _configuration(scene, (tlps.CFGRD0, tlps.CFGRD0), ABSENT, status=tlps.UNSUPPORTED)
     yield from _configuration(scene, (tlps.CFGRD0, tlps.CFGRD0), scene.second.id, status=tlps.RETRY)
     yield 500
@@ -85,7 +89,7 @@ def probing(scene: Scene) -> Process:
 
 @theme(20_000)
 def trusted_configuration(scene: Scene) -> Process:
-    """A deprecated kind that no function supports."""
+    """Send a deprecated request that no function supports."""
     host = scene.host
     return _answered(
         host,
@@ -98,7 +102,7 @@ def trusted_configuration(scene: Scene) -> Process:
 
 @theme(12_000)
 def locked_read(scene: Scene) -> Process:
-    """A bus lock as old software takes it, and its end; or a function that knows no locks."""
+    """Lock the bus as old software does, and unlock it; or ask a function that does not support locks."""
     host, place = scene.host, (REGISTERS & 0xFFFF_FFFF) + 0x100
     good = scene.link.rng.random() < 0.6
     yield from _answered(
@@ -114,7 +118,7 @@ def locked_read(scene: Scene) -> Process:
 
 @theme(5000)
 def deferrable_write(scene: Scene) -> Process:
-    """64 bytes into a shared work queue, which may have no room."""
+    """Write 64 bytes to a shared work queue, which may be full."""
     host, place = scene.host, REGISTERS + 0x10000
     return _answered(
         host,
