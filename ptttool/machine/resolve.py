@@ -62,9 +62,10 @@ def find_device(machine: Machine, name: str | None) -> PttDevice:
     for device in machine.devices:
         if wanted in (device.name, device.name.removeprefix(PMU_PREFIX)) or (address is not None and address == device.pci):
             return device
-    traced_by = _traced_by(machine, wanted)
-    if traced_by is not None:
-        raise DeviceError(f"{wanted} is not a PTT device", hint=traced_by, code="unknown-device", devices=names)
+    traced = _traced(machine, wanted)
+    if traced is not None:
+        hint = f"{traced.explanation or f'{traced.address} is a root port'}, of {traced.device.name}"
+        raise DeviceError(f"{wanted} is not a PTT device", hint=hint, code="unknown-device", devices=names, traced_by=traced.device.name)
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.8)
     raise DeviceError(
         f"no PTT device {wanted!r} on {machine.origin}",
@@ -74,13 +75,12 @@ def find_device(machine: Machine, name: str | None) -> PttDevice:
     )
 
 
-def _traced_by(machine: Machine, name: str) -> str | None:
-    """Say which device traces a function that is not a PTT device itself; None for what is no function behind one."""
+def _traced(machine: Machine, name: str) -> Resolved | None:
+    """Find the root port and the device of a function; None for a name that stands for none."""
     try:
-        port, device, explanation = resolve_root_port(machine, name)
+        return resolve_root_port(machine, name)
     except PtttoolError:
         return None
-    return f"{explanation or f'{port} is a root port'}, of {device.name}"
 
 
 def resolve_root_port(machine: Machine, text: str, *, device: PttDevice | None = None) -> Resolved:

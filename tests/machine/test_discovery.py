@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from ptttool.machine.cpus import parse_cpu_list
 from ptttool.machine.discovery import explain_absence, read_machine
 from ptttool.machine.model import FormatTerm, Link, Machine, PttDevice
 from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
@@ -412,16 +411,3 @@ class TestAbsence:
         code, message, _ = self.why(change)
         assert code == "no-device"
         assert "19e5:a12e" in message
-
-
-@pytest.mark.parametrize(
-    ("text", "cpus"), [("0-1,4", (0, 1, 4)), ("", ()), ("3\n", (3,)), ("0-3,2-5", (0, 1, 2, 3, 4, 5)), ("127-128", (127, 128))]
-)
-def test_cpu_lists(text: str, cpus: tuple[int, ...]) -> None:
-    assert parse_cpu_list(text) == cpus
-
-
-@pytest.mark.parametrize("text", ["a", "1-", "-1", "0-1;3", "0x1", "99999999"])
-def test_no_cpu_lists(text: str) -> None:
-    with pytest.raises(ValueError, match="not a list of CPUs"):
-        parse_cpu_list(text)

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from ptttool.machine.cpus import format_cpus
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Link, Machine, PciFunction
 from ptttool.machine.sources.tree import TreeSource
@@ -103,12 +102,6 @@ def test_knotted_recordings_end() -> None:
     machine = Machine("test", functions=functions)
     assert [one.address for one in walk(machine, ROOT)] == [UP]
     assert link_words(machine, functions[ROOT]) is None
-
-
-def test_cpus() -> None:
-    assert format_cpus([4, 0, 1]) == "0-1,4"
-    assert format_cpus([]) == ""
-    assert format_cpus(range(128)) == "0-127"
 
 
 def test_shared_diagnostics_come_once() -> None:

@@ -1,4 +1,4 @@
-"""Which machine, and which of its devices."""
+"""Open a machine, find one of its devices."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.cli.options.machine import find_device, load_machine, open_source
 from ptttool.errors import DeviceError, UsageError
+from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.model import Machine
+from ptttool.machine.resolve import find_device
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from tests.support.machines import BUS, MACHINES, NEW
@@ -17,7 +18,7 @@ from tests.support.machines import BUS, MACHINES, NEW
 
 @pytest.fixture(scope="module")
 def machine() -> Machine:
-    return load_machine(open_source(None, demo=True))
+    return require_machine(open_source(None, demo=True))
 
 
 def test_sources() -> None:
@@ -37,13 +38,14 @@ def test_no_device(machine: Machine, name: str) -> None:
     with pytest.raises(DeviceError) as caught:
         find_device(machine, name)
     assert caught.value.code == "unknown-device"
-    assert "hisi_ptt0_" in str(caught.value.hint)
+    assert caught.value.details["devices"] == ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0"]
 
 
 def test_a_function_is_no_device_but_behind_one(machine: Machine) -> None:
     with pytest.raises(DeviceError) as caught:
         find_device(machine, "nvme1")
-    assert caught.value.hint == "nvme1 is 0000:06:00.0, behind root port 0000:00:14.0, of hisi_ptt0_2"
+    assert caught.value.code == "unknown-device"
+    assert caught.value.details["traced_by"] == "hisi_ptt0_2"
 
 
 def test_without_a_name(machine: Machine) -> None:
@@ -51,7 +53,7 @@ def test_without_a_name(machine: Machine) -> None:
     assert find_device(only, None).name == "hisi_ptt0_2"
     with pytest.raises(UsageError) as caught:
         find_device(machine, None)
-    assert caught.value.hint == "name one: hisi_ptt0_0, hisi_ptt0_2, hisi_ptt2_0"
+    assert (caught.value.code, caught.value.details) == ("device-needed", {"devices": ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0"]})
 
 
 def test_an_unknown_pci_address_names_no_device(machine: Machine) -> None:
