@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyfakefs.fake_filesystem import FakeFilesystem
 
-from ptttool.cli.commands import tune
 from ptttool.cli.main import main
+from ptttool.testing import FakeMachine
 from tests import ROOT
-from tests.support.tune_driver import ATTRIBUTES, MACHINES, DriverSource, failure
+from tests.support.tune_driver import ATTRIBUTES, MACHINES, Driver, failure
 
 KERNELS = ("kunpeng-6.1", "kunpeng-6.12")
 DEVICES = ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")
@@ -28,11 +29,16 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> DriverSource:
+def driver(ptt_machine: FakeMachine) -> Driver:
     """The machine that every command of the test works on."""
-    source = DriverSource()
-    monkeypatch.setattr(tune, "open_source", lambda sysfs, demo: source)
-    return source
+    return Driver(ptt_machine)
+
+
+@pytest.fixture
+def folder(driver: Driver, fs: FakeFilesystem) -> Path:
+    """An empty folder beside that machine."""
+    fs.create_dir("/folder")
+    return Path("/folder")
 
 
 @pytest.fixture
@@ -62,7 +68,7 @@ def document(out: str) -> Any:
     return json.loads(out)
 
 
-def test_show(driver: DriverSource, run: Run) -> None:
+def test_show(driver: Driver, run: Run) -> None:
     code, out, err = run("show")
     assert (code, err) == (0, "")
     for word in (*DEVICES, *ATTRIBUTES, "weight of outbound (Tx) posted requests", "0000:00:14.0", "nvme1", "No root port belongs"):
@@ -73,7 +79,7 @@ def test_show(driver: DriverSource, run: Run) -> None:
     assert "hisi_ptt0_2" not in out
 
 
-def test_show_json(driver: DriverSource, run: Run) -> None:
+def test_show_json(driver: Driver, run: Run) -> None:
     code, out, _ = run("show", "hisi_ptt0_2", "--json")
     assert code == 0
     (device,) = document(out)["devices"]
@@ -97,7 +103,7 @@ def test_show_where_the_kernel_does_not_tell_the_ports(run: Run) -> None:
     assert document(out)["devices"][0]["ports_known"] is False
 
 
-def test_show_without_permission_shows_the_rest(driver: DriverSource, run: Run) -> None:
+def test_show_without_permission_shows_the_rest(driver: Driver, run: Run) -> None:
     def refuse(attribute: str, _: str) -> str | None:
         raise failure(errno.EACCES)
 
@@ -115,7 +121,7 @@ def test_show_without_permission_shows_the_rest(driver: DriverSource, run: Run) 
     assert "sudo" in err
 
 
-def test_show_on_a_narrow_terminal(driver: DriverSource, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_on_a_narrow_terminal(driver: Driver, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     code, out, _ = run("show", "hisi_ptt0_2")
     assert code == 0
@@ -123,7 +129,7 @@ def test_show_on_a_narrow_terminal(driver: DriverSource, run: Run, monkeypatch: 
     assert "rx_alloc_buf_level      1" in out
 
 
-def test_get(driver: DriverSource, run: Run) -> None:
+def test_get(driver: Driver, run: Run) -> None:
     driver.attributes["hisi_ptt0_0/qos_tx_p"] = 2
     assert run("get", "hisi_ptt0_0", "qos_tx_p") == (0, "2\n", "")
     assert run("get", "0_0", "tx_path_rx_req_alloc_buf_level", "qos_tx_p") == (0, "rx_alloc_buf_level=1\nqos_tx_p=2\n", "")
@@ -137,7 +143,7 @@ def test_get(driver: DriverSource, run: Run) -> None:
     assert code == 0
 
 
-def test_get_prints_nothing_if_one_cannot_be_read(driver: DriverSource, run: Run) -> None:
+def test_get_prints_nothing_if_one_cannot_be_read(driver: Driver, run: Run) -> None:
     def fail(attribute: str, _: str) -> str | None:
         if attribute.endswith("qos_tx_p"):
             raise failure(errno.ETIMEDOUT)
@@ -150,7 +156,7 @@ def test_get_prints_nothing_if_one_cannot_be_read(driver: DriverSource, run: Run
     assert "ETIMEDOUT" in err
 
 
-def test_set(driver: DriverSource, run: Run) -> None:
+def test_set(driver: Driver, run: Run) -> None:
     code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_cpl=1", "tx_path_rx_req_alloc_buf_level=0")
     assert (code, err) == (0, "")
     assert out.splitlines() == [
@@ -163,7 +169,7 @@ def test_set(driver: DriverSource, run: Run) -> None:
     assert driver.writes == ["hisi_ptt0_0/qos_tx_p=2", "hisi_ptt0_0/rx_alloc_buf_level=0"]
 
 
-def test_set_json(driver: DriverSource, run: Run) -> None:
+def test_set_json(driver: Driver, run: Run) -> None:
     code, out, err = run("set", "hisi_ptt2_0", "qos_tx_p=70000", "--json")
     assert code == 0
     assert "70000 is above 2" in err
@@ -177,7 +183,7 @@ def test_set_json(driver: DriverSource, run: Run) -> None:
 
 
 @pytest.mark.parametrize("value", ["3", "70000", "99999999999999999999", "1" + "0" * 5000])
-def test_set_clamps_and_says_so(driver: DriverSource, run: Run, value: str) -> None:
+def test_set_clamps_and_says_so(driver: Driver, run: Run, value: str) -> None:
     code, out, err = run("set", "hisi_ptt0_0", f"qos_tx_p={value}")
     assert code == 0
     assert "hisi_ptt0_0/qos_tx_p: 1 → 2" in out
@@ -187,7 +193,7 @@ def test_set_clamps_and_says_so(driver: DriverSource, run: Run, value: str) -> N
 
 
 @pytest.mark.parametrize("value", ["-1", "0x1", "", "abc", "1.5", "+1", " 1"])
-def test_set_refuses_before_anything_is_written(driver: DriverSource, run: Run, value: str) -> None:
+def test_set_refuses_before_anything_is_written(driver: Driver, run: Run, value: str) -> None:
     code, out, _ = run("set", "hisi_ptt0_0", "qos_tx_np=2", f"qos_tx_p={value}", "--json")
     error = document(out)["error"]
     assert (code, error["code"], list(error["problems"])) == (2, "bad-assignment", [f"qos_tx_p={value}"])
@@ -208,7 +214,7 @@ def test_set_refuses_before_anything_is_written(driver: DriverSource, run: Run, 
         (["hisi_ptt0_0", "qos_tx_p=1", "--no-such"], 2, "usage", {}),
     ],
 )
-def test_set_misused(driver: DriverSource, run: Run, arguments: list[str], exit_code: int, code: str, details: dict[str, object]) -> None:
+def test_set_misused(driver: Driver, run: Run, arguments: list[str], exit_code: int, code: str, details: dict[str, object]) -> None:
     done, out, _ = run("set", *arguments, "--json")
     error = document(out)["error"]
     assert (done, error["code"], {key: error[key] for key in details}) == (exit_code, code, details)
@@ -228,7 +234,7 @@ def test_set_with_closed_streams() -> None:
     assert subprocess.run(["sh", "-c", script], timeout=60).returncode == 0
 
 
-def test_set_dry_run(driver: DriverSource, run: Run) -> None:
+def test_set_dry_run(driver: Driver, run: Run) -> None:
     code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_np=1", "--dry-run")
     assert code == 0
     assert out.splitlines()[:2] == ["hisi_ptt0_0/qos_tx_p: 1 → 2 (not written)", "hisi_ptt0_0/qos_tx_np: already 1"]
@@ -236,7 +242,7 @@ def test_set_dry_run(driver: DriverSource, run: Run) -> None:
     assert driver.writes == []
 
 
-def test_set_fails_and_restores(driver: DriverSource, run: Run) -> None:
+def test_set_fails_and_restores(driver: Driver, run: Run) -> None:
     def fail(attribute: str, text: str) -> str | None:
         if attribute.endswith("qos_tx_np"):
             raise failure(errno.ETIMEDOUT)
@@ -251,7 +257,7 @@ def test_set_fails_and_restores(driver: DriverSource, run: Run) -> None:
     assert set(driver.attributes.values()) == {1}
 
 
-def test_set_interrupted(driver: DriverSource, run: Run) -> None:
+def test_set_interrupted(driver: Driver, run: Run) -> None:
     def interrupt(attribute: str, text: str) -> str | None:
         if len(driver.writes) == 1:
             os.kill(os.getpid(), 2)
@@ -297,8 +303,8 @@ def test_the_long_names_of_a_kernel(tree: Path, run: Run) -> None:
     assert not path.exists()
 
 
-def test_profile_round_trip(driver: DriverSource, run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "machine.toml"
+def test_profile_round_trip(driver: Driver, run: Run, folder: Path) -> None:
+    file = folder / "machine.toml"
     driver.attributes["hisi_ptt0_2/qos_tx_cpl"] = 0
     code, out, err = run("save", str(file))
     assert (code, out) == (0, "")
@@ -332,13 +338,13 @@ def test_profile_round_trip(driver: DriverSource, run: Run, tmp_path: Path) -> N
     assert driver.writes == ["hisi_ptt0_0/qos_tx_p=1", "hisi_ptt2_0/qos_tx_np=1"]
     assert run("diff", str(file))[0] == 0
 
-    again = tmp_path / "again.toml"
+    again = folder / "again.toml"
     assert run("save", str(again), "--json")[0] == 0
     assert again.read_bytes() == file.read_bytes()
 
 
-def test_save_does_not_overwrite(driver: DriverSource, run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "p.toml"
+def test_save_does_not_overwrite(driver: Driver, run: Run, folder: Path) -> None:
+    file = folder / "p.toml"
     file.write_text("mine")
     code, _, err = run("save", str(file))
     assert code == 6
@@ -346,31 +352,31 @@ def test_save_does_not_overwrite(driver: DriverSource, run: Run, tmp_path: Path)
     assert file.read_text() == "mine"
     assert run("save", str(file), "--force")[0] == 0
     assert "qos_tx_p = 1" in file.read_text()
-    assert os.listdir(tmp_path) == ["p.toml"]  # noqa: PTH208
+    assert os.listdir(folder) == ["p.toml"]  # noqa: PTH208
     assert run("save", "-", "--json")[0] == 2
 
 
-def test_save_on_a_full_disk(driver: DriverSource, run: Run) -> None:
-    code, out, err = run("save", "/dev/full")
+def test_save_on_a_full_disk(run: Run) -> None:
+    code, out, err = run("save", "/dev/full", "--demo")
     assert (code, out) == (6, "")
     assert "/dev/full: No space left on device" in err
 
 
-def test_save_refuses_an_incomplete_profile(driver: DriverSource, run: Run, tmp_path: Path) -> None:
+def test_save_refuses_an_incomplete_profile(driver: Driver, run: Run, folder: Path) -> None:
     def fail(attribute: str, _: str) -> str | None:
         if attribute == "hisi_ptt2_0/qos_tx_p":
             raise failure(errno.EACCES)
         return None
 
     driver.on_read = fail
-    code, _, err = run("save", str(tmp_path / "p.toml"))
+    code, _, err = run("save", str(folder / "p.toml"))
     assert code == 4
     assert "hisi_ptt2_0/qos_tx_p" in err
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
-def test_apply_restores_all_devices(driver: DriverSource, run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "p.toml"
+def test_apply_restores_all_devices(driver: Driver, run: Run, folder: Path) -> None:
+    file = folder / "p.toml"
     file.write_text("version = 1\n" + "".join(f"[devices.{name}]\nqos_tx_p = 2\n" for name in DEVICES))
 
     def fail(attribute: str, text: str) -> str | None:
@@ -410,9 +416,9 @@ def test_apply_restores_all_devices(driver: DriverSource, run: Run, tmp_path: Pa
     ],
 )
 def test_apply_checks_everything_first(
-    driver: DriverSource, run: Run, tmp_path: Path, text: str, exit_code: int, code: str, details: dict[str, object]
+    driver: Driver, run: Run, folder: Path, text: str, exit_code: int, code: str, details: dict[str, object]
 ) -> None:
-    file = tmp_path / "p.toml"
+    file = folder / "p.toml"
     file.write_text(text)
     done, out, _ = run("apply", str(file), "--json")
     error = document(out)["error"]
@@ -421,8 +427,8 @@ def test_apply_checks_everything_first(
     assert driver.writes == []
 
 
-def test_apply_a_profile_of_another_machine(driver: DriverSource, run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "p.toml"
+def test_apply_a_profile_of_another_machine(driver: Driver, run: Run, folder: Path) -> None:
+    file = folder / "p.toml"
     file.write_text("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 7\n[devices.hisi_ptt8_0]\nqos_tx_p = 1\n")
     code, out, err = run("diff", str(file))
     assert code == 1
@@ -437,8 +443,8 @@ def test_apply_a_profile_of_another_machine(driver: DriverSource, run: Run, tmp_
     assert {"device": "hisi_ptt2_0", "attribute": None} in applied["left_alone"]
 
 
-def test_an_empty_profile_changes_nothing(driver: DriverSource, run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "p.toml"
+def test_an_empty_profile_changes_nothing(driver: Driver, run: Run, folder: Path) -> None:
+    file = folder / "p.toml"
     file.write_text("version = 1\n")
     code, out, err = run("apply", str(file))
     assert (code, out) == (0, "")
@@ -446,8 +452,8 @@ def test_an_empty_profile_changes_nothing(driver: DriverSource, run: Run, tmp_pa
     assert run("diff", str(file))[0] == 0
 
 
-def test_a_profile_from_standard_input(driver: DriverSource, run: Run, tmp_path: Path) -> None:
-    code, out, _ = run("save", "-")
+def test_a_profile_from_standard_input(run: Run) -> None:
+    code, out, _ = run("save", "-", "--demo")
     assert code == 0
     done = subprocess.run(
         [sys.executable, "-m", "ptttool", "tune", "diff", "-", "--demo"], input=out, capture_output=True, text=True, timeout=60
@@ -455,8 +461,8 @@ def test_a_profile_from_standard_input(driver: DriverSource, run: Run, tmp_path:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_control_characters_of_a_profile_do_not_reach_the_terminal(driver: DriverSource, run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "p.toml"
+def test_control_characters_of_a_profile_do_not_reach_the_terminal(driver: Driver, run: Run, folder: Path) -> None:
+    file = folder / "p.toml"
     file.write_text('version = 1\n[devices."evil\\u001b[31m"]\n"\\u009bx" = 1\n')
     for command in (["diff", str(file)], ["apply", str(file)], ["apply", str(file), "--ignore-missing"]):
         _, out, err = run(*command)
