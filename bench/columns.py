@@ -12,8 +12,10 @@ import numpy as np
 
 from ptttool.decoders.hisi_ptt.columns import decode
 from ptttool.decoders.hisi_ptt.layout import Layout
-from ptttool.decoders.hisi_ptt.records import UNIT_RECORDS, Piece, Unit
-from ptttool.table.block import Block
+from ptttool.decoders.hisi_ptt.records import UNIT_RECORDS, Piece
+from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit, TlpUnit
+from ptttool.pipeline.jobs import load
+from ptttool.table.batch import Batch
 from ptttool.tlp.columns import DEFAULT_COLUMNS
 
 SETS = {
@@ -22,14 +24,16 @@ SETS = {
 }
 
 
-def columns_of(unit: Unit, columns: Sequence[str]) -> Block:
+def columns_of(unit: TlpUnit, columns: Sequence[str]) -> Batch:
     """What is measured: the library's way from records in memory to columns."""
-    return decode(unit.load(), columns)
+    loaded = load(unit)
+    assert isinstance(loaded, LoadedTlpUnit)
+    return decode(loaded.records, columns)
 
 
-def total(block: Block, name: str) -> tuple[int, int]:
+def total(batch: Batch, name: str) -> tuple[int, int]:
     """How many records have a column, and the sum of its values."""
-    present = block.columns[name].present()
+    present = np.asarray(batch.values(name).present())
     return len(present), int(present.sum(dtype=np.uint64))
 
 
@@ -40,20 +44,20 @@ def main(path: str, form: str, chosen: str) -> None:
     data = np.fromfile(path, dtype=np.uint8).data
     step = UNIT_RECORDS * layout.record_size
     parts = [(start, data[start : start + step]) for start in range(0, len(data), step)]
-    units = [Unit(layout, (Piece("", start, len(part), start, 0, part),)) for start, part in parts]
+    units = [TlpUnit(layout, (Piece("", start, len(part), start, 0, part),)) for start, part in parts]
     records = 0
     totals = dict.fromkeys(columns, (0, 0))
     for unit in units:
-        block = columns_of(unit, columns)
-        records += block.size
+        batch = columns_of(unit, columns)
+        records += batch.size
         for name in columns:
-            having, added = total(block, name)
-            totals[name] = (totals[name][0] + having, totals[name][1] + added & 0xFFFF_FFFF_FFFF_FFFF)
+            valid, added = total(batch, name)
+            totals[name] = (totals[name][0] + valid, totals[name][1] + added & 0xFFFF_FFFF_FFFF_FFFF)
     started = time.perf_counter()
     for unit in units:
         columns_of(unit, columns)
     seconds = time.perf_counter() - started
-    found = {name: {"having": having, "sum": added} for name, (having, added) in totals.items()}
+    found = {name: {"valid": valid, "sum": added} for name, (valid, added) in totals.items()}
     sys.stdout.write(json.dumps({"seconds": seconds, "records": records, "columns": found}))
 
 

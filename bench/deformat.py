@@ -14,7 +14,7 @@ import numpy as np
 
 from ptttool.decoders.coresight.deformat import NO_ID, deformat
 from ptttool.decoders.coresight.frames import PADDING_ID
-from ptttool.pipeline.packet_trace import PIECE
+from ptttool.pipeline.streams import FEED as PIECE
 
 
 def main(path: str) -> None:

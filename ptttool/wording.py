@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
+
+# Control characters, marks that turn the direction of writing, and halves of surrogate pairs, which no encoding can write.
+_OBEYED = r"\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_CONTROL = re.compile(f"[\\x00-\\x1f{_OBEYED}]")
+
+
+def clean(text: str) -> str:
+    """Return a text of a file or a device on one line, without anything that a terminal would obey."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 0x100 else f"\\u{ord(found[0]):04x}", text)
 
 
 def in_words(things: Iterable[object], conjunction: str = "and") -> str:

@@ -18,9 +18,10 @@ from typer.exceptions import TyperException
 from ptttool import __version__
 from ptttool.cli import commands
 from ptttool.cli.app import app
-from ptttool.cli.terminal.talk import PrintedError, clean, json_text, say, warn
+from ptttool.cli.terminal.talk import PrintedError, json_text, say, warn
 from ptttool.errors import InputError, InterruptedByUserError, OutputError, PlugInError, PtttoolError, UsageError, WorkersError
 from ptttool.registry import PlugIns
+from ptttool.wording import clean
 
 # Characters of an error that are shown: a quotation in it may have any length.
 LONGEST = 2000

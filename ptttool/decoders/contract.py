@@ -6,7 +6,8 @@ from one of these, decorated with :func:`register`:
 * :class:`ByteProtocol`: its :class:`Decoder` finds packets in a stream of bytes.
 * :class:`PacketProtocol`: a framing finds the packets, its :class:`PacketDecoder` decodes those of one channel.
 * :class:`FramingProtocol`: a byte protocol that carries others, as packets or as a stream of bytes for each channel.
-* :class:`RecordProtocol`: records of one size; its :class:`Splittable` decodes any of them alone, in parallel.
+* :class:`RecordProtocol`: records of one size; its :class:`~.decoded.Splitter` cuts a recording into units that are
+  decoded in parallel.
 
 Tests hold every protocol but the last kind to these laws: any cutting of a stream into feeds gives the same elements; the sizes of all
 elements add up to the bytes fed; no bytes make a decoder raise; reserved values are flagged.
@@ -15,22 +16,22 @@ elements add up to the bytes fed; no bytes make a decoder raise; reserved values
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from ptttool.decoders.decoded import Splitter
 from ptttool.decoders.element_batch import Elements
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.parameters import Parameter, Settings
+from ptttool.recording.opening import Source
 from ptttool.registry import Registry
-from ptttool.table.batch import Batch
 from ptttool.table.schema import Column, Schema
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 S = TypeVar("S", bound=Settings)
-UnitT = TypeVar("UnitT")
 NO_FRAMING = "none"
 
 
@@ -115,34 +116,6 @@ class PacketDecoder(ABC):
         """Forget what later packets would build on: packets are missing after those before."""
 
 
-@runtime_checkable
-class Splittable(Protocol[UnitT]):
-    """Decodes records of one size: units of them in any order, in several processes at once.
-
-    Units are picklable and small. They name the bytes, or hold those that cannot be read again.
-    """
-
-    schema: Schema
-
-    def split(self, chunks: Iterable[Any]) -> Iterator[UnitT]:
-        """Split chunks of AUX data into units that can be decoded alone."""
-        ...
-
-    def decode(self, unit: UnitT, columns: Sequence[str], first_index: int) -> Batch:
-        """Decode one unit.
-
-        Parameters
-        ----------
-        unit
-            Made by :meth:`split`.
-        columns : sequence of str
-            Names of the columns that are wanted.
-        first_index : int
-            Number of the unit's first record in the recording.
-        """
-        ...
-
-
 ChannelDecoders: TypeAlias = Callable[[int], Any]
 """Makes the decoder of a channel: a :class:`PacketDecoder` or a :class:`Decoder`, depending on what the framing carries."""
 
@@ -169,10 +142,12 @@ class TraceProtocol(ABC, Generic[S]):
         Types of AUX trace in perf.data that hold the protocol.
     default_for : tuple of int
         Types of AUX trace that are decoded with the protocol unless another one is named.
+    summary : str
+        Name of the analysis that sums its rows up.
+    layout : str
+        How a table of its rows looks, a layout of :mod:`ptttool.exporters.table`.
     described : bool
         Whether recordings describe its trace sources; they are in :attr:`StreamContext.sources`.
-    elsewhere : str or None
-        The command that decodes it, where that is not the usual one.
     """
 
     name: ClassVar[str]
@@ -183,8 +158,9 @@ class TraceProtocol(ABC, Generic[S]):
     framings: ClassVar[tuple[str, ...]] = (NO_FRAMING,)
     auxtrace: ClassVar[tuple[int, ...]] = ()
     default_for: ClassVar[tuple[int, ...]] = ()
+    summary: ClassVar[str] = "elements"
+    layout: ClassVar[str] = "elements"
     described: ClassVar[bool] = False
-    elsewhere: ClassVar[str | None] = None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -240,11 +216,31 @@ class FramingProtocol(ByteProtocol[S]):
 
 
 class RecordProtocol(TraceProtocol[S]):
-    """A protocol of records of one size."""
+    """A protocol of records of one size: any of them can be decoded alone, in any process.
+
+    Attributes
+    ----------
+    schema : Schema
+        The columns of its rows.
+    """
+
+    schema: ClassVar[Schema]
 
     @abstractmethod
-    def splittable(self, settings: S, context: StreamContext) -> Splittable[Any]:
-        """Return what splits and decodes the records."""
+    def splitter(self, source: Source, settings: S, *, file: str | None = None, strict: bool = False) -> Splitter:
+        """Return what cuts a recording into units.
+
+        Parameters
+        ----------
+        source : Source
+            The recording, not yet read.
+        settings : Settings
+            The protocol's parameters.
+        file : str, optional
+            Name of the recording, where there are several.
+        strict : bool
+            Whether to end at the first record that is not as it should be.
+        """
 
 
 PROTOCOLS: Registry[TraceProtocol[Any]] = Registry("protocol", "ptttool.decoders", entry_points="ptttool.protocols")

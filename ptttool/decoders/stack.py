@@ -15,7 +15,6 @@ from ptttool.decoders.contract import (
     FramingProtocol,
     PacketProtocol,
     RecordProtocol,
-    Splittable,
     StreamContext,
     TraceProtocol,
 )
@@ -61,8 +60,8 @@ class Stack:
 
     @property
     def schema(self) -> Schema:
-        """Columns of a table of the elements."""
-        return schema_of(self.fields)
+        """Columns of the rows."""
+        return self.protocol.schema if isinstance(self.protocol, RecordProtocol) else schema_of(self.fields)
 
     @property
     def title(self) -> str:
@@ -100,13 +99,6 @@ class Stack:
         assert isinstance(protocol, ByteProtocol | PacketProtocol)
         channels = protocol.channel_decoder
         return self.framing.framed(self.framing_settings, context, lambda channel: channels(settings, context, channel))
-
-    def splittable(self) -> Splittable[Any] | None:
-        """Return what decodes the records in any order; None for protocols that are decoded in order."""
-        if not isinstance(self.protocol, RecordProtocol):
-            return None
-        self.protocol.check(self.settings, self.context())
-        return self.protocol.splittable(self.settings, self.context())
 
 
 def default_protocol(auxtrace_type: int | None) -> str | None:

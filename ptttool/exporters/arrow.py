@@ -1,20 +1,44 @@
-"""TLPs as Arrow files, through polars' streaming writer."""
+"""Arrow files, through polars' streaming writer."""
 
 from __future__ import annotations
 
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from queue import Full, Queue
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-import polars as pl
-from polars.io.plugins import register_io_source
+from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Writer
+from ptttool.table.batch import Batch
+from ptttool.table.schema import Schema
 
-from ptttool.table.block import Block
-from ptttool.table.frames import frame_of, schema_of
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Arrow(Exporter):
+    """The file format of Arrow IPC."""
+
+    name = "arrow"
+    meaning = "Apache Arrow IPC file"
+    suffixes = (".arrow", ".ipc", ".feather")
+    is_binary = True
+    rows = 1 << 16
+
+    def encoder(self, schema: Schema) -> Encoder:
+        """Return the batches as they are."""
+        return _same
+
+    def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
+        """Return a writer with a thread of its own."""
+        return ArrowFile(file, schema)
+
+
+def _same(batch: Batch) -> Batch:
+    return batch
+
 
 # Seconds after which to look whether the writer still takes frames.
 _LOOK = 0.05
@@ -27,15 +51,19 @@ class ArrowFile:
     goes wrong where blocks are made is no concern of polars, whose threads would outlive an error and abort Python at its end.
     """
 
-    def __init__(self, file: IO[bytes], columns: Sequence[str]) -> None:
+    def __init__(self, file: IO[bytes], schema: Schema) -> None:
+        from ptttool.table.frame import polars_schema
+
         self._into = file
-        self._schema = schema_of(columns)
+        self._schema = polars_schema(schema)
         self._waiting: Queue[pl.DataFrame | None] = Queue(maxsize=1)
         self._ended = threading.Event()
         self._failures: list[BaseException] = []
         threading.Thread(target=self._run, name="writer", daemon=True).start()
 
     def _run(self) -> None:
+        from polars.io.plugins import register_io_source
+
         def source(_columns: object, _predicate: object, _rows: object, _batch: object) -> Iterator[pl.DataFrame]:
             while (frame := self._waiting.get()) is not None:
                 yield frame
@@ -54,9 +82,9 @@ class ArrowFile:
                 self._waiting.put(frame, timeout=_LOOK)
                 return
 
-    def add(self, block: Block) -> None:
+    def add(self, piece: Batch) -> None:
         """Write rows. Raises what the writer met with."""
-        self._put(frame_of(block))
+        self._put(piece.to_polars())
         self._raise()
 
     def close(self) -> None:
@@ -76,7 +104,9 @@ class ArrowFile:
 
 @contextmanager
 def _system_errors() -> Iterator[None]:
-    """polars tells a failed write with the system's number in its text alone: make it a plain OSError again."""
+    """polars names the system's error number of a failed write only in its message: make it a plain OSError again."""
+    import polars as pl
+
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -85,3 +115,6 @@ def _system_errors() -> Iterator[None]:
             raise
         code = int(number[1] or number[2])
         raise OSError(code, os.strerror(code)) from None
+
+
+EXPORTERS.add("arrow", Arrow())

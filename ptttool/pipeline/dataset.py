@@ -1,4 +1,4 @@
-"""Recordings to a folder of Parquet files, of which each is written by whoever decodes its part.
+"""Recordings to a folder of Parquet files; each file is written by the process that decodes its part.
 
 The folder is a table as it is for DuckDB, polars and Spark; with partitions its subfolders are named as Hive names them
 (``host=node7/``).
@@ -17,16 +17,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ptttool.decoders.hisi_ptt.findings import Findings
+from ptttool.decoders.decoded import Findings
 from ptttool.errors import AccessError, OutputError, UsageError
-from ptttool.exporters.parquet_blocks import CREATED_BY, columns_of, row_group_of
+from ptttool.exporters.contract import ExportContext
+from ptttool.exporters.parquet import Parquet
 from ptttool.files.remote import is_remote
-from ptttool.parquet.file import ParquetFile
-from ptttool.pipeline.jobs import Batch, Outcome, results, size_of
-from ptttool.pipeline.selection import Select
-from ptttool.pipeline.trace import Trace
-from ptttool.pipeline.workers import ALONE, Workers
-from ptttool.recording.identity import pmu_names
+from ptttool.pipeline.jobs import Each, Units, size_of
+from ptttool.pipeline.query import Query
+from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.streams import Decoded, Filter, StreamDecoder, StreamWalk
+from ptttool.pipeline.walk import RecordWalk, Walk
+from ptttool.pipeline.work import Encode, Outcome
+from ptttool.pipeline.workers import Workers
+from ptttool.table.schema import Schema
 
 # Names of the files of a dataset, and the end of those that are not finished.
 _OURS = re.compile(r"r[0-9]{4,}-.*\.parquet")
@@ -37,22 +40,20 @@ _LONGEST = 64
 PART_BYTES = 128 << 20
 
 
-def _host(trace: Trace) -> str:
-    folder = trace.path if is_remote(trace.path) else os.path.abspath(trace.path)
-    return _text(trace.contents.features.get("hostname")) or posixpath.basename(posixpath.dirname(folder)) or "unknown"
+def _host(recording: Recording) -> str:
+    folder = recording.path if is_remote(recording.path) else os.path.abspath(recording.path)
+    return _text(recording.contents.features.get("hostname")) or posixpath.basename(posixpath.dirname(folder)) or "unknown"
 
 
-def _device(trace: Trace) -> str:
-    attribute = trace.attribute
-    name = None if attribute is None else pmu_names(trace.contents).get(attribute.type)
-    return name or "unknown"
+def _device(recording: Recording) -> str:
+    return recording.device or "unknown"
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-PARTITIONS: Mapping[str, Callable[[Trace], str] | None] = {"host": _host, "device": _device, "recording": None}
+PARTITIONS: Mapping[str, Callable[[Recording], str] | None] = {"host": _host, "device": _device, "recording": None}
 """What files can be sorted by: the host that was recorded (else the recording's folder), its device, the recording's label."""
 
 
@@ -75,39 +76,114 @@ def checked_partitions(names: str | None) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
     for name in found:
         if name not in PARTITIONS:
-            raise UsageError(f"--partition: nothing is called {name!r}", hint="known: " + ", ".join(PARTITIONS), code="unknown-partition")
+            raise UsageError(f"--partition: unknown partition {name!r}", hint="known: " + ", ".join(PARTITIONS), code="unknown-partition")
     return found
 
 
 @dataclass(frozen=True)
-class WritePart:
-    """Task: a batch's rows to a Parquet file of their own; gives their number.
+class Target:
+    """Where rows go.
 
-    ``folder``: that is there, or an address. ``prefix``: of the file's name, which goes on with where the batch lies.
+    Parameters
+    ----------
+    folder : str
+        A folder that exists, or an address.
+    prefix : str
+        What file names begin with.
+    schema : Schema
+        Columns of the files.
+    facts : tuple of (str, str)
+        Facts for their metadata.
     """
 
-    select: Select
     folder: str
     prefix: str
+    schema: Schema
     facts: tuple[tuple[str, str], ...]
 
-    def __call__(self, batch: Batch, index: int) -> Outcome[int]:
-        findings = Findings()
-        rows = 0
-        first = batch[0].pieces[0]
-        name = f"{self.prefix}{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}.parquet"
-        with _whole_file(posixpath.join(self.folder, name)) as file:
-            parquet = ParquetFile(file, columns_of(self.select.columns), dict(self.facts), created_by=CREATED_BY)
-            for block in results(self.select, batch, index, findings):
-                rows += block.size
-                parquet.add(row_group_of(block))
-            parquet.close()
-        return Outcome(rows, findings, size_of(batch))
+    @contextmanager
+    def file(self, name: str) -> Iterator[Any]:
+        """Open a Parquet file that appears when it is whole; the body gets what takes pieces."""
+        with _whole_file(posixpath.join(self.folder, f"{self.prefix}{name}.parquet")) as file:
+            writer = _PARQUET.writer(file, self.schema, ExportContext(facts=dict(self.facts)))
+            yield writer
+            writer.close()
 
-    def write_nothing(self) -> None:
-        """A file without rows, which tells the columns of a recording without records."""
-        with _whole_file(posixpath.join(self.folder, f"{self.prefix}empty.parquet")) as file:
-            ParquetFile(file, columns_of(self.select.columns), dict(self.facts), created_by=CREATED_BY).close()
+
+_PARQUET = Parquet()
+
+
+@dataclass(frozen=True)
+class WriteUnits:
+    """Task: the rows of units to a Parquet file of their own; gives their number."""
+
+    each: Each[tuple[int, Any]]
+    target: Target
+
+    def __call__(self, units: Units, index: int) -> Outcome[int]:
+        outcome: Outcome[int] = Outcome(0, size=size_of(units))
+        first = units[0].pieces[0]
+        name = f"{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}"
+        with self.target.file(name) as writer:
+            for count, piece in self.each.results(units, index, outcome):
+                outcome.value += count
+                writer.add(piece)
+        return outcome
+
+
+@dataclass(frozen=True)
+class WriteStream:
+    """Task: the rows of one packet stream to a Parquet file of their own; gives their number and the findings.
+
+    Parameters
+    ----------
+    request : Request
+        The recording.
+    number : int
+        Number of the stream in the recording.
+    query : Query
+        Rows and columns.
+    target : Target
+        Where they go.
+    """
+
+    request: Request
+    number: int
+    query: Query
+    target: Target
+
+    def __call__(self) -> Outcome[int]:
+        with Recording(self.request) as recording:
+            decoder = _OneStream(recording, self.number)
+            chosen = Filter(self.request.channels, self.request.without)
+            walk = StreamWalk(decoder, recording.stack, chosen, file=self.request.file, strict=self.request.strict)
+            rows = _write_walk(walk, self.query, self.target, f"{_label(recording.path)}-{self.number:05}")
+            return Outcome(rows, walk.findings)
+
+
+class _OneStream(StreamDecoder):
+    """Decodes one stream of a recording."""
+
+    def __init__(self, recording: Recording, number: int) -> None:
+        super().__init__(recording.source(), recording.stack)
+        self._number = number
+
+    def decoded(self, wanted: Callable[[int], bool] = lambda _stream: True) -> Iterator[Decoded]:
+        return super().decoded(lambda stream: stream == self._number and wanted(stream))
+
+
+def _label(path: str) -> str:
+    return _quoted(posixpath.basename(path.rstrip("/"))) if path != "-" else "stream"
+
+
+def _write_walk(walk: Walk, query: Query, target: Target, name: str) -> int:
+    """Write all rows of a walk to one file; gives their number."""
+    rows = 0
+    with target.file(name) as writer:
+        for count, piece in walk.pieces(query, _PARQUET, target.schema):
+            rows += count
+            writer.add(piece)
+    return rows
 
 
 @contextmanager
@@ -137,34 +213,101 @@ def _whole_file(path: str) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a recording goes: its ``number`` among those of the ``folder``, its ``label``, and what its files are sorted by."""
+class Location:
+    """Where a recording goes.
+
+    Parameters
+    ----------
+    folder : str
+        The folder of all recordings.
+    number : int
+        Number of the recording among them.
+    label : str
+        Its name among them.
+    partitions : tuple of str
+        What files are sorted by.
+    """
 
     folder: str
     number: int
     label: str
     partitions: tuple[str, ...]
 
-    def made(self, trace: Trace) -> str:
-        """The subfolder, made where it is not there yet."""
-        values = {name: value(trace) if value is not None else self.label for name, value in PARTITIONS.items()}
-        place = posixpath.join(self.folder, *(f"{name}={_quoted(values[name])}" for name in self.partitions))
-        if not is_remote(place):
-            Path(place).mkdir(parents=True, exist_ok=True)
-        return place
+    def made(self, recording: Recording) -> str:
+        """Return the subfolder, made where it does not exist yet."""
+        values = {name: value(recording) if value is not None else self.label for name, value in PARTITIONS.items()}
+        path = posixpath.join(self.folder, *(f"{name}={_quoted(values[name])}" for name in self.partitions))
+        if not is_remote(path):
+            Path(path).mkdir(parents=True, exist_ok=True)
+        return path
 
 
-def write_recording(trace: Trace, select: Select, place: Place, facts: Mapping[str, str], workers: Workers = ALONE) -> int:
-    """One recording's rows into a dataset's folder; gives their number."""
-    rows = 0
-    task = WritePart(select, place.made(trace), prefix_of(place.number), tuple(facts.items()))
-    nothing = True
-    for written in trace.run_batches(PART_BYTES, task, select, workers=workers):
+@dataclass
+class Written:
+    """What became of one recording: rows, what was odd, and the walk that read it last."""
+
+    rows: int
+    findings: Findings
+    walk: Walk
+
+
+def write_recording(recording: Recording, query: Query, location: Location, workers: Workers, walk: Walk | None = None) -> Written:
+    """Write one recording's rows into a dataset's folder.
+
+    Records of one size make a file of every part of the recording, packet streams a file of every stream: workers write them at once.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    query : Query
+        Rows and columns; a range of rows is not supported.
+    location : Location
+        Where it goes.
+    workers : Workers
+        Who decodes and writes.
+    walk : Walk or None
+        The pass through the recording, where its progress is to be seen.
+    """
+    if walk is None:
+        walk = recording.walk(workers)
+    schema = recording.schema.select(query.columns)
+    target = Target(location.made(recording), prefix_of(location.number), schema, tuple(recording.facts.items()))
+    if isinstance(walk, RecordWalk):
+        return _write_units(walk, query, target)
+    if recording.path == "-" or recording.contents.mode == "raw":
+        return Written(_write_walk(walk, query, target, _label(recording.path)), walk.findings, walk)
+    return _write_streams(recording, walk, query, target, workers)
+
+
+def _write_units(walk: RecordWalk, query: Query, target: Target) -> Written:
+    work = Encode(query, _PARQUET.name, target.schema, _PARQUET.rows)
+    rows, nothing = 0, True
+    for written in walk.run_batches(PART_BYTES, WriteUnits(Each(work, walk.path, walk.strict), target), work):
         rows += written
         nothing = False
     if nothing:
-        task.write_nothing()
-    return rows
+        with target.file("empty"):
+            pass
+    return Written(rows, walk.findings, walk)
+
+
+def _write_streams(recording: Recording, walk: Walk, query: Query, target: Target, workers: Workers) -> Written:
+    assert isinstance(walk, StreamWalk)
+    streams = len({chunk.idx for chunk in walk.source.chunks()})
+    if not streams:
+        with target.file("empty"):
+            pass
+    tasks = [WriteStream(recording.request, number, query, target) for number in range(streams)]
+    promises = [workers.submit(task) for task in tasks] if workers.jobs > 1 else None
+    rows = 0
+    for number, task in enumerate(tasks):
+        outcome = task() if promises is None else promises[number].result()
+        rows += outcome.value
+        if outcome.findings is not None:
+            walk.findings.merge(outcome.findings)
+        walk.progress.records = walk.findings.records
+    return Written(rows, walk.findings, walk)
 
 
 def prefix_of(number: int) -> str:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ptttool.table.schema import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Array: TypeAlias = NDArray[Any]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -215,6 +218,16 @@ class Batch:
         position = np.cumsum(wanted) - 1
         columns = {name: _taken(values, wanted, position, masks, rows) for name, values in self.columns.items()}
         return Batch(self.schema, int(np.count_nonzero(wanted)), columns)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The batch as a polars frame with the columns of its schema; what a row does not have is null."""
+        from ptttool.table.frame import frame_of
+
+        return frame_of(self)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule interface."""
+        return self.to_polars().__arrow_c_stream__(requested_schema)
 
 
 def _cut(values: Values, start: int, stop: int, masks: dict[int, Mask]) -> Values:

@@ -59,6 +59,8 @@ class Column:
         How people see a value, where that differs from `style`.
     default : bool
         Whether CSV holds the column by default.
+    on_request : bool
+        Whether the column is written only where it is named.
     near : bool
         Whether a number tends to be close to the one before it; only the compression of files depends on this.
     """
@@ -70,6 +72,7 @@ class Column:
     style: Style = Style.INT
     shown: Style | None = None
     default: bool = False
+    on_request: bool = False
     near: bool = False
 
     @property
@@ -100,9 +103,14 @@ class Schema:
         return tuple(self._columns_by_name)
 
     @property
+    def usual_names(self) -> tuple[str, ...]:
+        """Names of the columns that are written where none are named."""
+        return tuple(column.name for column in self.columns if not column.on_request)
+
+    @property
     def default_names(self) -> tuple[str, ...]:
-        """Names of the columns that CSV holds by default; all where none is marked."""
-        return tuple(column.name for column in self.columns if column.default) or self.names
+        """Names of the columns that CSV holds by default; the usual ones where none is marked."""
+        return tuple(column.name for column in self.columns if column.default) or self.usual_names
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)

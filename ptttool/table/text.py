@@ -7,7 +7,7 @@ from functools import cache
 import polars as pl
 
 from ptttool.pci import format_id
-from ptttool.tlp.columns import BY_NAME
+from ptttool.table.schema import Column, Schema, Style
 
 
 @cache
@@ -49,17 +49,21 @@ def hex_text(column: pl.Series) -> pl.Series:
     return text.to_series().alias(column.name)
 
 
-def as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame as csv and jsonl hold it: IDs and addresses as text, the rest as it is."""
-    return pl.DataFrame([_textual(column, BY_NAME[column.name].text) for column in frame.iter_columns()])
+def as_text(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """The frame as CSV and JSON lines hold it: IDs, addresses and bytes as text, the rest as it is."""
+    return pl.DataFrame([_textual(column, schema[column.name], schema[column.name].style) for column in frame.iter_columns()])
 
 
-def as_shown(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame as people see it: codes, enables and words in hexadecimal, too."""
-    return pl.DataFrame([_textual(column, BY_NAME[column.name].style) for column in frame.iter_columns()])
+def as_shown(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """The frame as people see it: codes, byte enables and DWs in hexadecimal, too."""
+    return pl.DataFrame([_textual(column, schema[column.name], schema[column.name].shown_style) for column in frame.iter_columns()])
 
 
-def _textual(column: pl.Series, style: str) -> pl.Series:
-    if style == "id":
-        return id_text(column)
-    return hex_text(column) if style == "hex" else column
+def _textual(values: pl.Series, column: Column, style: Style) -> pl.Series:
+    if values.dtype == pl.Binary:
+        return values.bin.encode("hex")
+    if not column.dtype.is_integer:
+        return values
+    if style == Style.ID:
+        return id_text(values)
+    return hex_text(values) if style == Style.HEX else values

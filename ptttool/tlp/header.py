@@ -12,7 +12,7 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
 from ptttool.pci import format_id
 from ptttool.tlp import codes
-from ptttool.tlp.columns import BY_NAME
+from ptttool.tlp.columns import TLP_SCHEMA
 from ptttool.tlp.diagnose import diagnose, unknown_type
 from ptttool.tlp.meaning import meaning_of
 
@@ -53,7 +53,7 @@ class Header:
 
 
 def _text(name: str, value: Value) -> str:
-    style = BY_NAME[name].style if name in BY_NAME else "int"
+    style = TLP_SCHEMA[name].shown_style if name in TLP_SCHEMA else "int"
     if isinstance(value, str):
         return value
     if style == "id":
@@ -100,7 +100,7 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
     fields = _common(known, dw[0]) | ({"prefix": prefix} if prefix else {})
     reader = {"completion": _completion, "message": _message, "config": _config}.get(known.family, _request)
     reader(fields, known, (dw[0], dw[1], dw[2], extra), pattern, prefix or 0)
-    ordered = {name: fields[name] for name in (*BY_NAME, *_EXTRA_FIELDS) if name in fields}
+    ordered = {name: fields[name] for name in (*TLP_SCHEMA.names, *_EXTRA_FIELDS) if name in fields}
     return Header(tuple(words), prefix, pattern, ordered, meaning_of(known, ordered, words[2] & 0xFFFF), tuple(diagnose(known, ordered)))
 
 

@@ -22,14 +22,13 @@ import pytest
 
 from ptttool.capture import sidecar
 from ptttool.cli.main import main
-from ptttool.exporters.perf_text import text
+from ptttool.exporters.perf import text
 from ptttool.machine.model import Machine, PciFunction
 from ptttool.pci import PciAddress
-from ptttool.pipeline.trace import open_trace
-from ptttool.table.frames import schema_of
-from ptttool.tlp.columns import ALL_COLUMNS, DEFAULT_COLUMNS, WORD_COLUMNS
+from ptttool.tlp.columns import ALL_COLUMNS, DEFAULT_COLUMNS, DW_COLUMNS
 from tests.support import captures
 from tests.support.recordings import build_directory, build_perfdata, words_4dw, words_8dw
+from tests.support.rows import Read, schema_of
 
 PTTTOOL = (sys.executable, "-m", "ptttool")
 REAL = captures.FOLDER / "6.12" / "s-8dw-ports-dir3.data"
@@ -37,7 +36,7 @@ EVERY_FORMAT = ("table", "csv", "jsonl", "parquet", "arrow", "perf")
 
 
 def rows_of(path: Path = REAL, columns: tuple[str, ...] = ALL_COLUMNS) -> pl.DataFrame:
-    with open_trace(path) as trace:
+    with Read(path) as trace:
         return pl.concat(trace.frames(columns))
 
 
@@ -89,7 +88,7 @@ def test_binary_files(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"out{suffix}"
     assert main(["decode", str(REAL), "-o", str(path), "--words"]) == 0
     back = pl.read_parquet(path) if suffix == ".parquet" else pl.read_ipc(path)
-    columns = (*ALL_COLUMNS, *WORD_COLUMNS)
+    columns = (*ALL_COLUMNS, *DW_COLUMNS)
     assert back.schema == schema_of(columns)
     assert back.equals(rows_of(columns=columns))
     if suffix == ".parquet":
@@ -101,7 +100,7 @@ def test_binary_files(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("name", ["6.12/s-8dw-ports-dir3", "6.12/s-4dw-ports-dir0"])
 def test_perf_text(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, name: str) -> None:
     path = captures.path_of(name, tmp_path)
-    with open_trace(path) as trace:
+    with Read(path) as trace:
         expected = b"".join(text(trace.payloads())).decode()
     assert decoded(capfdbinary, str(path), "--to", "perf") == expected
     assert expected.startswith(". ... HISI PTT data: size ")
@@ -110,7 +109,7 @@ def test_perf_text(capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path, na
 @pytest.mark.parametrize("option", [("--where", "tag = 1"), ("--columns", "tag"), ("--limit", "0"), ("--offset", "1"), ("--words",)])
 def test_perf_text_is_whole(capsys: pytest.CaptureFixture[str], option: tuple[str, ...]) -> None:
     assert main(["decode", str(REAL), "--to", "perf", *option]) == 2
-    assert f"{option[0]} has no place with --to perf" in capsys.readouterr().err
+    assert option[0] in capsys.readouterr().err
 
 
 def test_columns_are_those_asked_for_in_that_order(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -124,7 +123,7 @@ def test_columns_are_those_asked_for_in_that_order(capfdbinary: pytest.CaptureFi
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [("kindd", "no column is called 'kindd'"), ("kind,kind", "kind is named twice"), ("", "no column is called ''"), ("a,", "'a'")],
+    [("kindd", "'kindd'"), ("kind,kind", "'kind' is named twice"), ("", "''"), ("a,", "'a'")],
 )
 def test_columns_that_there_are_not(capsys: pytest.CaptureFixture[str], columns: str, message: str) -> None:
     assert main(["decode", str(REAL), "--columns", columns]) == 2

@@ -33,7 +33,7 @@ def test_a_real_recording(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert document["payload_bytes"] == sum(one["payload_bytes"] for one in document["requesters"])
     assert document["kinds"]["MRd"]["records"] >= 20000
     assert document["problems"] == []
-    assert document["findings"]["sentences"] == []
+    assert document["diagnostics"] == []
 
 
 def test_names_come_from_the_machine_that_is_given(

@@ -15,7 +15,7 @@ import typer
 from ptttool import __version__, errors
 from ptttool.cli import app as application
 from ptttool.cli.main import main
-from ptttool.cli.terminal.talk import clean
+from ptttool.wording import clean
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
+from ptttool.exporters.packet_frames import frame_of, schema_of
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.decoders.elements import FIELDS_BY_NAME, KINDS, Element, Flags
 from ptttool.decoders.parameters import Given
 from ptttool.decoders.stack import parameters_of, stack_of
 from ptttool.errors import UsageError
-from ptttool.exporters.packet_frames import frame_of, schema_of
 from tests.decoders import toy
 from tests.decoders.rows import rows_of
 from tests.decoders.streams import Stream, batches, elements, stack, streams_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,21 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.errors import InputError, UsageError
-from ptttool.exporters.export import FORMATS, format_of, write
+from ptttool.exporters.contract import EXPORTERS, ExportContext, exporter_name, write_pieces
 from ptttool.pci import format_id
-from ptttool.pipeline.trace import open_trace
-from ptttool.table.block import DTYPES, Block, Values
-from ptttool.table.frames import schema_of
+from ptttool.table.batch import NUMPY_DTYPES, Batch, Values
 from ptttool.table.text import as_shown, as_text
-from ptttool.tlp.columns import ALL_COLUMNS, BY_NAME, DEFAULT_COLUMNS, ENUMS
+from ptttool.tlp.columns import ALL_COLUMNS, DEFAULT_COLUMNS, TLP_SCHEMA
 from tests.support import captures
+from tests.support.rows import Read, schema_of
 
 LIMITS = {"u8": (0, 255), "u16": (0, 0xFFFF), "u32": (0, 0xFFFFFFFF), "u64": (0, (1 << 64) - 1), "i32": (0, (1 << 31) - 1)}
-OTHERS = {"table": (".txt",), "perf": (".perf",)}
+ENUMS = {column.name: column.values for column in TLP_SCHEMA if column.values}
 
 
 def values_of(name: str) -> st.SearchStrategy[Any]:
-    column = BY_NAME[name]
+    column = TLP_SCHEMA[name]
     if column.dtype == "enum":
         return st.none() | st.sampled_from(ENUMS[name])
     low, high = LIMITS[column.dtype]
@@ -40,7 +39,7 @@ def values_of(name: str) -> st.SearchStrategy[Any]:
 @st.composite
 def frames(draw: st.DrawFn) -> pl.DataFrame:
     """Any rows of any columns."""
-    names = draw(st.lists(st.sampled_from([*BY_NAME]), min_size=1, max_size=6, unique=True))
+    names = draw(st.lists(st.sampled_from(TLP_SCHEMA.names), min_size=1, max_size=6, unique=True))
     count = draw(st.integers(1, 5))
     columns = {name: draw(st.lists(values_of(name), min_size=count, max_size=count)) for name in names}
     return pl.DataFrame(columns, schema=schema_of(names))
@@ -50,35 +49,41 @@ def slow_text(name: str, value: int | str | None) -> int | str | None:
     """A value as csv and jsonl hold it, made one by one."""
     if value is None or isinstance(value, str):
         return value
-    style = BY_NAME[name].text
+    style = TLP_SCHEMA[name].style
     return format_id(value) if style == "id" else f"{value:#x}" if style == "hex" else value
 
 
-def block_of(frame: pl.DataFrame) -> Block:
+def batch_of(frame: pl.DataFrame) -> Batch:
     """A frame as the decoder would have given it: with anything where there is no value, evenly spaced numbers as a range."""
     columns = {}
     for name in frame.columns:
         series = frame[name]
         codes = [None if value is None else ENUMS[name].index(value) if name in ENUMS else value for value in series.to_list()]
-        having = series.is_not_null().to_numpy()
-        array = np.array([1 if code is None else code for code in codes], dtype=DTYPES[BY_NAME[name].dtype])
-        if name in ("index", "offset") and len(codes) > 1 and having.all():
+        valid = series.is_not_null().to_numpy()
+        array = np.array([1 if code is None else code for code in codes], dtype=NUMPY_DTYPES[TLP_SCHEMA[name].dtype])
+        if name in ("index", "offset") and len(codes) > 1 and valid.all():
             first, step = int(array[0]), int(array[1]) - int(array[0])
             if step > 0 and codes == [*range(first, first + step * len(codes), step)]:
                 columns[name] = Values(range(first, first + step * len(codes), step))
                 continue
-        columns[name] = Values(array if having.any() else None, None if having.all() else having)
-    return Block(frame.height, columns)
+        columns[name] = Values(array if valid.any() else None, None if valid.all() else valid)
+    return Batch(TLP_SCHEMA.select(frame.columns), frame.height, columns)
 
 
 def written(name: str, parts: list[pl.DataFrame]) -> bytes:
     file = io.BytesIO()
-    write(name, map(block_of, parts), file, parts[0].columns, {"ptttool.event": "hisi_ptt0_0/x/"})
+    write(name, map(batch_of, parts), file, parts[0].columns, {"ptttool.event": "hisi_ptt0_0/x/"})
     return file.getvalue()
 
 
+def write(name: str, batches: Iterable[Batch], file: IO[bytes], columns: Sequence[str], facts: Mapping[str, str]) -> None:
+    """Batches to a file, one by one."""
+    exporter, schema = EXPORTERS.get(name), TLP_SCHEMA.select(columns)
+    write_pieces(exporter.writer(file, schema, ExportContext(facts=facts)), map(exporter.encoder(schema), batches))
+
+
 def real_frames(columns: tuple[str, ...] = ALL_COLUMNS) -> list[pl.DataFrame]:
-    with open_trace(captures.FOLDER / "6.12" / "s-8dw-ports-dir3.data") as trace:
+    with Read(captures.FOLDER / "6.12" / "s-8dw-ports-dir3.data") as trace:
         frame = pl.concat(trace.frames(columns))
     return [frame[:1000], frame[1000:1000], frame[1000:]]
 
@@ -93,10 +98,10 @@ def test_csv_and_jsonl_of_any_rows(frame: pl.DataFrame) -> None:
 
 @given(frames())
 def test_people_see_codes_in_hexadecimal(frame: pl.DataFrame) -> None:
-    shown = as_shown(frame)
+    shown = as_shown(frame, TLP_SCHEMA)
     for name in frame.columns:
         for value, text in zip(frame[name].to_list(), shown[name].to_list(), strict=True):
-            if value is not None and BY_NAME[name].style == "hex":
+            if value is not None and TLP_SCHEMA[name].shown_style == "hex":
                 assert text == f"{value:#x}"
 
 
@@ -140,8 +145,8 @@ def test_parquet_holds_facts_about_the_recording(tmp_path: Path) -> None:
 def test_what_goes_wrong_on_the_way_comes_out_as_it_is(name: str) -> None:
     part = real_frames()[0]
 
-    def broken() -> Iterator[Block]:
-        yield block_of(part)
+    def broken() -> Iterator[Batch]:
+        yield batch_of(part)
         raise InputError("perf.data", "it is broken")
 
     with pytest.raises(InputError, match="it is broken"):
@@ -167,7 +172,7 @@ class FullDisk(io.RawIOBase):
 @pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "arrow"])
 def test_a_full_disk_is_a_plain_os_error(name: str) -> None:
     part = real_frames()[0]
-    many = (block_of(part) for _ in range(100))
+    many = (batch_of(part) for _ in range(100))
     file: IO[bytes] = FullDisk()  # type: ignore[assignment]
     with pytest.raises(OSError, match="No space left") as caught:
         write(name, many, file, part.columns, {})
@@ -175,9 +180,10 @@ def test_a_full_disk_is_a_plain_os_error(name: str) -> None:
 
 
 def test_the_default_columns_of_the_formats() -> None:
-    assert FORMATS.get("csv").columns == DEFAULT_COLUMNS
-    assert all(FORMATS.get(name).columns == ALL_COLUMNS for name in ("jsonl", "parquet", "arrow"))
-    assert [form.name for form in FORMATS if form.binary] == ["arrow", "parquet"]
+    context = ExportContext()
+    assert EXPORTERS.get("csv").columns(TLP_SCHEMA, context) == DEFAULT_COLUMNS
+    assert all(EXPORTERS.get(name).columns(TLP_SCHEMA, context) == ALL_COLUMNS for name in ("jsonl", "parquet", "arrow"))
+    assert [exporter.name for exporter in EXPORTERS if exporter.is_binary] == ["arrow", "parquet"]
 
 
 @pytest.mark.parametrize(
@@ -202,21 +208,21 @@ def test_the_default_columns_of_the_formats() -> None:
     ],
 )
 def test_the_format_is_named_or_follows_from_the_suffix(to: str | None, output: str | None, expected: str | None) -> None:
-    assert format_of(to, None if output is None else Path(output), OTHERS) == expected
+    assert exporter_name(to, None if output is None else Path(output)) == expected
 
 
 @pytest.mark.parametrize(("to", "output"), [("xml", None), (None, "out.xlsx"), ("CSV", None)])
 def test_unknown_formats(to: str | None, output: str | None) -> None:
     with pytest.raises(UsageError) as caught:
-        format_of(to, None if output is None else Path(output), OTHERS)
+        exporter_name(to, None if output is None else Path(output))
     assert "csv" in str(caught.value.hint)
 
 
 def test_text_of_every_id_and_of_every_short_number() -> None:
     values = list(range(1 << 16))
     frame = pl.DataFrame({"requester": values, "st": values}, schema=schema_of(("requester", "st")))
-    assert as_text(frame)["requester"].to_list() == [format_id(value) for value in values]
-    assert as_shown(frame)["st"].to_list() == [hex(value) for value in values]
+    assert as_text(frame, TLP_SCHEMA)["requester"].to_list() == [format_id(value) for value in values]
+    assert as_shown(frame, TLP_SCHEMA)["st"].to_list() == [hex(value) for value in values]
 
 
 @given(st.lists(frames(), min_size=1, max_size=3))

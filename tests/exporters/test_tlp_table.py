@@ -10,13 +10,14 @@ import polars as pl
 import pytest
 
 from ptttool.decoders.hisi_ptt.layout import Layout
-from ptttool.exporters.tlp_table import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, column_lines, tlp_lines
+from ptttool.exporters.tables.columns import ColumnLayout
+from ptttool.exporters.tables.tlp import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, tlp_lines
 from ptttool.machine.model import Machine, PciFunction
 from ptttool.pci import PciAddress
-from ptttool.pipeline.trace import open_trace
-from ptttool.tlp.columns import ALL_COLUMNS, BY_NAME
+from ptttool.tlp.columns import ALL_COLUMNS, TLP_SCHEMA
 from tests.support import captures
 from tests.support.records import Words, decode_block, eight, four, packed
+from tests.support.rows import Read
 
 MACHINE = Machine(
     "a test",
@@ -81,7 +82,7 @@ def test_names_where_the_machine_is_known() -> None:
 @pytest.mark.parametrize("width", [30, 60, 80, 140, 1000])
 @pytest.mark.parametrize("name", ["6.12/s-8dw-ports-dir2", "6.12/s-4dw-ports-dir0"])
 def test_lines_fit_the_terminal(name: str, width: int) -> None:
-    with open_trace(captures.FOLDER / f"{name}.data") as trace:
+    with Read(captures.FOLDER / f"{name}.data") as trace:
         frame = next(trace.frames(LINE_COLUMNS)).head(200)
     head, lines = tlp_lines(frame, MACHINE, width)
     texts = [head, *lines.to_list()]
@@ -116,6 +117,11 @@ def test_no_rows_are_no_lines() -> None:
     assert len(lines) == 0
 
 
+def column_lines(frame: pl.DataFrame, width: int | None) -> tuple[str, list[str]]:
+    head, *lines = ColumnLayout(TLP_SCHEMA.select(frame.columns), width).lines(frame).decode().splitlines()
+    return head, lines
+
+
 def test_columns_as_they_are() -> None:
     frame = frame_of([line[1] for line in LINES[:8]], ALL_COLUMNS)
     head, lines = column_lines(frame, None)
@@ -124,12 +130,12 @@ def test_columns_as_they_are() -> None:
     assert head.split() == ["kind", "requester", "address", "first_be", "tag", "status"]
     assert lines[0].split() == ["MWr", "01:00.0", "0x20001000", "0xf", "30"]
     assert lines[6].split() == ["CplD", "01:00.0", "5", "SC"]
-    assert BY_NAME["first_be"].text == "int"
-    assert max(map(len, column_lines(frame, 80)[1].to_list())) == 80
+    assert TLP_SCHEMA["first_be"].style == "int"
+    assert max(map(len, column_lines(frame, 80)[1])) == 80
 
 
 def test_words_stand_beside_the_line() -> None:
     """As an AER log has them, so that they can be handed on."""
-    head, lines = tlp_lines(frame_of([eight(0x60000001, 0x01001E0F, 4, 0x02810040)]), None, None, words=True)
-    assert "header words" in head
+    head, lines = tlp_lines(frame_of([eight(0x60000001, 0x01001E0F, 4, 0x02810040)]), None, None, dws=True)
+    assert "header DWs" in head
     assert "60000001 01001e0f 00000004 02810040" in lines.item()

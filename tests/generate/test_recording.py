@@ -11,10 +11,10 @@ from ptttool.analyses.loss import signs_of_loss
 from ptttool.errors import UsageError
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.recording import GeneratedRecording, Wanted
-from ptttool.pipeline.trace import open_trace
-from ptttool.tlp.columns import ALL_COLUMNS, WORD_COLUMNS
+from ptttool.tlp.columns import ALL_COLUMNS, DW_COLUMNS
 from tests.perfdata.test_recordings import report
 from tests.reference import hisi_ptt as reference
+from tests.support.rows import Read
 
 MIB = 1 << 20
 by_profile = pytest.mark.parametrize("name", PROFILES.names())
@@ -37,8 +37,8 @@ def test_the_decoders_agree(tmp_path: Path, name: str, form: str, pattern: str) 
     path, recording = made(tmp_path, Wanted(name, form, 100_000, pattern=pattern, payload=30_000))
     slow = list(reference.read_recording(path))
     assert len(slow) == recording.records
-    with open_trace(path) as trace:
-        rows = [row for frame in trace.frames((*ALL_COLUMNS, *WORD_COLUMNS)) for row in frame.iter_rows(named=True)]
+    with Read(path) as trace:
+        rows = [row for frame in trace.frames((*ALL_COLUMNS, *DW_COLUMNS)) for row in frame.iter_rows(named=True)]
         assert signs_of_loss(trace.contents) == []
         assert trace.contents.problems == []
     assert rows == slow
@@ -66,7 +66,7 @@ def test_sizes(tmp_path: Path, form: str, size: int, less: int) -> None:
     assert recording.size == recording.records * per_record
     assert recording.progress.done == recording.progress.total == recording.size
     assert recording.progress.records == recording.records
-    with open_trace(path) as trace:
+    with Read(path) as trace:
         assert sum(frame.height for frame in trace.frames(("time",))) == recording.records
         assert signs_of_loss(trace.contents) == []
         events = trace.contents.aux_events
@@ -77,7 +77,7 @@ def test_sizes(tmp_path: Path, form: str, size: int, less: int) -> None:
 def test_aux_events_come_when_their_last_record_was_made(tmp_path: Path) -> None:
     """So that ticks can be told from perf's clock."""
     path, _ = made(tmp_path, Wanted("network", "8dw", 13 * MIB))
-    with open_trace(path) as trace:
+    with Read(path) as trace:
         times = [time for frame in trace.frames(("time",)) for time in frame["time"].to_list()]
         events = trace.contents.aux_events
     for event in events:
@@ -88,7 +88,7 @@ def test_several_streams(tmp_path: Path) -> None:
     """Each but the last one ends as an AUX area without room leaves it; the records go on from one to the next."""
     path, recording = made(tmp_path, Wanted("nvme", "8dw", 14 * MIB, streams=3))
     assert [stream.count * 32 for stream in recording.streams] == [4 * MIB, 4 * MIB, 6 * MIB]
-    with open_trace(path) as trace:
+    with Read(path) as trace:
         frames = list(trace.frames(("time", "cpu", "offset")))
         assert {finding.code for finding in signs_of_loss(trace.contents)} == {"hole"}
     times = [time for frame in frames for time in frame["time"].to_list()]
@@ -103,7 +103,7 @@ def test_several_streams(tmp_path: Path) -> None:
 def test_the_event_says_how_it_was_traced(tmp_path: Path, direction: str, form: str, value: int) -> None:
     path, recording = made(tmp_path, Wanted("network", form, 50_000, direction=direction, pattern="v1"))
     assert recording.event.name == f"hisi_ptt0_0/filter=0x80004,type=7,direction={value},format={int(form == '8dw')},pattern=1/"
-    with open_trace(path) as trace:
+    with Read(path) as trace:
         assert sum(frame.height for frame in trace.frames(("time",))) == recording.records
         attribute = trace.attribute
     assert attribute is not None

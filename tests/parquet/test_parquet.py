@@ -12,17 +12,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ptttool.decoders.contract import PROTOCOLS, TraceProtocol
-from ptttool.exporters.packet_frames import schema_of as packets_schema_of
-from ptttool.exporters.packet_parquet import columns_of as packet_columns_of
-from ptttool.exporters.parquet_blocks import columns_of, row_group_of
+from ptttool.decoders.contract import PROTOCOLS, RecordProtocol, TraceProtocol
+from ptttool.decoders.elements import schema_of as element_schema
+from ptttool.exporters.parquet import Parquet, columns_of
 from ptttool.parquet.arrow_schema import arrow_schema
 from ptttool.parquet.file import ParquetFile, RowGroup
 from ptttool.parquet.pages import Cells, chunk_of
 from ptttool.parquet.schema import Column
-from ptttool.table.block import DTYPES, Block, Values
-from ptttool.table.frames import schema_of
-from ptttool.tlp.columns import BY_NAME, ENUMS
+from ptttool.table.batch import NUMPY_DTYPES, Batch, Values
+from ptttool.table.frame import polars_schema
+from ptttool.tlp.columns import TLP_SCHEMA
+from tests.support.rows import schema_of
 
 SIZES = (1, 7, 8, 9, 31, 128, 129, 257, 4097)
 # Columns of every type, and largest values on both sides of every change of encoding.
@@ -33,13 +33,13 @@ LARGEST = {
     "time": (1, 255, 4095, 4096, (1 << 31) - 1, 1 << 31, (1 << 32) - 1),
     "address": (255, 4095, 4096, (1 << 63) - 1, 1 << 63, (1 << 64) - 1),
     "cpu": (0, 255, 4096, (1 << 31) - 1),
-    "kind": (0, len(ENUMS["kind"]) - 1),
+    "kind": (0, len(TLP_SCHEMA["kind"].values) - 1),
     "class": (1, 2),
 }
 CASES = [(name, largest) for name, all_largest in LARGEST.items() for largest in all_largest]
 
 
-def blocks(name: str, largest: int, nulls: str, few: bool) -> list[tuple[Block, list[Any]]]:
+def blocks(name: str, largest: int, nulls: str, few: bool) -> list[tuple[Batch, list[Any]]]:
     """Row groups of all sizes, each with its values, ``largest`` among them."""
     rng = random.Random(f"{name} {largest} {nulls} {few}")
     made = []
@@ -47,20 +47,21 @@ def blocks(name: str, largest: int, nulls: str, few: bool) -> list[tuple[Block, 
         pool = [rng.randint(0, largest) for _ in range(200)] if few else None
         values = [rng.choice(pool) if pool else rng.randint(0, largest) for _ in range(size)]
         values[rng.randrange(size)] = largest
-        having = np.array([nulls == "none" or (nulls == "some" and rng.random() < 0.7) for _ in values])
-        array = np.array(values, dtype=DTYPES[BY_NAME[name].dtype])
-        column = Values(array if having.any() else None, None if having.all() else having)
-        names = ENUMS.get(name)
-        shown = [(value if names is None else names[value]) if has else None for value, has in zip(values, having, strict=True)]
-        made.append((Block(size, {name: column}), shown))
+        valid = np.array([nulls == "none" or (nulls == "some" and rng.random() < 0.7) for _ in values])
+        array = np.array(values, dtype=NUMPY_DTYPES[TLP_SCHEMA[name].dtype])
+        column = Values(array if valid.any() else None, None if valid.all() else valid)
+        names = TLP_SCHEMA[name].values or None
+        shown = [(value if names is None else names[value]) if has else None for value, has in zip(values, valid, strict=True)]
+        made.append((Batch(TLP_SCHEMA.select([name]), size, {name: column}), shown))
     return made
 
 
-def written(path: Path, name: str, groups: list[Block]) -> None:
+def written(path: Path, name: str, groups: list[Batch]) -> None:
+    encode = Parquet().encoder(TLP_SCHEMA.select([name]))
     with path.open("wb") as file:
-        parquet = ParquetFile(file, columns_of((name,)), {}, created_by="tests")
+        parquet = ParquetFile(file, columns_of(TLP_SCHEMA.select([name])), {}, created_by="tests")
         for group in groups:
-            parquet.add(row_group_of(group))
+            parquet.add(encode(group))
         parquet.close()
 
 
@@ -98,7 +99,7 @@ def test_values_and_statistics(tmp_path: Path, name: str, largest: int, nulls: s
 )
 def test_evenly_spaced_numbers(tmp_path: Path, numbers: range) -> None:
     path = tmp_path / "x.parquet"
-    written(path, "offset", [Block(len(numbers), {"offset": Values(numbers)})])
+    written(path, "offset", [Batch(TLP_SCHEMA.select(["offset"]), len(numbers), {"offset": Values(numbers)})])
     assert pl.read_parquet(path)["offset"].to_list() == [*numbers]
     assert [value for (value,) in duckdb.execute(f"select \"offset\" from read_parquet('{path}')").fetchall()] == [*numbers]
 
@@ -139,15 +140,15 @@ def arrow_schema_of_polars(schema: dict[str, pl.DataType]) -> str:
     return pl.read_parquet_metadata(empty)["ARROW:schema"]
 
 
-@pytest.mark.parametrize("names", [(), ("kind",), ("kind", "tag", "class"), (*BY_NAME,)], ids=len)
+@pytest.mark.parametrize("names", [(), ("kind",), ("kind", "tag", "class"), TLP_SCHEMA.names], ids=len)
 def test_the_arrow_schema_is_that_of_polars(names: tuple[str, ...]) -> None:
-    assert arrow_schema(columns_of(names)) == arrow_schema_of_polars(schema_of(names))
+    assert arrow_schema(columns_of(TLP_SCHEMA.select(names))) == arrow_schema_of_polars(schema_of(names))
 
 
 @pytest.mark.parametrize("protocol", [*PROTOCOLS], ids=lambda protocol: protocol.name)
 def test_the_arrow_schema_of_elements_is_that_of_polars(protocol: TraceProtocol[Any]) -> None:
-    wanted = {"file": pl.String(), "cpu": pl.Int32(), **packets_schema_of(protocol.fields)}
-    assert arrow_schema(packet_columns_of(protocol.fields, raw=True)) == arrow_schema_of_polars(wanted)
+    schema = protocol.schema if isinstance(protocol, RecordProtocol) else element_schema(protocol.fields)
+    assert arrow_schema(columns_of(schema)) == arrow_schema_of_polars(polars_schema(schema))
 
 
 @pytest.mark.parametrize("count", [1, 255, 256, 70_000])
@@ -162,7 +163,11 @@ def test_a_file_without_rows_and_one_of_many_groups(tmp_path: Path) -> None:
     written(path, "tag", [])
     assert pl.read_parquet(path).height == 0
     assert duckdb.execute(f"select count(*) from read_parquet('{path}')").fetchall() == [(0,)]
-    written(path, "tag", [Block(2, {"tag": Values(np.array([1, number], dtype=np.uint16))}) for number in range(3000)])
+    written(
+        path,
+        "tag",
+        [Batch(TLP_SCHEMA.select(["tag"]), 2, {"tag": Values(np.array([1, number], dtype=np.uint16))}) for number in range(3000)],
+    )
     assert duckdb.execute(f"select count(*), sum(tag)::bigint from read_parquet('{path}')").fetchall() == [(6000, 3000 + 2999 * 1500)]
     # Groups that cannot hold a value are passed over, so the order that statistics are in must be told.
     assert pl.scan_parquet(path).filter(pl.col("tag") == 2999).collect().height == 1

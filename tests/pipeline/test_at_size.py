@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.tlp.columns import ALL_COLUMNS, BY_NAME, ENUMS, WORD_COLUMNS
+from ptttool.tlp.columns import ALL_COLUMNS, DW_COLUMNS, TLP_SCHEMA
 from tests.reference import hisi_ptt as reference
 
-COLUMNS = (*ALL_COLUMNS, *WORD_COLUMNS)
+COLUMNS = (*ALL_COLUMNS, *DW_COLUMNS)
+ENUMS = {column.name: column.values for column in TLP_SCHEMA if column.values}
 MASK = (1 << 64) - 1
 
 
@@ -36,14 +37,14 @@ def sums_of(frame: pl.DataFrame, start: int) -> dict[str, tuple[int, int]]:
     found = {}
     weights = np.arange(start, start + frame.height, dtype=np.uint64)
     for name in COLUMNS:
-        column = frame[name].to_physical() if name in ENUMS else frame[name]
+        column = frame[name].to_physical() if TLP_SCHEMA[name].values else frame[name]
         values = column.fill_null(0).cast(pl.UInt64).to_numpy()
         found[name] = (len(column) - column.null_count(), int((weights * values).sum(dtype=np.uint64)))
     return found
 
 
 def number_of(name: str, text: str) -> int:
-    if BY_NAME[name].text == "hex":
+    if TLP_SCHEMA[name].style == "hex":
         return int(text, 16)
     bus, device, function = (int(part, 16) for part in text.replace(".", ":").split(":"))
     return bus << 8 | device << 3 | function

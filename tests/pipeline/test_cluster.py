@@ -18,16 +18,14 @@ import duckdb
 import polars as pl
 import pytest
 
-from ptttool.cli.dataset_job import DatasetJob
 from ptttool.cli.main import main
 from ptttool.errors import InputError, WorkersError
+from ptttool.exporters.parquet import Parquet
 from ptttool.pipeline import cluster as cluster_module
 from ptttool.pipeline.cluster import Cluster
-from ptttool.pipeline.selection import Select
-from ptttool.pipeline.trace import open_trace
-from ptttool.tlp.columns import ALL_COLUMNS
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_4dw, words_8dw
+from tests.support.rows import Read
 
 LOCAL_CLUSTER: Any = distributed.LocalCluster
 CONFIG_8DW = 0x1_0728_0001
@@ -89,8 +87,8 @@ def test_other_formats_of_a_recording_elsewhere(recording: Path, tmp_path: Path)
 @pytest.mark.parametrize("name", sorted(path.name for path in (captures.FOLDER / "6.12").glob("*.data")))
 def test_every_recording_elsewhere(name: str) -> None:
     path = captures.FOLDER / "6.12" / name
-    with open_trace(path) as here, open_trace(f"file://{path}") as there:
-        assert here.tally().as_dict() == there.tally().as_dict()
+    with Read(path) as here, Read(f"file://{path}") as there:
+        assert here.tally() == there.tally()
         assert here.findings == there.findings
         assert (here.contents.features, here.contents.records) == (there.contents.features, there.contents.records)
         assert here.contents.problems == there.contents.problems == []
@@ -101,7 +99,7 @@ def test_a_folder_written_by_the_workers(dask: Any, recording: Path, tmp_path: P
     folder = tmp_path / "traces"
     assert main(["decode", str(recording), "-o", f"{folder}/", "--partition", "host", "--scheduler", dask.scheduler_address]) == 0
     assert len([*folder.glob("host=kunpeng/*.parquet")]) > 3
-    with open_trace(recording) as trace:
+    with Read(recording) as trace:
         whole = pl.concat(trace.frames(("index", "offset", "cpu", "kind", "address")))
     tables = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
     assert duckdb.execute(f'select count(*), count(distinct "index"), max("index"), any_value(host) from {tables}').fetchall() == [
@@ -115,7 +113,7 @@ def test_a_folder_written_by_the_workers(dask: Any, recording: Path, tmp_path: P
 def many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than a hundred files of one recording: work that takes its time."""
     monkeypatch.setattr("ptttool.pipeline.dataset.PART_BYTES", 1 << 18)
-    monkeypatch.setattr(DatasetJob, "_select", lambda _job: Select(ALL_COLUMNS, None, 1 << 13))
+    monkeypatch.setattr(Parquet, "rows", 1 << 13)
 
 
 def test_a_killed_worker_is_survived(many_parts: None, recording: Path, tmp_path: Path) -> None:
@@ -138,7 +136,7 @@ def test_a_killed_worker_is_survived(many_parts: None, recording: Path, tmp_path
         assert main(["decode", str(recording), "-o", f"{tmp_path}/out/", "--scheduler", dask.scheduler_address]) == 0
         thread.join()
         assert killed.is_set()
-    with open_trace(recording) as trace:
+    with Read(recording) as trace:
         expected = trace.tally()
     found = (
         pl.scan_parquet(tmp_path / "out").select(pl.len(), pl.col("index").n_unique().alias("n"), pl.col("payload_bytes").sum()).collect()
@@ -150,7 +148,7 @@ def test_a_killed_worker_is_survived(many_parts: None, recording: Path, tmp_path
 def test_a_file_that_the_workers_do_not_have_names_itself(dask: Any, recording: Path, tmp_path: Path) -> None:
     path = tmp_path / "gone"
     path.write_bytes(recording.read_bytes())
-    with Cluster(dask.scheduler_address) as workers, open_trace(path) as trace:
+    with Cluster(dask.scheduler_address) as workers, Read(path) as trace:
         path.unlink()
         with pytest.raises(InputError, match=f"{path}: offset 0x[0-9a-f]+: no such file"):
             trace.tally(workers=workers)
@@ -168,7 +166,7 @@ def test_all_workers_lost(recording: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with (
         LOCAL_CLUSTER(n_workers=1, processes=True, dashboard_address=":0", silence_logs=50, host="127.0.0.1") as dask,
         Cluster(dask.scheduler_address) as workers,
-        open_trace(recording) as trace,
+        Read(recording) as trace,
     ):
         dask.scale(0)
         with pytest.raises(WorkersError, match=r"tcp://") as caught:

@@ -19,13 +19,18 @@ import polars as pl
 import pytest
 
 from ptttool.cli.main import main
+from ptttool.decoders.hisi_ptt.splitter import TlpSplitter
+from ptttool.documents import to_json
 from ptttool.errors import InputError, WorkersError
-from ptttool.pipeline.selection import Select, Selection
-from ptttool.pipeline.trace import open_trace
+from ptttool.pipeline.jobs import Each
+from ptttool.pipeline.query import Query
+from ptttool.pipeline.work import Select
 from ptttool.pipeline.workers import Pool, Workers
 from ptttool.table.where import compile_where
+from ptttool.tlp.columns import TLP_SCHEMA
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_4dw, words_8dw
+from tests.support.rows import Read
 
 REAL = captures.FOLDER / "6.12" / "s-8dw-ports-dir3.data"
 CONFIG_8DW = 0x1_0728_0001
@@ -52,8 +57,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_sums_are_the_same(recording: Path, workers: Workers) -> None:
-    with open_trace(recording) as alone, open_trace(recording) as together:
-        assert alone.tally().as_dict() == together.tally(workers=workers).as_dict()
+    with Read(recording) as alone, Read(recording) as together:
+        assert alone.tally() == together.tally(workers=workers)
         assert alone.findings == together.findings
         assert (alone.progress.done, alone.progress.records) == (together.progress.done, together.progress.records)
         assert alone.findings.zero_records == 5 * 1000
@@ -75,40 +80,38 @@ def test_arrow_is_the_same(recording: Path, tmp_path: Path) -> None:
 
 
 def test_a_range_of_rows(recording: Path, workers: Workers) -> None:
-    selection = Selection(("index", "offset", "cpu"), compile_where("cpu = 0"), 100_000, 70_000)
-    with open_trace(recording) as alone, open_trace(recording) as together:
-        assert pl.concat(selection.frames(alone)).equals(pl.concat(selection.frames(together, workers=workers)))
+    query = Query(("index", "offset", "cpu"), compile_where("cpu = 0", TLP_SCHEMA), 100_000, 70_000)
+    with Read(recording) as alone, Read(recording) as together:
+        assert pl.concat(alone.frames((), query=query)).equals(pl.concat(together.frames((), query=query, workers=workers)))
 
 
 def test_standard_input_is_read_by_one(recording: Path) -> None:
     with recording.open("rb") as file:
         command = [sys.executable, "-m", "ptttool", "info", "-", "--json", "--jobs", "2"]
         done = subprocess.run(command, input=file.read(), capture_output=True, check=True)
-    with open_trace(recording) as trace:
+    with Read(recording) as trace:
         assert json.loads(done.stdout)["records"] == trace.tally().records
 
 
 def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, workers: Workers) -> None:
     path = tmp_path / "shortened"
     path.write_bytes(recording.read_bytes())
-    with open_trace(path) as trace:
-        units = trace._units(1 << 15)
-        first = next(units).unit.bare()
+    with Read(path) as trace:
+        splitter = TlpSplitter(trace.recording.source(), raw=None, pattern=None)
+        first = next(splitter.units(1 << 15)).unit.bare()
     path.write_bytes(recording.read_bytes()[: 1 << 20])
-    from ptttool.pipeline.jobs import work_on_each
-
     of_a_worker(workers)
-    future = workers.submit(work_on_each, Select(("time",)), [first], 0)
+    future = workers.submit(Each(Select(Query(("time",))), str(path)), [first], 0)
     with pytest.raises(InputError, match=f"{path}: offset 0x[0-9a-f]+: the file was shortened") as caught:
         future.result()
     assert caught.value.code == "truncated" and caught.value.offset == 1 << 20
     path.unlink()
     with pytest.raises(InputError, match="no such file"):
-        workers.submit(work_on_each, Select(("time",)), [first], 0).result()
+        workers.submit(Each(Select(Query(("time",))), str(path)), [first], 0).result()
 
 
 def test_a_killed_process_is_told(recording: Path) -> None:
-    with Pool(2) as workers, open_trace(recording) as trace:
+    with Pool(2) as workers, Read(recording) as trace:
         of_a_worker(workers)
         for worker in workers._crew:
             worker.process.kill()
@@ -126,7 +129,7 @@ def of_a_worker(workers: Workers) -> int:
 
 
 def test_no_more_processes_than_there_is_work(recording: Path) -> None:
-    with Pool(1000) as workers, open_trace(recording) as trace:
+    with Pool(1000) as workers, Read(recording) as trace:
         assert trace.tally(workers=workers).records == trace.findings.records
         assert len(workers._crew) < 20
 
@@ -202,8 +205,8 @@ def test_interrupted_by_ctrl_c(tmp_path: Path) -> None:
 
 
 def decoded(path: Path) -> pl.DataFrame:
-    with open_trace(path) as trace:
-        return pl.concat(Selection(("index", "kind", "requester", "address", "payload_bytes")).frames(trace))
+    with Read(path) as trace:
+        return pl.concat(trace.frames(("index", "kind", "requester", "address", "payload_bytes")))
 
 
 def test_several_recordings_by_host(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,12 +247,11 @@ def test_a_folder_is_whole_or_not_there(recording: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["a", "b"], "go to a folder"),
-        (["a", "--partition", "host"], "go to a folder"),
-        (["a", "b", "-o", "out", "--to", "csv"], "holds Parquet files, not csv"),
-        (["a", "b", "-o", "out", "--partition", "rack"], "nothing is called 'rack'"),
+        (["a", "--partition", "host"], "need a folder"),
+        (["a", "b", "-o", "out/", "--to", "csv"], "holds Parquet files, not csv"),
+        (["a", "b", "-o", "out", "--partition", "rack"], "unknown partition 'rack'"),
         (["a", "a", "-o", "out"], "a is named twice"),
-        (["a", "b", "-o", "out", "--limit", "3"], "have no place with a folder"),
+        (["a", "b", "-o", "out", "--limit", "3"], "do not go with a folder"),
         (["a", "b", "-o", "out", "--jobs", "2", "--scheduler", "tcp://127.0.0.1:1"], "exclude each other"),
     ],
 )
@@ -267,8 +269,8 @@ def test_threads_of_the_caller_do_no_harm(recording: Path, workers: Workers) -> 
     sums: list[Any] = []
 
     def walk() -> None:
-        with open_trace(recording) as trace:
-            sums.append(trace.tally(workers=workers).as_dict())
+        with Read(recording) as trace:
+            sums.append(to_json(trace.tally(workers=workers)))
 
     threads = [threading.Thread(target=walk) for _ in range(2)]
     for thread in threads:

@@ -8,14 +8,14 @@ from ptttool.cli.schemas import schemas
 from ptttool.errors import ExitCode
 from ptttool.generate.profiles import PROFILES
 from ptttool.table.where.functions import FUNCTIONS, Function
-from ptttool.tlp.columns import COLUMNS, ENUMS, WORDS
+from ptttool.tlp.columns import TLP_SCHEMA
 from tests.support.examples import table
 
 
 def columns() -> Iterator[str]:
-    for column in (*COLUMNS, *WORDS):
-        values = f": {' '.join(ENUMS[column.name])}" if column.dtype == "enum" else ""
-        asked = " (with `--words`)" if column in WORDS else ""
+    for column in TLP_SCHEMA:
+        values = f": {' '.join(column.values)}" if column.values else ""
+        asked = " (with `--words`)" if column.on_request else ""
         yield f"`{column.name}`{' *' if column.default else ''} | {column.dtype} | {column.meaning}{values}{asked}"
 
 

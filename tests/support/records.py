@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Layout
-from ptttool.decoders.hisi_ptt.records import Piece, Records, Unit
-from ptttool.pipeline.jobs import done_with
-from ptttool.pipeline.selection import Select
-from ptttool.table.frames import frame_of
+from ptttool.decoders.hisi_ptt.records import Piece, Records
+from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit, TlpUnit
+from ptttool.pipeline.jobs import load
 from ptttool.tlp.bulk import U32
 
 ALL_CODES = tuple(range(256))
@@ -71,7 +70,9 @@ def records_4dw(draw: st.DrawFn) -> Words:
 def loaded(words: U32, layout: Layout, *, offset: int = 0, cpu: int = -1) -> Records:
     """Records on their way to a decoder. ``words``: shape (n, 4 or 8)."""
     data = memoryview(np.ascontiguousarray(words, dtype="<u4").tobytes())
-    return Unit(layout, (Piece("", 0, len(data), offset, cpu, data),)).load()
+    unit = load(TlpUnit(layout, (Piece("", 0, len(data), offset, cpu, data),)))
+    assert isinstance(unit, LoadedTlpUnit)
+    return unit.records
 
 
 def decode_block(
@@ -85,7 +86,8 @@ def decode_block(
     findings: Findings | None = None,
 ) -> pl.DataFrame:
     """Records as a frame."""
-    outcome = done_with(loaded(words, layout, offset=offset, cpu=-1 if cpu is None else cpu), Select(tuple(columns)), index)
+    rows, found = LoadedTlpUnit(loaded(words, layout, offset=offset, cpu=-1 if cpu is None else cpu)).decoded(index)
+    frame = rows.batch(tuple(columns)).to_polars()
     if findings is not None:
-        findings.merge(outcome.findings)
-    return frame_of(outcome.value)
+        findings.merge(found)
+    return frame

@@ -28,8 +28,9 @@ from ptttool.cli.options.event import (
     event_options,
     machine_for,
 )
-from ptttool.cli.terminal.talk import clean, print_diagnostics, print_json, print_line
+from ptttool.cli.terminal.talk import print_diagnostics, print_json, print_line
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.wording import clean
 
 
 # The first word that is not an option begins the user's command; later options belong to it.

@@ -2,65 +2,74 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from ptttool.cli.app import ForceOption, app
-from ptttool.cli.options import packet as options
+from ptttool.cli.options import output as out
+from ptttool.cli.options import reading
+from ptttool.cli.terminal.talk import PrintedError, json_line
+from ptttool.errors import PtttoolError, UsageError
 
 
 @app.command("flow")
 def flow(
-    files: options.FilesArgument,
+    files: reading.RecordingsArgument,
     elf: Annotated[
         list[str],
         typer.Option(
             "--elf", metavar="PROGRAM[@OFFSET]", help="The program that ran, and where it was loaded if not where it says; may be repeated."
         ),
     ],
-    parameter: options.ParameterOption = None,
-    params: options.ParamsOption = None,
-    packets: Annotated[bool, typer.Option("--packets", help="The packets that tell of it, too.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="End at the first packet that is not as it should be, or does not fit the program.")
-    ] = False,
-    limit: options.LimitOption = None,
-    channel: options.ChannelOption = None,
-    input_format: options.InputOption = None,
-    to: options.ToOption = None,
-    output: options.OutputOption = None,
+    parameter: reading.ParameterOption = None,
+    params: reading.ParamsOption = None,
+    packets: Annotated[bool, typer.Option("--packets", help="The packets that say so, too.")] = False,
+    strict: reading.StrictOption = False,
+    where: out.WhereOption = None,
+    columns: out.ColumnsOption = None,
+    limit: out.LimitOption = None,
+    offset: out.OffsetOption = 0,
+    channel: reading.ChannelOption = None,
+    input_format: reading.InputOption = None,
+    jobs: reading.JobsOption = None,
+    to: out.ToOption = None,
+    output: out.OutputOption = None,
     force: ForceOption = False,
-    json: options.JsonLinesOption = False,
+    json: out.JsonLinesOption = False,
 ) -> None:
     """Follow RISC-V E-Trace through the program: what was executed, as ranges of instructions.
 
     FILE is raw trace, or a perf.data. Each range ends with a branch or jump, and names the function and the line of source that it begins
-    in. Where packets and program do not agree, or the program is not at hand, that is told, and following goes on at the next
+    in. Where packets and program do not agree, or a program is missing, that is reported, and following goes on at the next
     synchronisation. Implicit returns, branch prediction and the jump target cache are not followed.
+
+    This is the short form of: ptttool decode --protocol riscv-flow -p elf=PROGRAM FILE.
     """
+    from ptttool.cli.rows import RowsJob
     from ptttool.decoders.parameters import Given
     from ptttool.decoders.riscv.flow.protocol import NAME, OF_PACKETS, SHOWN
-    from ptttool.errors import UsageError
 
-    given = options.given_of(params, parameter)
-    if "elf" in given:
-        raise UsageError(f"{given['elf'].where}: elf and --elf exclude each other", hint="say --elf once more", code="bad-parameter")
-    options.run_job(
-        files,
-        NAME,
-        {**given, "elf": Given(",".join(elf), "--elf")},
-        form=input_format,
-        to=to,
-        output=output,
-        json=json,
-        channel=channel,
-        params=params,
-        strict=strict,
-        limit=limit,
-        raw=packets,
-        without=() if packets else OF_PACKETS,
-        fields=None if packets else SHOWN,
-        layout="elements" if packets else "flow",
-        force=force,
-    )
+    try:
+        if json and to not in (None, "jsonl"):
+            raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to jsonl")
+        given = reading.given_parameters(params, parameter)
+        if "elf" in given:
+            raise UsageError(f"{given['elf'].where}: elf and --elf exclude each other", hint="say --elf once more", code="bad-parameter")
+        given["elf"] = Given(",".join(elf), "--elf")
+        request = reading.request_of("", protocol=NAME, given=given, input_format=input_format, strict=strict, channel=channel)
+        if not packets:
+            request = replace(request, without=tuple(OF_PACKETS))
+        fixed = ("file", "cpu", "index", "size", "channel", "timestamp", "protocol", "kind", "flags")
+        RowsJob(
+            files, request, to="jsonl" if json else to, output=output, force=force, where=where, columns=columns, raw=packets, limit=limit,
+            offset=offset, jobs=jobs, layout="elements" if packets else "flow", shown=None if packets else (*fixed, *SHOWN),
+            descriptions=tuple(params or ()),
+        ).run()  # fmt: skip
+    except PtttoolError as error:
+        if json and output in (None, "-"):
+            sys.stdout.write(json_line({"error": error.as_json()}))
+            raise PrintedError(error) from error
+        raise

@@ -9,8 +9,9 @@ from typing import IO, Annotated
 import typer
 
 from ptttool.cli.app import ForceOption, JsonOption, app
-from ptttool.cli.terminal.talk import clean, note, print_json
+from ptttool.cli.terminal.talk import note, print_json
 from ptttool.errors import OutputError, UsageError
+from ptttool.wording import clean
 
 
 @app.command("generate")
@@ -76,7 +77,7 @@ def generate(
         streams=streams,
     )
     recording = GeneratedRecording(wanted)
-    with tidy_end(), _destination(output, force) as file, shown_progress(recording):
+    with tidy_end(), _destination(output, force) as file, shown_progress(recording.progress):
         recording.write(file)
     if json:
         print_json(recording.document(output))

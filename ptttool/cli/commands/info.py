@@ -3,70 +3,71 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.options.reading import (
-    InputOption,
-    JobsOption,
-    PatternOption,
-    RecordingArgument,
-    SchedulerOption,
-    chosen_workers,
-    failure_of,
-    machine_of,
-    sidecar_of,
-)
+from ptttool.cli.options import reading
 from ptttool.cli.terminal.talk import PrintedError, print_json
-from ptttool.errors import InputError
 from ptttool.pipeline.workers import WORTH_AN_ADDER, Workers
+
+if TYPE_CHECKING:
+    from ptttool.pipeline.recording import Request
 
 
 @app.command("info")
 def info(
-    file: RecordingArgument,
-    input_format: InputOption = None,
-    pattern: PatternOption = None,
-    jobs: JobsOption = None,
-    scheduler: SchedulerOption = None,
+    file: reading.RecordingArgument,
+    protocol: reading.ProtocolOption = None,
+    parameter: reading.ParameterOption = None,
+    params: reading.ParamsOption = None,
+    strict: reading.StrictOption = False,
+    channel: reading.ChannelOption = None,
+    input_format: reading.InputOption = None,
+    pattern: reading.PatternOption = None,
+    jobs: reading.JobsOption = None,
+    scheduler: reading.SchedulerOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Show what a recording holds: TLPs by kind and requester, AUX streams, and every sign of loss.
+    """Show what a recording holds: its rows summed up, AUX streams, and every sign of loss.
 
-    FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or, with --input, a dump of AUX data
-    without a container. Names of devices come from the file that 'ptttool trace' keeps beside a recording, or from --sysfs.
+    FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or raw trace without a container. Of PTT
+    recordings TLPs are counted by kind and requester, of packet traces elements by kind and channel. Names of devices come from the file
+    that 'ptttool trace' keeps beside a recording, or from --sysfs.
     """
     from ptttool.cli.terminal.interrupts import tidy_end
 
-    with tidy_end(), chosen_workers(file, jobs, scheduler, WORTH_AN_ADDER) as workers:
-        _info(file, input_format, pattern, json, sysfs, demo, workers)
+    with tidy_end(), reading.chosen_workers(file, jobs, scheduler, WORTH_AN_ADDER) as workers:
+        given = reading.given_parameters(params, parameter)
+        request = reading.request_of(
+            file, protocol=protocol, given=given, input_format=input_format, pattern=pattern, strict=strict, channel=channel
+        )
+        _info(request, workers, json=json, sysfs=sysfs, demo=demo)
 
 
-def _info(file: str, input_format: str | None, pattern: str | None, json: bool, sysfs: Path | None, demo: bool, workers: Workers) -> None:
-    from ptttool.cli.views.coresight import show_coresight
-    from ptttool.cli.views.recording import print_summary, summarise
-    from ptttool.pipeline.trace import open_trace
+def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None, demo: bool) -> None:
+    from ptttool.cli.terminal.walking import shown_progress
+    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.report import report_on
 
-    with open_trace(file, raw_format=input_format, pattern=pattern) as trace:
-        sidecar = sidecar_of(file)
+    with Recording(request) as recording:
+        sidecar = reading.sidecar_of(request.path)
         machine = None if sidecar is None else sidecar.machine
         if sysfs is not None or demo:
-            machine = machine_of(file, sysfs, demo)
+            machine = reading.machine_of(request.path, sysfs, demo)
         command, started = (None, None) if sidecar is None else (sidecar.command, sidecar.started)
-        try:
-            summary = summarise(trace, machine, command=command, started=started, workers=workers)
-        except InputError as error:
-            if error.code == "other-pmu" and show_coresight(file, trace.contents, json=json):
-                return
-            raise
-        failure = failure_of(trace)
+        walk = recording.walk(workers)
+        with shown_progress(walk.progress):
+            report = report_on(recording, workers, walk=walk, machine=machine, command=command, started=started)
+        failure = reading.failure_of(recording)
         if json:
-            document = summary.as_json()
-            if failure is not None:
-                document["error"] = failure.as_json()
-            print_json(document)
+            from ptttool.pipeline.info import info_of
+
+            print_json(info_of(report, failure))
         else:
-            print_summary(summary)
+            from ptttool.cli.views.recording import print_report
+
+            print_report(report)
         if failure is not None:
             raise PrintedError(failure) if json else failure

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import JsonOption, app
-from ptttool.cli.terminal.talk import clean, note, print_json, print_line, warn
+from ptttool.cli.terminal.talk import note, print_json, print_line, warn
 from ptttool.errors import UsageError
+from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.tlp.header import Header

@@ -28,9 +28,10 @@ from ptttool.cli.options.event import (
 )
 from ptttool.cli.options.machine import load_machine, open_source
 from ptttool.cli.terminal.interrupts import tidy_end
-from ptttool.cli.terminal.talk import clean, note, print_diagnostic, print_diagnostics, print_json, print_line
+from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, print_line
 from ptttool.errors import PtttoolError
 from ptttool.units import parse_duration, parse_size
+from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.capture.keep import Recorded

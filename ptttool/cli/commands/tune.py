@@ -9,7 +9,7 @@ import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.terminal.interrupts import tidy_end
-from ptttool.cli.terminal.talk import PrintedError, clean, note, print_json, print_line
+from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_line
 from ptttool.cli.views.tune import (
     note_diagnostics,
     note_left_alone,
@@ -34,6 +34,7 @@ from ptttool.tune.documents import (
 )
 from ptttool.tune.driver import attribute_names, plan_values, read_attributes, read_value
 from ptttool.tune.profile import diff_profile, load_profile, plan_profile, take_snapshot, write_profile
+from ptttool.wording import clean
 
 tune = typer.Typer(
     name="tune",

@@ -1,41 +1,79 @@
-"""The options that commands which read recordings share, and how they end."""
+"""The options that commands which read recordings share."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptttool.cli.terminal.talk import clean, note, warn
+from ptttool.cli.terminal.talk import note, warn
 from ptttool.errors import InputError, UsageError
-from ptttool.perfdata.problems import error_of
 from ptttool.pipeline.workers import Workers, keep_memory, workers_for
+from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.capture.sidecar import Sidecar
+    from ptttool.decoders.parameters import Given
+    from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine
-    from ptttool.pipeline.trace import Trace
-
-# Imported by each worker while it starts.
-_PRELOAD = ("ptttool.pipeline.selection",)
+    from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.report import Read
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
-RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE", help="The recordings; - reads standard input.")]
+RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")]
+ProtocolOption = Annotated[
+    str | None,
+    typer.Option(
+        "--protocol",
+        metavar="NAME",
+        help="What the trace is: 'ptttool decode --protocols' lists the names. By default the recording's type of AUX trace says it.",
+        show_default=False,
+    ),
+]
+ParameterOption = Annotated[
+    list[str] | None,
+    typer.Option("-p", "--parameter", metavar="KEY=VALUE", help="A parameter of the protocol or of its framing.", show_default=False),
+]
+ParamsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--params",
+        metavar="FILE",
+        help="Parameters from a file with one key=value a line, such as .scf and flat TOML files. -p comes before it.",
+        show_default=False,
+    ),
+]
 InputOption = Annotated[
     str | None,
-    typer.Option("--input", metavar="<4dw|8dw>", help="FILE holds AUX data without a container, of this format.", show_default=False),
+    typer.Option(
+        "--input",
+        metavar="<perf|raw|4dw|8dw>",
+        help="What FILE is: perf.data or raw trace; 4dw and 8dw: raw PTT records of this format. By default its first bytes say it; "
+        "standard input is perf.data, or raw where --protocol names a packet protocol.",
+        show_default=False,
+    ),
 ]
 PatternOption = Annotated[
     str | None,
     typer.Option(
         "--pattern",
         metavar="<legacy|v1>",
-        help="Read spare header bits as this layout, whatever the recording says: v1 is that of PCIe 6 parts.",
+        help="PTT: read spare header bits as this layout, whatever the recording says: v1 is that of PCIe 6 parts.",
         show_default=False,
     ),
 ]
-
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="End with an error at the first row that is not as it should be, such as a reserved value.")
+]
+ChannelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--channel", metavar="N", help="Packet protocols: only this source ID or trace ID (0x… too); may be repeated.", show_default=False
+    ),
+]
 JobsOption = Annotated[
     int | None,
     typer.Option(
@@ -44,12 +82,11 @@ JobsOption = Annotated[
         metavar="N",
         min=1,
         max=1024,
-        help="Work with so many processes, each some 50 to 100 MiB. By default info, Parquet and folders use as many as there are "
-        "processors and as the recording is large enough for, everything else one. The result is the same.",
+        help="Work with this number of processes, each some 50 to 100 MiB. By default info, Parquet and folders of PTT recordings use as "
+        "many as there are processors and as the recording is large enough for, everything else one. The result is the same.",
         show_default=False,
     ),
 ]
-
 SchedulerOption = Annotated[
     str | None,
     typer.Option(
@@ -61,24 +98,101 @@ SchedulerOption = Annotated[
     ),
 ]
 
+# Imported by each worker while it starts.
+_PRELOAD = ("ptttool.pipeline.work",)
+_FORMS = ("perf", "raw", "4dw", "8dw")
+
 
 def chosen_workers(path: str, jobs: int | None, scheduler: str | None, worth: int) -> Workers:
-    """A cluster's workers, or this machine's: ``jobs`` of them, or as many as the recording is large enough for.
+    """Return a cluster's workers, or this machine's: `jobs` of them, or as many as the recording is large enough for.
 
-    ``worth``: bytes for which each is worth it, 0 where more than one never is.
+    Parameters
+    ----------
+    path : str
+        The recording.
+    jobs, scheduler
+        The options.
+    worth : int
+        Bytes of trace above which one more worker pays for its start-up; 0: it never does.
     """
     if scheduler is None:
         keep_memory()
         return workers_for(path, jobs, worth, preload=_PRELOAD)
     if jobs is not None:
-        raise UsageError("--jobs and --scheduler exclude each other", hint="the cluster has as many workers as it has", code="two-crews")
+        raise UsageError("--jobs and --scheduler exclude each other", hint="a cluster has as many jobs as its workers have threads")
+    if path == "-":
+        raise UsageError("a cluster cannot read standard input", hint="save it where the workers can read it", code="stdin-cluster")
     from ptttool.pipeline.cluster import Cluster
 
     return Cluster(scheduler)
 
 
+def given_parameters(params: Sequence[Path] | None, parameter: Sequence[str] | None) -> dict[str, Given]:
+    """Return the parameters of files and of the command line, which comes first."""
+    if not params and not parameter:
+        return {}
+    from ptttool.decoders.parameters import parse_options, read_file
+
+    return {name: value for path in params or () for name, value in read_file(path).items()} | parse_options(parameter or ())
+
+
+def request_of(
+    path: str,
+    *,
+    protocol: str | None = None,
+    given: Mapping[str, Given] | None = None,
+    input_format: str | None = None,
+    pattern: str | None = None,
+    strict: bool = False,
+    channel: Sequence[str] | None = None,
+) -> Request:
+    """Return which recording is to be read, and as what.
+
+    Raises
+    ------
+    UsageError
+        The input format is unknown, or options exclude each other.
+    """
+    from ptttool.decoders.hisi_ptt.protocol import NAME
+    from ptttool.decoders.parameters import Given
+    from ptttool.pipeline.recording import Request
+    from ptttool.recording.opening import InputForm
+
+    parameters = dict(given or {})
+    if input_format not in (None, *_FORMS):
+        raise UsageError(f"unknown input format {input_format!r}", hint="known: " + ", ".join(_FORMS), code="unknown-input-format")
+    form = None if input_format is None else InputForm.PERF if input_format == "perf" else InputForm.RAW
+    if input_format in ("4dw", "8dw"):
+        if protocol not in (None, NAME):
+            raise UsageError(f"--input {input_format} is of {NAME}, not of {protocol}", hint="--input raw", code="other-protocol")
+        protocol = NAME
+        parameters["input"] = Given(input_format, "--input")
+    if pattern is not None:
+        if protocol not in (None, NAME):
+            raise UsageError(f"--pattern is of {NAME}, not of {protocol}", hint="leave it out", code="other-protocol")
+        parameters["pattern"] = Given(pattern, "--pattern")
+    return Request(path, protocol, parameters, form, strict, channels=tuple(_channel(text) for text in channel or ()))
+
+
+def _channel(text: str) -> int:
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1 << 16:
+        raise UsageError(f"--channel {text} is not a channel", hint="a number such as 16 or 0x10", code="bad-channel")
+    return value
+
+
+def several(request: Request, paths: Sequence[str]) -> list[Request]:
+    """Return a request for each of several recordings, which are told apart by the column ``file``."""
+    if len(paths) == 1:
+        return [replace(request, path=paths[0])]
+    return [replace(request, path=path, file=path) for path in paths]
+
+
 def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None:
-    """The machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither."""
+    """Return the machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither."""
     if sysfs is not None or demo:
         from ptttool.cli.options.machine import load_machine, open_source
 
@@ -88,7 +202,7 @@ def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None
 
 
 def sidecar_of(recording: str) -> Sidecar | None:
-    """The recording's sidecar; one that cannot be used is said on standard error and left aside."""
+    """Return the recording's sidecar; one that cannot be used is reported on standard error."""
     from ptttool.capture.sidecar import find
 
     sidecar, problem = find(recording)
@@ -97,33 +211,36 @@ def sidecar_of(recording: str) -> Sidecar | None:
     return sidecar
 
 
-def traced_part(machine: Machine | None, trace: Trace) -> Machine | None:
-    """Of a machine, what the recording's own device can trace: elsewhere the same IDs may belong to other functions.
+def traced_part(machine: Machine | None, recording: Recording) -> Machine | None:
+    """Return the part of a machine that the recording's device can trace: elsewhere the same IDs may be of other functions.
 
-    The whole machine where the recording does not name its device (pipes name it on the way: ask after the first frame).
+    The whole machine where the recording does not name its device.
     """
     from ptttool.capture.event.parse import pmu_of
     from ptttool.capture.sidecar import part_of
-    from ptttool.recording.identity import pmu_names
 
-    attribute = trace.attribute
+    attribute = recording.attribute
     if machine is None or attribute is None:
         return machine
-    name = pmu_names(trace.contents).get(attribute.type) or pmu_of(attribute.name or "")
+    name = recording.device or pmu_of(attribute.name or "")
     device = next((device for device in machine.devices if device.name == name), None)
     return machine if device is None else part_of(machine, device)
 
 
-def failure_of(trace: Trace) -> InputError | None:
-    """After a walk: a damaged recording is an error, although all that could be read was given. None for a good one.
+def failure_of(walk: Read) -> InputError | None:
+    """Return the error that a damaged recording is, although all that could be read was given; report its further problems."""
+    from ptttool.perfdata.problems import error_of
+    from ptttool.pipeline.report import damage_of
 
-    Further problems are said on standard error.
-    """
-    problems = trace.contents.problems
-    for problem in problems[1:]:
-        if problem.code == problems[0].code == "truncated":  # what lies behind a cut is missing, too: one sentence is enough
-            continue
-        warn(clean(str(error_of(problem, trace.path))))
-    if not problems:
-        return None
-    return error_of(problems[0], trace.path, hint="what could be read before that place was given")
+    failure, others = damage_of(walk)
+    for problem in others:
+        warn(clean(str(error_of(problem, walk.path))))
+    return failure
+
+
+def show_diagnostic(diagnostic: Diagnostic, path: str | None = None) -> None:
+    """Report a diagnostic on standard error, after the name of the recording where there are several."""
+    from ptttool.diagnostics import Severity
+
+    text = clean(diagnostic.message if path is None else f"{path}: {diagnostic.message}")
+    (note if diagnostic.severity is Severity.INFO else warn)(text)

@@ -13,21 +13,13 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import dumps
 from ptttool.errors import PtttoolError
+from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Control characters, marks that change the direction of writing, and surrogates, which no encoding can write.
-_OBEYED = r"\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
-_CONTROL = re.compile(f"[\\x00-\\x1f{_OBEYED}]")
-
-# Column at which texts begin beside their labels.
+# Where texts begin beside their labels.
 _TEXT_AT = 11
-
-
-def clean(text: str) -> str:
-    """Escape what a terminal would obey in a string from a file or a device: control characters, line ends, marks of direction."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 0x100 else f"\\u{ord(found[0]):04x}", text)
 
 
 def note(text: str) -> None:

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from ptttool.cli.terminal.talk import console
 from ptttool.files.progress import Progress
@@ -18,26 +17,17 @@ PATIENCE = 1.0
 _PERIOD = 0.2
 
 
-class Walk(Protocol):
-    """Work that has progress."""
-
-    @property
-    def progress(self) -> Progress:
-        """How far the work has come."""
-        ...
-
-
 @contextmanager
-def shown_progress(walk: Walk) -> Iterator[None]:
+def shown_progress(progress: Progress) -> Iterator[None]:
     """Show bytes, records, rate and time left of the work that the body does; not in a pipe, and not within the first second.
 
-    A thread reads ``walk.progress``, so the work itself is not slowed down.
+    A thread reads ``progress``, so the work itself is not slowed down.
     """
     if not sys.stderr.isatty() or _feeds_a_program():
         yield
         return
     done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(walk, done), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(progress, done), daemon=True)
     watcher.start()
     try:
         yield
@@ -55,7 +45,7 @@ def _feeds_a_program() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
-def _watch(walk: Walk, done: threading.Event) -> None:
+def _watch(progress: Progress, done: threading.Event) -> None:
     started = time.monotonic()
     if done.wait(PATIENCE):
         return
@@ -64,12 +54,11 @@ def _watch(walk: Walk, done: threading.Event) -> None:
 
     with Live(console=console(stderr=True), auto_refresh=False, transient=True) as live:
         while not done.wait(_PERIOD):
-            live.update(Text(progress_text(walk, time.monotonic() - started), no_wrap=True, overflow="ellipsis"), refresh=True)
+            live.update(Text(progress_text(progress, time.monotonic() - started), no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
-def progress_text(walk: Walk, elapsed: float) -> str:
+def progress_text(progress: Progress, elapsed: float) -> str:
     """Format progress: ``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
-    progress = walk.progress
     rate = progress.done / elapsed
     parts = [f"{progress.done / 2**20:.1f} MiB", f"{rate / 2**20:.1f} MiB/s"]
     if progress.records:  # a cluster's workers report them at the end

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptttool.cli.terminal.talk import clean, note
+from ptttool.cli.terminal.talk import note
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
 from ptttool.machine.topology import all_diagnostics, children_by_parent, device_groups, link_words, names_behind
 from ptttool.pci import PciAddress
+from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

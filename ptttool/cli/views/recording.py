@@ -1,215 +1,188 @@
-"""What a recording holds, as text for people and as JSON: shared by ``info`` and ``trace``. Strings of files pass through ``clean``."""
+"""What a recording holds, as text for people: shared by ``info`` and ``trace``. Strings of files pass through ``clean``."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ptttool.analyses.loss import causes_of
 from ptttool.cli.options.reading import traced_part
-from ptttool.cli.terminal.talk import clean, console, print_labelled
-from ptttool.diagnostics import Diagnostic
-from ptttool.documents import to_json
+from ptttool.cli.terminal.talk import console, print_labelled
 from ptttool.machine.model import ROOT_PORT, Machine
 from ptttool.machine.topology import functions_by_id, names_behind
-from ptttool.pci import format_id
-from ptttool.pipeline.workers import ALONE, Workers
-from ptttool.wording import counted, in_words
+from ptttool.pci import PciAddress
+from ptttool.wording import clean, counted, in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ptttool.analyses.tally import Tally
+    from ptttool.analyses.elements import ElementSummary
+    from ptttool.analyses.summary import TlpSummary
     from ptttool.capture.event.decode import Explanation
-    from ptttool.perfdata.model import Contents
-    from ptttool.pipeline.trace import Trace
+    from ptttool.pipeline.report import Report
+    from ptttool.recording.cs_etm import CsEtm
 
 # Requesters in the table for people; --json has all.
 SHOWN_REQUESTERS = 20
 
 
-@dataclass(frozen=True)
-class Summary:
-    """A walked recording, put into words and numbers. ``machine``: for names, None where it is not known.
-    ``command``: that recorded it, where a sidecar keeps it: perf's own note has names of the way, not of the result.
-    ``started``: when, likewise."""
+def print_report(report: Report, *, counts_alone: bool = False) -> None:
+    """Print the report on standard output. ``counts_alone``: not what was recorded and how, nor what is not as it should be."""
+    from ptttool.analyses.summary import TlpSummary
 
-    trace: Trace
-    tally: Tally
-    loss: list[Diagnostic]
-    machine: Machine | None = None
-    command: tuple[str, ...] | None = None
-    started: str | None = None
-
-    @property
-    def explanation(self) -> Explanation | None:
-        """The event in words; None where the recording does not tell it."""
-        from ptttool.capture.event.explain import explain
-        from ptttool.recording.identity import pmu_names
-
-        attribute = self.trace.attribute
-        if attribute is None:
-            return None
-        pmu = pmu_names(self.trace.contents).get(attribute.type)
-        return explain(attribute.config, pmu=pmu, machine=self.machine)
-
-    def as_json(self) -> dict[str, Any]:
-        """The stable schema of ``info --json`` and of ``trace --json``'s ``summary``."""
-        from ptttool.capture.documents import ExplanationBody
-
-        contents, attribute, explanation = self.trace.contents, self.trace.attribute, self.explanation
-        return {
-            "path": self.trace.path,
-            "mode": contents.mode,
-            "host": {
-                name: _plain(contents.features.get(key))
-                for name, key in (("hostname", "hostname"), ("kernel", "osrelease"), ("arch", "arch"), ("perf", "version"))
-            },
-            "started": self.started,
-            "command": list(self.command) if self.command else _plain(contents.features.get("cmdline")),
-            "event": None if attribute is None else attribute.name,
-            "config": None if attribute is None else attribute.config,
-            "explanation": None if explanation is None else to_json(ExplanationBody.of(explanation)),
-            "formats": dict(self.trace.findings.formats),
-            "streams": [
-                {"cpu": cpu, "payloads": payloads, "bytes": size, "aux_events": events} for cpu, payloads, size, events in streams(contents)
-            ],
-            "container_records": dict(contents.records),
-            "container_unknown": {str(number): count for number, count in contents.unknown.items()},
-            **self.tally.as_dict(),
-            "findings": {**self.trace.findings.as_dict(), "sentences": self.trace.findings.sentences()},
-            "signs_of_loss": [to_json(finding) for finding in self.loss],
-            "problems": [to_json(problem) for problem in contents.problems],
-        }
-
-
-def summarise(
-    trace: Trace,
-    machine: Machine | None,
-    *,
-    command: tuple[str, ...] | None = None,
-    started: str | None = None,
-    workers: Workers = ALONE,
-) -> Summary:
-    """Walk the recording."""
-    from ptttool.analyses.loss import signs_of_loss
-    from ptttool.cli.terminal.walking import shown_progress
-
-    with shown_progress(trace):
-        tally = trace.tally(workers=workers)
-    return Summary(trace, tally, signs_of_loss(trace.contents), machine, command, started)
-
-
-def streams(contents: Contents) -> list[tuple[int | None, int, int, int]]:
-    """CPU, payloads, bytes held and AUX events of every AUX stream, by CPU."""
-    sums: dict[int | None, list[int]] = {}
-    for payload in contents.aux_payloads:
-        row = sums.setdefault(None if payload.cpu < 0 else payload.cpu, [0, 0, 0])
-        row[0] += 1
-        row[1] += payload.held
-    for event in contents.aux_events:
-        if event.cpu in sums:
-            sums[event.cpu][2] += 1
-    return [(cpu, *sums[cpu]) for cpu in sorted(sums, key=lambda cpu: -1 if cpu is None else cpu)]  # type: ignore[misc]
-
-
-def _plain(value: object) -> object:
-    """A feature as JSON can hold it."""
-    if isinstance(value, (list, tuple)):
-        return [str(item) for item in value]
-    return value if value is None or isinstance(value, (int, str)) else str(value)
-
-
-def print_summary(summary: Summary, *, counts_alone: bool = False) -> None:
-    """The summary on standard output. ``counts_alone``: not what was recorded and how, nor what is not as it should be."""
     out = console()
     if not counts_alone:
-        for label, text in _facts(summary):
+        for label, text in _facts(report):
             print_labelled(label, text)
         out.print()
-    tally = summary.tally
-    out.print(f"{tally.records:,} TLPs, {tally.payload_bytes:,} bytes of data")
-    if tally.records:
-        out.print(
-            f"Time, raw: first {tally.time_first}, last {tally.time_last}, smallest {tally.time_smallest}, largest {tally.time_largest}"
-        )
+    summary = report.summary
+    if isinstance(summary, TlpSummary):
+        _print_tlps(report, summary)
+    elif summary is not None:
+        _print_elements(summary)
+    if report.trace_units is not None and report.trace_units.units:
         out.print()
-        out.print(kind_table(tally))
-        out.print()
-        out.print(requester_table(tally, traced_part(summary.machine, summary.trace), out.width))
-    remarks = [] if counts_alone else list(_remarks(summary))
+        out.print(_trace_unit_table(report.trace_units))
+    remarks = [] if counts_alone else list(_remarks(report))
     if remarks:
         out.print()
     for label, text in remarks:
         print_labelled(label, text)
 
 
-def _remarks(summary: Summary) -> Iterator[tuple[str, str]]:
-    """Everything that is not as it should be: a label, and what is to be said."""
-    contents = summary.trace.contents
-    for finding in summary.loss:
-        yield finding.severity, finding.text
-        yield from (("", f"possible: {cause}") for cause in causes_of(finding))
-    for sentence in summary.trace.findings.sentences():
-        yield "note", sentence
-    if contents.unknown:
-        listed = ", ".join(f"{count} of type {number}" for number, count in sorted(contents.unknown.items()))
+def _print_tlps(report: Report, summary: TlpSummary) -> None:
+    out = console()
+    out.print(f"{summary.records:,} TLPs, {summary.payload_bytes:,} bytes of data")
+    if summary.records:
+        time = summary.time
+        out.print(f"Time, raw: first {time.first}, last {time.last}, smallest {time.smallest}, largest {time.largest}")
+        out.print()
+        out.print(kind_table(summary))
+        out.print()
+        out.print(requester_table(summary, traced_part(report.machine, report.recording), out.width))
+
+
+def _print_elements(summary: ElementSummary) -> None:
+    out = console()
+    out.print(f"{summary.records:,} elements, {summary.bytes:,} bytes of trace")
+    if not summary.records:
+        return
+    table = _table(("Kind", False), ("Elements", True), ("Share", True))
+    for kind, count in summary.kinds.items():
+        table.add_row(kind, f"{count:,}", f"{100 * count / summary.records:.1f}%")
+    out.print()
+    out.print(table)
+    if summary.channels:
+        print_labelled("channels", ", ".join(f"{int(channel):#04x}: {count:,}" for channel, count in summary.channels.items()))
+    for flag, count in summary.flags.items():
+        print_labelled("flagged", f"{flag}: {counted(count, 'element')}")
+
+
+def _remarks(report: Report) -> Iterator[tuple[str, str]]:
+    """Everything that is not as it should be: a label, and a sentence."""
+    from ptttool.analyses.loss import causes_of
+    from ptttool.diagnostics import Severity
+
+    for sign in report.loss:
+        yield sign.severity, sign.message
+        yield from (("", f"possible: {cause}") for cause in causes_of(sign))
+    for diagnostic in report.diagnostics:
+        yield "note" if diagnostic.severity is Severity.INFO else diagnostic.severity, diagnostic.message
+        if diagnostic.hint is not None:
+            yield "", diagnostic.hint
+    unknown = report.contents.unknown
+    if unknown:
+        listed = ", ".join(f"{count} of type {number}" for number, count in sorted(unknown.items()))
         yield "note", f"records of perf.data that are not understood: {listed}"
 
 
-def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
-    contents, features = summary.trace.contents, summary.trace.contents.features
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    recording, contents = report.recording, report.contents
+    features = contents.features
     where = [f"perf {features['version']}"] if features.get("version") else []
     where += [f"on {features['hostname']}"] if features.get("hostname") else []
     system = " ".join(str(features[key]) for key in ("osrelease", "arch") if features.get(key))
     if where or system:
         yield "recorded", " ".join(where) + (f" (Linux {system})" if system else "")
-    if summary.started:
-        yield "started", summary.started
-    command = summary.command or features.get("cmdline")
+    if report.started:
+        yield "started", report.started
+    command = report.command or features.get("cmdline")
     if command:
         yield "command", shlex.join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)
-    attribute, explanation = summary.trace.attribute, summary.explanation
+    attribute = recording.attribute
     if attribute is not None:
         yield "event", f"{attribute.name or 'not named'} (config {attribute.config:#x})"
-    if explanation is not None:
-        yield "traces", traced_text(explanation, summary.machine)
-    formats = summary.trace.findings.formats
-    if formats:
-        origin = "as told" if summary.trace.is_raw else "from the event's config" if attribute is not None else "told from the data"
-        yield "format", f"{' and '.join(formats)} ({origin}; {_agreement(summary)})"
-    for cpu, payloads, size, events in streams(contents):
-        name = "AUX stream" if cpu is None else f"CPU {cpu}"
-        if contents.mode == "raw":
-            yield "stream", f"{size:,} bytes"
+    if report.explanation is not None:
+        yield "traces", traced_text(report.explanation, report.machine)
+    if recording.is_ptt:
+        yield from _format(report)
+    else:
+        yield "protocol", recording.title
+    if report.trace_units is not None:
+        yield from _trace_units(report, report.trace_units)
+    for stream in report.streams:
+        name = "AUX stream" if stream.cpu is None else f"CPU {stream.cpu}"
+        if recording.is_raw:
+            yield "stream", f"{stream.bytes:,} bytes"
         else:
-            yield "stream", f"{name}: {size:,} bytes in {counted(payloads, 'payload')}, {counted(events, 'AUX event')}"
+            parts = f"{counted(stream.payloads, 'payload')}, {counted(stream.aux_events, 'AUX event')}"
+            yield "stream", f"{name}: {stream.bytes:,} bytes in {parts}"
     if contents.mode not in ("file", "raw"):
         yield "container", {"pipe": "perf.data in pipe mode", "directory": "perf.data directory"}[contents.mode]
 
 
-def _agreement(summary: Summary) -> str:
-    """What the data say of the layout that was told."""
-    from ptttool.decoders.hisi_ptt.findings import CHECK_CODE
+def _trace_units(report: Report, units: CsEtm) -> Iterator[tuple[str, str]]:
+    from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
 
-    findings = summary.trace.findings
+    path = clean(report.recording.path)
+    framed = all(event.flags & FORMAT_MASK != FORMAT_RAW for event in report.contents.aux_events if event.size)
+    yield "holds", "CoreSight trace" + ("" if framed else ", of each CPU by itself, without frames (TRBE)")
+    yield "decode", f"ptttool decode --protocol opencsd {'' if framed else '-p framing=none '}{path}"
+    kind = "snapshot" if units.snapshot else "full trace"
+    yield "metadata", f"version {units.version}, PMU type {units.pmu_type}, {counted(units.cpus, 'CPU')}, {kind}"
+    if units.damage is not None:
+        yield "warning", f"the metadata are not whole: {units.damage}"
+
+
+def _trace_unit_table(units: CsEtm) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("CPU", "Trace unit", "Trace ID", "Registers"):
+        table.add_column(title, no_wrap=title != "Registers")
+    for unit in units.units:
+        registers = " ".join(f"{name}={value:#x}" for name, value in unit.registers.items())
+        trace_id = "" if unit.trace_id is None else f"{unit.trace_id:#04x}"
+        table.add_row(str(unit.cpu), unit.kind, trace_id, registers)
+    return table
+
+
+def _format(report: Report) -> Iterator[tuple[str, str]]:
+    """The layout of PTT records, and what the data say about it."""
+    from ptttool.decoders.hisi_ptt.findings import CHECK_CODE, Findings
+
+    findings = report.walk.findings
+    if not isinstance(findings, Findings) or not findings.formats:
+        return
+    declared = report.recording.attribute is not None
+    origin = "as asked for" if report.recording.is_raw else "from the event's config" if declared else "seen in the data"
     if findings.format_conflicts:
-        return "the data contradict it and were followed"
-    if findings.unchecked_records or CHECK_CODE in findings.unknown_codes:
-        return "not all data agree"
-    return "the data do not tell" if findings.undecided_payloads else "the data agree"
+        agreement = "the data contradict it and were followed"
+    elif findings.unchecked_records or CHECK_CODE in findings.unknown_codes:
+        agreement = "not all data agree"
+    else:
+        agreement = "the data do not tell" if findings.undecided_payloads else "the data agree"
+    yield "format", f"{' and '.join(findings.formats)} ({origin}; {agreement})"
 
 
 def traced_text(explanation: Explanation, machine: Machine | None) -> str:
     """``inbound P and NP of root port 0000:00:10.0 (nvme0)``."""
-    ways = [
-        f"{way} {in_words(groups)}"
-        for way, groups in (("inbound", explanation.flow.inbound), ("outbound", explanation.flow.outbound))
+    directions = [
+        f"{direction} {in_words(groups)}"
+        for direction, groups in (("inbound", explanation.flow.inbound), ("outbound", explanation.flow.outbound))
         if groups
     ]
-    what = "; ".join(ways) or "nothing"
+    what = "; ".join(directions) or "nothing"
     noun = "root port" if explanation.kind == ROOT_PORT else "requester"
     names = []
     for named in explanation.named:
@@ -230,39 +203,38 @@ def _table(*columns: tuple[str, bool]) -> Table:
     return table
 
 
-def kind_table(tally: Tally) -> Table:
+def kind_table(summary: TlpSummary) -> Table:
     """TLPs by kind, then by class."""
     table = _table(("Kind", False), ("TLPs", True), ("Share", True), ("Bytes of data", True))
-    rows = [*tally.by_kind().items(), *((f"all {name}", value) for name, value in tally.by_class().items() if value[0])]
-    for name, (records, payload) in rows:
-        table.add_row(name, f"{records:,}", f"{100 * records / tally.records:.1f}%", f"{payload:,}")
+    rows = [*summary.kinds.items(), *((f"all {name}", sums) for name, sums in summary.classes.items() if sums.records)]
+    for name, sums in rows:
+        table.add_row(name, f"{sums.records:,}", f"{100 * sums.records / summary.records:.1f}%", f"{sums.payload_bytes:,}")
     return table
 
 
-def requester_table(tally: Tally, machine: Machine | None, width: int) -> Table:
+def requester_table(summary: TlpSummary, machine: Machine | None, width: int) -> Table:
     """TLPs by requester, most first, with names where the machine is known, cut to what a terminal of ``width`` has room for."""
     titles = ("Requester", "TLPs", "P", "NP", "CPL", "Bytes of data")
     table = _table((titles[0], False), *((title, True) for title in titles[1:]), ("Name", False))
-    everyone = list(tally.by_requester_and_class())
     rows = []
-    for requester, classes in everyone[:SHOWN_REQUESTERS]:
-        records, payload = (sum(value[i] for value in classes.values()) for i in (0, 1))
-        counts = [f"{classes[name][0]:,}" for name in ("P", "NP", "CPL")]
-        rows.append((format_id(requester), f"{records:,}", *counts, f"{payload:,}", clean(name_of(machine, requester))))
+    for sums in summary.requesters[:SHOWN_REQUESTERS]:
+        counts = [f"{sums.classes[name].records:,}" for name in ("P", "NP", "CPL")]
+        rows.append((sums.requester, f"{sums.records:,}", *counts, f"{sums.payload_bytes:,}", clean(name_of(machine, sums.requester))))
     taken = sum(max(map(len, column)) + 2 for column in zip(titles, *(row[:-1] for row in rows), strict=True))
     room = max(width - taken, 8)
     for *cells, name in rows:
         table.add_row(*cells, name if len(name) <= room else name[: room - 1] + "…")
-    if len(everyone) > SHOWN_REQUESTERS:
-        table.add_row("…", *[""] * (len(titles) - 1), f"and {len(everyone) - SHOWN_REQUESTERS} more: --json has all")
+    if len(summary.requesters) > SHOWN_REQUESTERS:
+        table.add_row("…", *[""] * (len(titles) - 1), f"and {len(summary.requesters) - SHOWN_REQUESTERS} more: --json has all")
     return table
 
 
-def name_of(machine: Machine | None, routing_id: int) -> str:
+def name_of(machine: Machine | None, requester: str) -> str:
     """A function's names and PCI name; empty where the machine is not known or has none of that ID."""
-    if machine is None:
+    address = PciAddress.try_parse(requester)
+    if machine is None or address is None:
         return ""
-    function = functions_by_id(machine).get(routing_id)
+    function = functions_by_id(machine).get(address.routing_id)
     if function is None:
         return ""
     return "  ".join(part for part in (", ".join(function.kernel_names), function.name) if part)

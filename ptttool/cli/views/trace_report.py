@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ptttool.analyses.loss import signs_of_loss
 from ptttool.analyses.loss.empty_recording import causes_in, causes_on
+from ptttool.analyses.summary import TlpSummary
 from ptttool.capture.documents import RecordedBody, TracedCommand
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
-from ptttool.cli.terminal.talk import clean, note, print_diagnostic, print_diagnostics, print_json, warn
-from ptttool.cli.views.recording import print_summary, summarise
+from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, warn
+from ptttool.cli.views.recording import print_report
 from ptttool.cli.views.recording_line import mebibytes
+from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.errors import EmptyTraceError
-from ptttool.pipeline.trace import open_trace
-
-if TYPE_CHECKING:
-    from ptttool.pipeline.trace import Trace
+from ptttool.pipeline.info import Info, info_of
+from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.report import Report, report_on
+from ptttool.pipeline.workers import ALONE
+from ptttool.wording import clean
 
 
 @document("trace")
@@ -31,13 +32,13 @@ class TraceDocument(RecordedBody):
 
     Parameters
     ----------
-    summary : Mapping[str, object] or None
+    summary : Info or None
         As ``info --json`` prints it; null with ``--no-decode``.
     signs_of_loss : tuple of Diagnostic
         Signs that something is missing from the trace.
     """
 
-    summary: Mapping[str, object] | None
+    summary: Info | None
     signs_of_loss: tuple[Diagnostic, ...]
 
 
@@ -52,21 +53,20 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
     if not json:
         for found in _ending(recorded):
             print_diagnostic(found)
-    with open_trace(recorded.path) as trace:
-        summary = summarise(trace, plan.machine) if decode else None
-        records = summary.tally.records if summary is not None else sum(len(payload.words) for payload in trace.payloads())
-        if not records:
-            raise _empty(plan, recorded, trace, json=json)
-        signs = tuple(signs_of_loss(trace.contents))
+    with Recording(Request(str(recorded.path))) as recording:
+        report = report_on(recording, ALONE, machine=plan.machine)
+        assert isinstance(report.summary, TlpSummary)
+        if not report.summary.records:
+            raise _empty(plan, recorded, report, json=json)
         if json:
             body = vars(recorded.document(plan))
-            print_json(TraceDocument(**body, summary=None if summary is None else summary.as_json(), signs_of_loss=signs))
+            print_json(TraceDocument(**body, summary=info_of(report) if decode else None, signs_of_loss=report.loss))
             return
-        if summary is not None:
-            print_summary(summary, counts_alone=True)
-        print_diagnostics(signs)
-        for sentence in trace.findings.sentences():
-            warn(clean(sentence))
+        if decode:
+            print_report(report, counts_alone=True)
+        print_diagnostics(report.loss)
+        for diagnostic in report.diagnostics:
+            warn(clean(diagnostic.message))
     where = clean(str(recorded.path))
     took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s"
     note(f"recorded {where}: {mebibytes(recorded.size)}{took}; ptttool decode {shlex.quote(where)} shows its TLPs")
@@ -92,16 +92,16 @@ def _command_ending(traced: TracedCommand) -> Iterator[Diagnostic]:
         yield Diagnostic(Severity.INFO, "command-ended", "the command ended with exit status 0")
 
 
-def _empty(plan: Plan, recorded: Recorded, trace: Trace, *, json: bool) -> EmptyTraceError:
+def _empty(plan: Plan, recorded: Recorded, report: Report, *, json: bool) -> EmptyTraceError:
     """Return the error of a recording without a TLP, with all possible causes: perf reports none."""
     causes = list(causes_on(plan.machine, plan.chosen.request))
-    if trace.contents.auxtrace_type is None:
+    if report.contents.auxtrace_type is None:
         causes.append("this perf does not support PTT devices and recorded their event without its data: use a newer one (6.1 or later)")
-    if trace.findings.zero_records:
-        causes.append(
-            f"the driver delivered {trace.findings.zero_records} all-zero records, as that of Linux 6.1 does when a trace is restarted"
-        )
-    causes += causes_in(trace.contents, cpu_checked=recorded.replay_of is None)
+    findings = report.walk.findings
+    zeros = findings.zero_records if isinstance(findings, Findings) else 0
+    if zeros:
+        causes.append(f"the driver delivered {zeros} all-zero records, as that of Linux 6.1 does when a trace is restarted")
+    causes += causes_in(report.contents, cpu_checked=recorded.replay_of is None)
     for cause in () if json else causes:
         note(f"possible: {clean(cause)}")
     return EmptyTraceError(

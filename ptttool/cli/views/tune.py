@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ptttool.cli.terminal.talk import clean, console, note, print_line, warn
+from ptttool.cli.terminal.talk import console, note, print_line, warn
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import DEMO, Source
@@ -12,6 +12,7 @@ from ptttool.machine.topology import endpoints_behind, names_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, Reading, TunePlan
 from ptttool.tune.profile import DiffRow
+from ptttool.wording import clean
 
 NUMBERS = ("Value", "Profile", "Machine")
 # Columns that a narrow terminal does not break.

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Records
-from ptttool.table.block import ABSENT, DTYPES, Block, Mask, Values
-from ptttool.tlp.bulk import ANYTHING, KNOWN, RECORD, RULES, U32, Array, Headers, Rule
-from ptttool.tlp.columns import BY_NAME, ENUMS, WORD_COLUMNS
+from ptttool.table.batch import ABSENT, NUMPY_DTYPES, Array, Batch, Mask, Values
+from ptttool.table.schema import DType, Schema
+from ptttool.tlp.bulk import ANYTHING, KNOWN, RECORD, RULES, U32, Headers, Rule
+from ptttool.tlp.columns import DW_COLUMNS, TLP_SCHEMA
 
 # Records worked on at a time: the arrays of one step fit into a processor's second-level cache.
 STEP = 1 << 14
@@ -20,10 +22,24 @@ STEP = 1 << 14
 _OF_PLACE = ("index", "offset", "cpu")
 
 
-def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings: Findings | None = None) -> Block:
-    """Records as columns, just those asked for and in that order.
+def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings: Findings | None = None) -> Batch:
+    """Decode records to columns, just those asked for and in that order.
 
-    ``index``: of the first TLP in the recording. ``findings``: what was odd in the records is added to it.
+    Parameters
+    ----------
+    records : Records
+        The records.
+    columns : sequence of str
+        Names of :data:`~ptttool.tlp.columns.TLP_SCHEMA`.
+    index : int
+        Number of the first TLP in the recording.
+    findings : Findings or None
+        Records of unknown kind are added to it.
+
+    Returns
+    -------
+    Batch
+        One row a record.
     """
     filled = _Filled(records, [name for name in columns if name not in records.layout.absent])
     if findings is not None and not filled.every & KNOWN:
@@ -39,7 +55,12 @@ def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings
                 found[name] = Values(*records.cpus())
             case _:
                 found[name] = filled.values(name)
-    return Block(records.size, found)
+    return Batch(_selected(tuple(columns)), records.size, found)
+
+
+@lru_cache(maxsize=16)
+def _selected(columns: tuple[str, ...]) -> Schema:
+    return TLP_SCHEMA.select(columns)
 
 
 class _Filled:
@@ -53,7 +74,7 @@ class _Filled:
         self.some, self.every = 0, 0xFFFFFFFF
         # Enums are looked up by their codes: every one must be a code, whether its row has one or not.
         self.arrays: dict[str, Array] = {
-            name: (np.zeros if name in ENUMS else np.empty)(self.size, dtype=DTYPES[BY_NAME[name].dtype])
+            name: (np.zeros if TLP_SCHEMA[name].dtype == DType.ENUM else np.empty)(self.size, dtype=NUMPY_DTYPES[TLP_SCHEMA[name].dtype])
             for name in columns
             if name not in _OF_PLACE
         }
@@ -75,35 +96,35 @@ class _Filled:
             self.codes[place] = headers.dw0 >> 24
         for name, array in self.arrays.items():
             source = _SOURCES[name]
-            if headers.some & source.having and (headers.v1 or not source.v1_only):
+            if headers.some & source.traits and (headers.v1 or not source.v1_only):
                 array[place] = source.values(headers, records, self.layout)
 
     def values(self, name: str) -> Values:
         """A column."""
         array, source = self.arrays.get(name), _SOURCES[name]
-        if array is None or not self.some & source.having or (source.v1_only and self.layout.pattern != 1):
+        if array is None or not self.some & source.traits or (source.v1_only and self.layout.pattern != 1):
             return ABSENT
         if name == "prefix":
-            having = array != 0
-            if not self.every & source.having:
-                having &= self._mask(source.having)
-            return Values(array, having) if having.any() else ABSENT
-        return Values(array, None if self.every & source.having else self._mask(source.having))
+            valid = array != 0
+            if not self.every & source.traits:
+                valid &= self._mask(source.traits)
+            return Values(array, valid) if valid.any() else ABSENT
+        return Values(array, None if self.every & source.traits else self._mask(source.traits))
 
-    def _mask(self, having: int) -> Mask:
+    def _mask(self, traits: int) -> Mask:
         """Which records have any of the traits; the same array each time."""
-        mask = self._masks.get(having)
+        mask = self._masks.get(traits)
         if mask is None:
-            mask = self._masks[having] = (self.traits & having) != 0
+            mask = self._masks[traits] = (self.traits & traits) != 0
         return mask
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a column's values come from; records with any of the traits ``having`` have it."""
+    """Where a column's values come from; records with any of ``traits`` have it."""
 
     values: Callable[[Headers, U32, Layout], Array]
-    having: int
+    traits: int
     v1_only: bool = False
 
 
@@ -125,5 +146,5 @@ _SOURCES: dict[str, _Source] = {
     "time": _Source(lambda _headers, records, layout: layout.times(records), RECORD),
     "prefix": _Source(_prefix, RECORD),
     "so": _Source(lambda _headers, records, _layout: (records[:, 0] >> 21) & 1, KNOWN),
-    **{name: _word_source(number) for number, name in enumerate(WORD_COLUMNS)},
+    **{name: _word_source(number) for number, name in enumerate(DW_COLUMNS)},
 }

@@ -1,4 +1,4 @@
-"""What was odd in a PTT recording's records: counted while they are decoded, told in words afterwards."""
+"""What was odd in a PTT recording's records: counted while they are decoded, reported afterwards."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.tlp import codes
 from ptttool.tlp.bulk import KNOWN, RECORD, U32
 from ptttool.wording import counted
@@ -86,8 +87,8 @@ class Findings:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    def as_dict(self) -> dict[str, object]:
-        """For ``--json``: stable names; ``unknown_codes`` by ``0x..``."""
+    def counts(self) -> dict[str, object]:
+        """Return everything that was counted, by stable names; ``unknown_codes`` by ``0x..``."""
         return {
             "records": self.records,
             "zero_records": self.zero_records,
@@ -99,33 +100,54 @@ class Findings:
             "formats": dict(self.formats),
             "undecided_payloads": self.undecided_payloads,
             "missing_bytes": self.missing_bytes,
-            "notes": list(self.notes),
         }
 
-    def sentences(self) -> list[str]:
-        """Everything that is not as it should be, a sentence each; empty for a clean recording."""
-        told = []
+    def diagnostics(self) -> list[Diagnostic]:
+        """Everything that is not as it should be; empty for a clean recording."""
+        found = []
+
+        def add(code: str, message: str, **details: object) -> None:
+            found.append(Diagnostic(Severity.INFO, code, message, details=details))
+
         if self.zero_records:
-            told.append(
-                f"{counted(self.zero_records, 'all-zero record')} left out: no TLPs, but memory that an older driver committed without "
-                "the hardware having written it (a trace stopped and started within one session)"
+            add(
+                "zero-records",
+                f"{counted(self.zero_records, 'all-zero record')} left out: not TLPs, but memory that an older driver committed before "
+                "the hardware had written it (a trace stopped and started within one session)",
+                count=self.zero_records,
             )
         if self.tails:
-            told.append(f"{counted(self.tail_bytes, 'byte')} at the end of {counted(self.tails, 'payload')} left out: no whole record")
+            add(
+                "tails",
+                f"{counted(self.tail_bytes, 'byte')} at the end of {counted(self.tails, 'payload')} left out: not a whole record",
+                count=self.tails,
+                bytes=self.tail_bytes,
+            )
         if self.unchecked_records:
-            told.append(f"{counted(self.unchecked_records, '8DW record')} without the check word: shown as Unknown")
+            add(
+                "no-check-word",
+                f"{counted(self.unchecked_records, '8DW record')} without the check word: shown as Unknown",
+                count=self.unchecked_records,
+            )
         if CHECK_CODE in self.unknown_codes and any(name.startswith("4DW") for name in self.formats):
-            told.append(
-                f"{counted(self.unknown_codes[CHECK_CODE], '4DW record')} beginning as 8DW records do: the payload may hold both formats, "
-                "and what follows may be misread"
+            count = self.unknown_codes[CHECK_CODE]
+            add(
+                "mixed-formats",
+                f"{counted(count, '4DW record')} beginning as 8DW records do: the payload may hold both formats, and what follows may be "
+                "misread",
+                count=count,
             )
         for code, count in sorted(self.unknown_codes.items()):
-            told.append(f"{counted(count, 'record')} of the Fmt/Type code {code:#04x}, {codes.code_name(code)}: shown as Unknown")
+            message = f"{counted(count, 'record')} of the Fmt/Type code {code:#04x}, {codes.code_name(code)}: shown as Unknown"
+            add("unknown-code", message, type_code=code, count=count)
         if self.format_conflicts:
-            told.append(
+            add(
+                "format-conflict",
                 f"in {counted(self.format_conflicts, 'payload')} the records are not of the declared format (4DW or 8DW): "
-                "the data were followed"
+                "the data were followed",
+                count=self.format_conflicts,
             )
         if self.missing_bytes:
-            told.append(f"{counted(self.missing_bytes, 'byte')} of trace data are missing: the file is shorter than its records say")
-        return told + self.notes
+            message = f"{counted(self.missing_bytes, 'byte')} of trace data are missing: the file is shorter than its records say"
+            add("missing-bytes", message, bytes=self.missing_bytes)
+        return found + [Diagnostic(Severity.INFO, "layout", sentence) for sentence in self.notes]

@@ -1,13 +1,16 @@
-"""The protocol of the HiSilicon PTT device, for the list of protocols; another command decodes it."""
+"""The protocol of the HiSilicon PTT device: TLP headers in records of one size."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from ptttool.decoders.contract import RecordProtocol, Splittable, StreamContext, register
+from ptttool.decoders.contract import RecordProtocol, register
+from ptttool.decoders.decoded import Splitter
+from ptttool.decoders.hisi_ptt.splitter import TlpSplitter
 from ptttool.decoders.parameters import Settings, choice
 from ptttool.recording.auxtrace import HISI_PTT
+from ptttool.recording.opening import Source
+from ptttool.tlp.columns import TLP_SCHEMA
 
 NAME = "hisi-ptt"
 
@@ -16,21 +19,35 @@ NAME = "hisi-ptt"
 class HisiPttSettings(Settings):
     """What the records do not say."""
 
-    input: str | None = choice("records in a dump without a container: --input", ("4dw", "8dw"), optional=True)
-    pattern: str | None = choice("layout of spare header bits: --pattern", ("legacy", "v1"), optional=True)
+    input: str | None = choice("format of the records of a dump without a container; --input says the same", ("4dw", "8dw"), optional=True)
+    pattern: str | None = choice("layout of spare header bits, whatever the recording says", ("legacy", "v1"), optional=True)
+
+    @property
+    def eight_dw(self) -> bool | None:
+        """Whether a dump holds 8DW records; None where that is not given."""
+        return None if self.input is None else self.input == "8dw"
+
+    @property
+    def pattern_number(self) -> int | None:
+        """The header pattern; None for what the recording says."""
+        return None if self.pattern is None else ("legacy", "v1").index(self.pattern)
 
 
 @register
 class HisiPttProtocol(RecordProtocol[HisiPttSettings]):
-    """PTT records, for the registry."""
+    """Records of 4DW (16 bytes) or 8DW (32 bytes)."""
 
     name = NAME
     meaning = "PCIe TLP headers of the HiSilicon PTT device"
+    resync = "every record stands for itself"
     settings_type = HisiPttSettings
+    schema = TLP_SCHEMA
+    summary = "summary"
+    layout = "tlp"
     auxtrace = (HISI_PTT,)
     default_for = (HISI_PTT,)
-    elsewhere = "ptttool decode"
 
-    def splittable(self, settings: HisiPttSettings, context: StreamContext) -> Splittable[Any]:
-        """Return what splits and decodes the records."""
-        raise NotImplementedError
+    def splitter(self, source: Source, settings: HisiPttSettings, *, file: str | None = None, strict: bool = False) -> Splitter:
+        """Return what cuts a recording into units."""
+        raw = settings.eight_dw if source.contents.mode == "raw" else None
+        return TlpSplitter(source, raw=raw, pattern=settings.pattern_number, file=file, strict=strict)

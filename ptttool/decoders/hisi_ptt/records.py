@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from ptttool.decoders.hisi_ptt.layout import Layout
-from ptttool.table.block import Array, Mask
+from ptttool.table.batch import Array, Mask
 from ptttool.tlp.bulk import U32
 
 Places = npt.NDArray[np.intp]
@@ -35,38 +35,6 @@ class Piece:
     offset: int
     cpu: int
     data: memoryview | None = None
-
-
-Fetch = Callable[[Piece, memoryview], None]
-"""Reads a piece's bytes into memory of its size."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What is worked on at once: records of one layout, in the order of the recording, at most :data:`UNIT_RECORDS`."""
-
-    layout: Layout
-    pieces: tuple[Piece, ...]
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return sum(piece.size for piece in self.pieces)
-
-    def bare(self) -> Unit:
-        """The same without data, for whoever can read them."""
-        return Unit(self.layout, tuple(replace(piece, data=None) for piece in self.pieces))
-
-    def load(self, fetch: Fetch | None = None, memory: memoryview | None = None) -> Records:
-        """Its records. ``fetch``: reads the pieces of a unit without data, into ``memory`` of at least its size."""
-        if fetch is None or memory is None:
-            return _load(self.layout, self.pieces, [piece.data for piece in self.pieces])
-        parts, at = [], 0
-        for piece in self.pieces:
-            parts.append(memory[at : at + piece.size])
-            fetch(piece, parts[-1])
-            at += piece.size
-        return _load(self.layout, self.pieces, parts)
 
 
 @dataclass(frozen=True)
@@ -107,12 +75,12 @@ class Records:
         return range(first.offset, expected, size)
 
     def cpus(self) -> tuple[Array | None, Mask | None]:
-        """CPUs whose AUX streams hold the records, and which records have one; None where none has, where all have."""
+        """CPUs of the AUX streams that hold the records, and which records have one; None where none has one, where all have one."""
         cpus = np.repeat(np.array([run.cpu for run in self.runs], dtype=np.int32), [run.count for run in self.runs])
-        having = cpus >= 0
-        if not having.any():
+        valid = cpus >= 0
+        if not valid.any():
             return None, None
-        return cpus, None if having.all() else having
+        return cpus, None if valid.all() else valid
 
     def taken(self, wanted: Mask) -> Records:
         """Only those that are wanted. ``wanted``: shape (size,)."""
@@ -133,7 +101,8 @@ def _offsets(run: _Run, record_size: int) -> Array:
     return places.astype(np.uint64) * np.uint64(record_size) + np.uint64(run.offset)
 
 
-def _load(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview | None]) -> Records:
+def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview | None]) -> Records:
+    """Records of pieces; ``data``: the bytes of each. All-zero records are left out."""
     records = Records(layout)
     small: list[U32] = []
     for piece, part in zip(pieces, data, strict=True):

@@ -9,10 +9,9 @@ import numpy.typing as npt
 import polars as pl
 
 from ptttool.errors import UsageError
+from ptttool.table.frame import type_of
+from ptttool.table.schema import Column, DType, Schema
 from ptttool.table.where.parser import parse
-from ptttool.tlp.columns import BY_NAME, ENUMS
-
-_DTYPES: dict[str, pl.DataType] = {"u8": pl.UInt8(), "u16": pl.UInt16(), "u32": pl.UInt32(), "u64": pl.UInt64(), "i32": pl.Int32()}
 
 
 @dataclass(frozen=True)
@@ -41,38 +40,42 @@ class Where:
         return frame.filter(pl.Series(self.mask(frame, frame.height)))
 
 
-def compile_where(text: str) -> Where:
-    """Read and check a condition. Raises UsageError with the place of whatever is wrong."""
-    node, columns = parse(text)
+def compile_where(text: str, schema: Schema) -> Where:
+    """Read and check a condition on columns of a schema. Raises UsageError with the place of whatever is wrong."""
+    node, columns = parse(text, schema)
     try:
         expr = pl.sql_expr(node.sql)
     except pl.exceptions.PolarsError as error:
         raise _refused(error) from None
     where = Where(text, node.sql, expr, columns)
     for rows in (0, 2):
-        frame = _frame(rows)
+        frame = _frame(rows, columns, schema)
         try:
-            schema = frame.select(expr.alias("where")).schema
+            found = frame.select(expr.alias("where")).schema
         except pl.exceptions.PolarsError as error:
             raise _refused(error) from None
-        if schema["where"] != pl.Boolean:
-            raise UsageError(f"--where: it gives {schema['where']}, not true or false", code="bad-where")
+        if found["where"] != pl.Boolean:
+            raise UsageError(f"--where: it gives {found['where']}, not true or false", code="bad-where")
         where.filter(frame)
     return where
 
 
-def _frame(rows: int) -> pl.DataFrame:
-    """Rows of smallest values, one and none."""
-    return pl.DataFrame(
-        {
-            name: pl.Series(name, [ENUMS[name][0] if column.dtype == "enum" else 1, None][:rows], dtype=_dtype(name))
-            for name, column in BY_NAME.items()
-        }
-    )
+def _frame(rows: int, names: tuple[str, ...], schema: Schema) -> pl.DataFrame:
+    """Rows of smallest values, one and null."""
+    return pl.DataFrame({name: pl.Series(name, [_example(schema[name]), None][:rows], dtype=type_of(schema[name])) for name in names})
 
 
-def _dtype(name: str) -> pl.DataType:
-    return pl.Enum(ENUMS[name]) if name in ENUMS else _DTYPES[BY_NAME[name].dtype]
+def _example(column: Column) -> object:
+    match column.dtype:
+        case DType.ENUM:
+            return column.values[0]
+        case DType.TEXT:
+            return ""
+        case DType.BYTES:
+            return b""
+        case DType.BOOL:
+            return True
+    return 1
 
 
 def _refused(error: Exception) -> UsageError:

@@ -10,11 +10,11 @@ from typing import Literal
 
 from ptttool.errors import UsageError
 from ptttool.pci import PciAddress
+from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.where.tokens import wrong
-from ptttool.tlp.columns import BY_NAME, ENUMS, Column
 
-Type = Literal["truth", "number", "text", "null"]
-WORDS: dict[Type, str] = {"truth": "a condition", "number": "a number", "text": "a text", "null": "NULL"}
+Type = Literal["truth", "number", "text", "bytes", "null"]
+WORDS: dict[Type, str] = {"truth": "a condition", "number": "a number", "text": "a text", "bytes": "a byte string", "null": "NULL"}
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,23 @@ def made(type: Type, sql: str, position: int, *parts: Node) -> Node:
     return Node(type, sql, sql, position, of_id=type == "number" and any(part.of_id for part in parts))
 
 
-def column_node(name: str, position: int) -> Node:
-    """A column by its name. Raises UsageError for an unknown one."""
-    column = BY_NAME.get(name) or BY_NAME.get(name.lower())
-    if column is None:
-        raise wrong(position, f"no column is called {name!r}", hint=_near(name.lower(), BY_NAME, "columns"), code="unknown-column")
+def column_node(name: str, position: int, schema: Schema) -> Node:
+    """A column of the schema by its name. Raises UsageError for an unknown one."""
+    found = name if name in schema else name.lower()
+    if found not in schema:
+        raise wrong(position, f"unknown column {name!r}", hint=_near(name.lower(), schema.names, "columns"), code="unknown-column")
+    column = schema[found]
     quoted = f'"{column.name}"'
-    if column.dtype == "enum":
-        return Node("text", quoted, f"CAST({quoted} AS VARCHAR)", position, column)
-    return Node("number", quoted, f"CAST({quoted} AS INT128)", position, column, of_id=column.text == "id")
+    match column.dtype:
+        case DType.ENUM:
+            return Node("text", quoted, f"CAST({quoted} AS VARCHAR)", position, column)
+        case DType.TEXT:
+            return Node("text", quoted, quoted, position, column)
+        case DType.BOOL:
+            return Node("truth", quoted, quoted, position, column)
+        case DType.BYTES:
+            return Node("bytes", quoted, quoted, position, column)
+    return Node("number", quoted, f"CAST({quoted} AS INT128)", position, column, of_id=column.style == Style.ID)
 
 
 def number_node(text: str, position: int) -> Node:
@@ -116,10 +124,11 @@ def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, 
         hint = "a bus is: BETWEEN '01:00.0' AND '01:1f.7'" if tested.of_id else None
         raise wrong(position, "LIKE works on texts such as kind, not on numbers", hint=hint)
     regex = re.compile(_like_pattern(pattern, escape), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
-    if tested.column is not None:
-        values = [value for value in ENUMS[tested.column.name] if regex.fullmatch(value)]
+    if _is_enum(tested):
+        assert tested.column is not None
+        values = [value for value in tested.column.values if regex.fullmatch(value)]
         if not values:
-            hint = f"{tested.column.name}: " + ", ".join(ENUMS[tested.column.name])
+            hint = f"{tested.column.name}: " + ", ".join(tested.column.values)
             raise wrong(pattern.position, f"no {tested.column.name} is like {pattern.literal!r}", hint=hint, code="unknown-value")
         return among(tested, [text_node(value, position) for value in values], position)
     if escape is not None:
@@ -148,8 +157,9 @@ def _settled(node: Node, other: Node) -> Node:
         return node
     if other.type == "number":
         return _id_node(node, other)
-    if other.column is not None:
-        values = ENUMS[other.column.name]
+    if _is_enum(other):
+        assert other.column is not None
+        values = other.column.values
         if node.literal not in values:
             name = other.column.name
             raise wrong(
@@ -170,6 +180,10 @@ def _id_node(node: Node, other: Node) -> Node:
     what = f"the column {other.column.name} holds numbers" if other.column is not None else "this is a number"
     hint = "write numbers without quotes: 4096 or 0x1000" if re.fullmatch(r"\s*(0[xX][0-9a-fA-F]+|\d+)\s*", node.literal) else None
     raise wrong(node.position, f"{what} and cannot be compared with {node.literal!r}", hint=hint)
+
+
+def _is_enum(node: Node) -> bool:
+    return node.column is not None and node.column.dtype == DType.ENUM
 
 
 def _is_constant(node: Node) -> bool:

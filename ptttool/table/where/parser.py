@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ptttool.errors import UsageError
+from ptttool.table.schema import Schema
 from ptttool.table.where import functions
 from ptttool.table.where.nodes import (
     WORDS,
@@ -45,6 +46,7 @@ class Parser:
     """Reads a condition from its first word to its last. ``columns``: those that it names, once it is read."""
 
     tokens: list[Token]
+    schema: Schema
     place: int = 0
     depth: int = 0
 
@@ -272,7 +274,7 @@ class Parser:
 
     def _column(self, name: str, token: Token) -> Node:
         try:
-            node = column_node(name, token.position)
+            node = column_node(name, token.position, self.schema)
         except UsageError as error:
             if token.kind == "quoted":
                 error.hint = f"texts are written in single quotes: '{name}'"
@@ -287,7 +289,7 @@ class Parser:
         arguments = [] if self.took(")") else self._list()
         node = functions.call(name, arguments)
         if self.next.word in ("OVER", "FILTER"):
-            raise wrong(self.next.position, "window functions and aggregates are not taken: a condition looks at one TLP alone")
+            raise wrong(self.next.position, "window functions and aggregates are not taken: a condition looks at one row alone")
         return node
 
     def _case(self, position: int) -> Node:
@@ -325,7 +327,7 @@ def _said(token: Token) -> str:
     return "the end" if token.kind == "end" else repr(token.text) if token.kind != "string" else token.text
 
 
-def parse(text: str) -> tuple[Node, tuple[str, ...]]:
-    """A condition, and the columns that it names. Raises UsageError."""
-    parser = Parser(tokens_of(text))
+def parse(text: str, schema: Schema) -> tuple[Node, tuple[str, ...]]:
+    """A condition on columns of a schema, and the columns that it names. Raises UsageError."""
+    parser = Parser(tokens_of(text), schema)
     return parser.condition(), tuple(parser.columns)

@@ -20,13 +20,13 @@ from ptttool.decoders.hisi_ptt.layout import (
     doubts,
     layout_in_data,
 )
-from ptttool.table.frames import schema_of
 from ptttool.tlp.bulk import U32
-from ptttool.tlp.columns import ALL_COLUMNS, BY_NAME, ENUMS, WORD_COLUMNS
+from ptttool.tlp.columns import ALL_COLUMNS, DW_COLUMNS, TLP_SCHEMA
 from tests.reference import hisi_ptt as reference
 from tests.support.records import ALL_CODES, Words, decode_block, eight, four, packed, records_4dw, records_8dw
+from tests.support.rows import schema_of
 
-COLUMNS = (*ALL_COLUMNS, *WORD_COLUMNS)
+COLUMNS = (*ALL_COLUMNS, *DW_COLUMNS)
 LAYOUTS = [Layout(eight_dw, pattern) for eight_dw in (True, False) for pattern in (0, 1)]
 by_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: f"{layout.name}-{layout.pattern_name}")
 
@@ -70,7 +70,7 @@ def test_every_code_with_and_without_hints(layout: Layout) -> None:
     rows = expected(records, layout, index=3, offset=4096, cpu=2)
     frame = decode_block(array(records, layout), layout, COLUMNS, index=3, offset=4096, cpu=2)
     assert_same(frame, rows)
-    assert set(frame["kind"]) == set(ENUMS["kind"])
+    assert set(frame["kind"]) == set(TLP_SCHEMA["kind"].values)
     for name in COLUMNS:  # nothing is null by mistake of this test
         absent = layout.absent | (frozenset() if layout.pattern else {"segment", "completer_segment"})
         assert (frame[name].null_count() == frame.height) == (name in absent), name
@@ -195,13 +195,14 @@ def test_what_is_not_understood_is_counted_and_told() -> None:
         (1, 64, 1, "Unknown", None, 1),
         (2, 96, None, "Unknown", None, None),
     ]
-    assert findings.as_dict() == {
+    assert findings.counts() == {
         "records": 3, "zero_records": 2, "tails": 0, "tail_bytes": 0, "unchecked_records": 1, "unknown_codes": {"0x03": 1, "0x91": 1},
-        "format_conflicts": 0, "formats": {}, "undecided_payloads": 0, "missing_bytes": 0, "notes": [],
+        "format_conflicts": 0, "formats": {}, "undecided_payloads": 0, "missing_bytes": 0,
     }  # fmt: skip
-    told = "\n".join(findings.sentences())
-    assert "2 all-zero records" in told and "MRd (flit code)" in told and "prefix (PASID)" in told and "without the check word" in told
-    assert Findings().sentences() == []
+    assert [(sign.code, sign.details["count"]) for sign in findings.diagnostics()] == [
+        ("zero-records", 2), ("no-check-word", 1), ("unknown-code", 1), ("unknown-code", 1),
+    ]  # fmt: skip
+    assert Findings().diagnostics() == []
 
 
 def test_an_all_zero_4dw_record_is_left_out_but_not_a_read_with_time_zero() -> None:
@@ -218,7 +219,7 @@ def test_unknown_cpu_is_null() -> None:
 def test_no_records_is_an_empty_frame_with_every_type() -> None:
     frame = decode_block(np.empty((0, 8), dtype="<u4"), LAYOUTS[0], COLUMNS)
     assert frame.height == 0 and frame.schema == schema_of(COLUMNS)
-    assert [BY_NAME[name].dtype for name in frame.columns] == [BY_NAME[name].dtype for name in COLUMNS]
+    assert [TLP_SCHEMA[name].dtype for name in frame.columns] == [TLP_SCHEMA[name].dtype for name in COLUMNS]
 
 
 READ_4, READ_8 = four(0x20, 0x0100000F, 0, 0x1000), eight(0x20000001, 0x0100000F, 0, 0x1000)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ptttool.errors import UsageError
 from ptttool.pci import format_id
 from ptttool.table.where import compile_where
-from ptttool.tlp.columns import BY_NAME, KINDS
+from ptttool.tlp.columns import KINDS, TLP_SCHEMA
 from tests.table.where.test_where import frame
 
 Row = dict[str, Any]
@@ -22,7 +22,7 @@ NUMBERS = ("offset", "cpu", "time", "tag", "address", "tc", "requester", "dw1")
 
 
 def values_of(name: str) -> st.SearchStrategy[int]:
-    low, high = LIMITS[BY_NAME[name].dtype]
+    low, high = LIMITS[TLP_SCHEMA[name].dtype]
     return st.integers(low, high) | st.sampled_from([low, low + 1, high - 1, high])
 
 
@@ -139,7 +139,7 @@ def joined(inner: st.SearchStrategy[tuple[str, Truth]]) -> st.SearchStrategy[tup
 def test_selects_what_python_selects(condition: tuple[str, Truth], rows: list[Row]) -> None:
     text, truth = condition
     data = frame(index=list(range(len(rows))), **{name: [row[name] for row in rows] for name in (*NUMBERS, "kind")})
-    found = compile_where(text).filter(data)["index"].to_list()
+    found = compile_where(text, TLP_SCHEMA).filter(data)["index"].to_list()
     assert found == [number for number, row in enumerate(rows) if truth(row) is True], text
 
 
@@ -150,7 +150,7 @@ def test_selects_what_python_selects(condition: tuple[str, Truth], rows: list[Ro
 )
 def test_any_words_give_rows_or_a_usage_error(words: list[str]) -> None:
     try:
-        where = compile_where(" ".join(words))
+        where = compile_where(" ".join(words), TLP_SCHEMA)
     except UsageError as error:
         assert error.message.startswith("--where: ")
     else:

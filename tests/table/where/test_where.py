@@ -8,20 +8,14 @@ import polars as pl
 import pytest
 
 from ptttool.errors import UsageError
+from ptttool.table.frame import type_of
 from ptttool.table.where import compile_where
-from ptttool.tlp.columns import BY_NAME, ENUMS, KINDS
-
-DTYPES: dict[str, Any] = {"u8": pl.UInt8, "u16": pl.UInt16, "u32": pl.UInt32, "u64": pl.UInt64, "i32": pl.Int32}
+from ptttool.tlp.columns import KINDS, TLP_SCHEMA
 
 
 def frame(**columns: list[Any]) -> pl.DataFrame:
     """A frame of those columns, typed as the contract says."""
-    return pl.DataFrame(
-        {
-            name: pl.Series(name, values, dtype=pl.Enum(ENUMS[name]) if name in ENUMS else DTYPES[BY_NAME[name].dtype])
-            for name, values in columns.items()
-        }
-    )
+    return pl.DataFrame({name: pl.Series(name, values, dtype=type_of(TLP_SCHEMA[name])) for name, values in columns.items()})
 
 
 ROWS = frame(
@@ -46,7 +40,7 @@ ROWS = frame(
 
 
 def selected(condition: str) -> list[int]:
-    return compile_where(condition).filter(ROWS)["index"].to_list()
+    return compile_where(condition, TLP_SCHEMA).filter(ROWS)["index"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -174,8 +168,8 @@ def test_selects(condition: str, rows: list[int]) -> None:
         ("kind LIKE 'X%'", "no kind is like 'X%'", "kind: MRd"),
         ("class = 'CPLD'", "no class is called 'CPLD'", "CPL"),
         ("status = 'CRS'", "no status is called 'CRS'", "RRS"),
-        ("requestr = 1", "no column is called 'requestr' (character 1)", "requester"),
-        ('kind = "MRd"', "no column is called 'MRd'", "single quotes: 'MRd'"),
+        ("requestr = 1", "unknown column 'requestr' (character 1)", "requester"),
+        ('kind = "MRd"', "unknown column 'MRd'", "single quotes: 'MRd'"),
         ("requester = '01:00'", "'01:00' is no ID (character 13)", "01:00.0"),
         ("requester = '01:20.0'", "is no ID", None),
         ("requester = '01:00.8'", "is no ID", None),
@@ -250,7 +244,7 @@ def test_selects(condition: str, rows: list[int]) -> None:
 )
 def test_refuses(condition: str, message: str, hint: str | None) -> None:
     with pytest.raises(UsageError) as caught:
-        compile_where(condition)
+        compile_where(condition, TLP_SCHEMA)
     assert caught.value.message.startswith("--where: ")
     assert message in caught.value.message
     assert "\n" not in caught.value.message
@@ -261,32 +255,32 @@ def test_refuses(condition: str, message: str, hint: str | None) -> None:
 
 
 def test_names_the_columns_it_needs() -> None:
-    where = compile_where("kind LIKE 'C%' AND (offset > 1 OR \"time\" < 5) AND kind = 'CplD' AND dw3 = 0")
+    where = compile_where("kind LIKE 'C%' AND (offset > 1 OR \"time\" < 5) AND kind = 'CplD' AND dw3 = 0", TLP_SCHEMA)
     assert where.columns == ("kind", "offset", "time", "dw3")
     assert set(where.expr.meta.root_names()) == set(where.columns)
-    assert compile_where("true").columns == ()
+    assert compile_where("true", TLP_SCHEMA).columns == ()
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", TLP_SCHEMA.names)
 def test_every_column_goes_bare(name: str) -> None:
-    assert compile_where(f"{name} IS NOT NULL").columns == (name,)
-    assert compile_where(f"{name.upper()} IS NULL").columns == (name,)
+    assert compile_where(f"{name} IS NOT NULL", TLP_SCHEMA).columns == (name,)
+    assert compile_where(f"{name.upper()} IS NULL", TLP_SCHEMA).columns == (name,)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_found(kind: str) -> None:
     rows = frame(kind=list(KINDS))
-    assert compile_where(f"kind = '{kind}'").filter(rows)["kind"].to_list() == [kind]
+    assert compile_where(f"kind = '{kind}'", TLP_SCHEMA).filter(rows)["kind"].to_list() == [kind]
 
 
 def test_long_conditions_are_quick() -> None:
-    where = compile_where(" OR ".join(f"tag = {number}" for number in range(1500)))
+    where = compile_where(" OR ".join(f"tag = {number}" for number in range(1500)), TLP_SCHEMA)
     assert where.filter(ROWS).height == 4
-    where = compile_where(f"tag IN ({', '.join(map(str, range(3000)))})")
+    where = compile_where(f"tag IN ({', '.join(map(str, range(3000)))})", TLP_SCHEMA)
     assert where.filter(ROWS).height == 4
 
 
 def test_what_fails_on_the_data_is_a_usage_error() -> None:
-    where = compile_where("address // 1 > 0")
+    where = compile_where("address // 1 > 0", TLP_SCHEMA)
     with pytest.raises(UsageError, match="conversion"):
         where.filter(ROWS)

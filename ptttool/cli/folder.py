@@ -1,0 +1,169 @@
+"""One command that writes recordings to a folder of Parquet files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ptttool.cli.options.reading import chosen_workers, failure_of, show_diagnostic
+from ptttool.cli.terminal.talk import PrintedError, note, print_json, warn
+from ptttool.documents import ErrorBody, document
+from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
+from ptttool.pipeline.workers import WORTH_A_WRITER, size_of
+from ptttool.wording import clean, counted
+
+if TYPE_CHECKING:
+    from ptttool.pipeline.dataset import Location
+    from ptttool.pipeline.query import Query
+    from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.workers import Workers
+
+
+def is_folder(files: list[str], output: str | None, partition: str | None, to: str | None) -> bool:
+    """Return whether a folder was asked for: by partitions, by what the output is, or by several recordings that nothing else holds."""
+    if partition is not None:
+        return True
+    if output is not None and (output.endswith("/") or Path(output).is_dir() or ("://" in output and not Path(output).suffix)):
+        return True
+    return len(files) > 1 and output is not None and output != "-" and to is None and not Path(output).suffix
+
+
+@document("decode-folder")
+@dataclass(frozen=True)
+class FolderResult:
+    """What was written to a folder: rows in all, and each recording."""
+
+    folder: str
+    records: int
+    recordings: list[RecordingResult]
+
+
+@dataclass(frozen=True)
+class RecordingResult:
+    """One recording: its rows, None where it could not be read; and its error."""
+
+    path: str
+    records: int | None
+    error: ErrorBody | None
+
+
+@dataclass
+class FolderJob:
+    """What was asked for; fields are the options of the command."""
+
+    files: list[str]
+    request: Request
+    output: str | None
+    to: str | None = None
+    force: bool = False
+    where: str | None = None
+    columns: str | None = None
+    dws: bool = False
+    raw: bool = True
+    partition: str | None = None
+    jobs: int | None = None
+    scheduler: str | None = None
+    json: bool = False
+
+    def run(self) -> None:
+        """Decode all. What cannot be read is reported and left out; at the end the first of these errors is raised."""
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.exporters.contract import EXPORTERS
+
+        if self.output is None or self.output == "-":
+            raise UsageError("partitions need a folder", hint="name it with -o FOLDER/", code="no-folder")
+        if self.to not in (None, "parquet"):
+            raise UsageError(f"a folder holds Parquet files, not {self.to}", hint="--to parquet, or one file for each", code="not-parquet")
+        known = {suffix for exporter in EXPORTERS for suffix in exporter.suffixes}
+        if not self.output.endswith("/") and Path(self.output).suffix in known:
+            raise UsageError(
+                f"{self.output}: its name is that of one file, and this is a folder of Parquet files",
+                hint=f"{self.output}/ for a folder all the same",
+                code="folder-named-as-file",
+            )
+        real = [file if "://" in file else os.path.realpath(file) for file in self.files]
+        doubled = next((file for file, path in zip(self.files, real, strict=True) if real.count(path) > 1), None)
+        if doubled is not None:
+            raise UsageError(f"{doubled} is named twice", code="recording-twice")
+        # The largest one says how many processes are worth it.
+        with tidy_end(), chosen_workers(max(self.files, key=size_of), self.jobs, self.scheduler, WORTH_A_WRITER) as workers:
+            self._write(self.output, workers)
+
+    def _write(self, output: str, workers: Workers) -> None:
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.pipeline.dataset import Location, checked_partitions, labels, new_folder
+
+        partitions = checked_partitions(self.partition)
+        if "-" in self.files and {"host", "device"} & set(partitions):
+            raise UsageError("a pipe tells its host and device too late to sort by them", hint="save it to a file", code="pipe-partition")
+        failures: list[PtttoolError] = []
+        done: list[RecordingResult] = []
+        noun = "row"
+        with tidy_end(), new_folder(output, self.files, force=self.force) as folder:
+            for number, (file, label) in enumerate(zip(self.files, labels(self.files), strict=True)):
+                rows: int | None = None
+                failure: PtttoolError | None
+                try:
+                    rows, noun, failure = self._write_one(file, Location(folder, number, label, partitions), workers)
+                except (InputError, AccessError) as error:
+                    failure = error
+                done.append(RecordingResult(file, rows, None if failure is None else ErrorBody.of(failure)))
+                if failure is not None:
+                    failures.append(failure)
+            written = [each.records for each in done if each.records is not None]
+            if not written:
+                raise _first_of(failures)
+        failed = f"; {counted(len(failures), 'recording')} with errors" if failures else ""
+        note(f"{counted(sum(written), noun)} of {counted(len(written), 'recording')} written to {clean(output)}{failed}")
+        if self.json:
+            print_json(FolderResult(output, sum(written), done))
+        if failures:
+            raise PrintedError(_first_of(failures)) if self.json else _first_of(failures)
+
+    def _write_one(self, file: str, location: Location, workers: Workers) -> tuple[int, str, InputError | None]:
+        from ptttool.cli.terminal.walking import shown_progress
+        from ptttool.pipeline.dataset import remove_recording, write_recording
+        from ptttool.pipeline.recording import Recording
+
+        with Recording(replace(self.request, path=file)) as recording:
+            query = self._query(recording)
+            walk = recording.walk(workers)
+            try:
+                with shown_progress(walk.progress):
+                    written = write_recording(recording, query, location, workers, walk)
+            except (InputError, AccessError):
+                remove_recording(location.folder, location.number)
+                raise
+            for diagnostic in written.findings.diagnostics():
+                show_diagnostic(diagnostic, file)
+            if recording.is_ptt:
+                self._report(recording, written.findings.records)
+            return written.rows, recording.noun, failure_of(walk)
+
+    def _query(self, recording: Recording) -> Query:
+        from ptttool.pipeline.query import parse_query
+        from ptttool.tlp.columns import DW_COLUMNS
+
+        schema = recording.schema
+        usual = tuple(name for name in schema.usual_names if self.raw or name != "raw")
+        query = parse_query(schema, columns=self.columns, everything=schema.usual_names, default=usual, where=self.where)
+        return replace(query, columns=tuple(dict.fromkeys((*query.columns, *DW_COLUMNS)))) if self.dws else query
+
+    def _report(self, recording: Recording, rows: int) -> None:
+        from ptttool.analyses.loss import signs_of_loss
+        from ptttool.diagnostics import Severity
+
+        if not rows and not recording.contents.problems:
+            warn(clean(f"{recording.path}: the recording holds no TLP; 'ptttool info' says what may be behind it"))
+        for sign in signs_of_loss(recording.contents) if rows else ():
+            if sign.severity is not Severity.INFO:
+                show_diagnostic(sign, recording.path)
+
+
+def _first_of(failures: list[PtttoolError]) -> PtttoolError:
+    """Return the first of several errors; report the others."""
+    for failure in failures[1:]:
+        warn(clean(str(failure)))
+    return failures[0]

@@ -1,0 +1,68 @@
+"""The options that commands which write decoded rows share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+ToOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="FORMAT",
+        help="How to write the rows: table, csv, jsonl, parquet, arrow, perf, or a format of another package. By default the suffix of the "
+        "output file says it, else it is a table. perf: the text that a corrected perf report -D prints of PTT's AUX data, whole payloads "
+        "with all-zero records.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to: whole or not at all; - is standard output, FOLDER/ a folder of Parquet files.",
+        show_default=False,
+    ),
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Only rows for which this SQL condition on columns is true, such as: "
+        "kind = 'MRd' AND requester = '01:00.0' AND address >= 0x4000",
+        show_default=False,
+    ),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="A,B,C",
+        help="These columns, in this order. By default csv holds a subset, a table one line a row, everything else all columns.",
+        show_default=False,
+    ),
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        metavar="N",
+        min=0,
+        help="At most this number of rows. A table on a terminal shows a page by default.",
+        show_default=False,
+    ),
+]
+OffsetOption = Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Skip this number of rows (of those that --where takes).")]
+RawOption = Annotated[bool, typer.Option("--raw/--no-raw", help="Packet protocols: the packets' bytes, too, or not.")]
+JsonLinesOption = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="The same as --to jsonl: one JSON object a line. A failure is one more, the last: an object with an error. "
+        "With a folder: what was written, as JSON.",
+    ),
+]

@@ -1,0 +1,283 @@
+"""One command that writes decoded rows: what was asked for, handed to the pipeline, and what it says at the end."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ptttool.cli.options.reading import (
+    chosen_workers,
+    failure_of,
+    machine_of,
+    several,
+    show_diagnostic,
+    traced_part,
+)
+from ptttool.cli.terminal.destination import destination, page_rows
+from ptttool.cli.terminal.talk import note, warn
+from ptttool.errors import InputError, UsageError
+from ptttool.files.remote import is_remote
+from ptttool.pipeline.workers import WORTH_A_WRITER, Workers
+from ptttool.wording import clean, counted
+
+if TYPE_CHECKING:
+    from ptttool.exporters.contract import ExportContext, Exporter
+    from ptttool.files.progress import Progress
+    from ptttool.machine.model import Machine
+    from ptttool.pipeline.export import Exported
+    from ptttool.pipeline.query import Query
+    from ptttool.pipeline.recording import Recording, Request
+
+
+@dataclass
+class RowsJob:
+    """What was asked for; fields are the options of the commands.
+
+    ``request``: without its path. ``layout``: of a table, where it is not that of the protocol. ``shown``: columns that are written where
+    none are named; None for those of the format. ``descriptions``: files of parameters, which the output must not overwrite.
+    """
+
+    paths: list[str]
+    request: Request
+    to: str | None = None
+    output: str | None = None
+    force: bool = False
+    where: str | None = None
+    columns: str | None = None
+    dws: bool = False
+    raw: bool = True
+    limit: int | None = None
+    offset: int = 0
+    sysfs: Path | None = None
+    demo: bool = False
+    jobs: int | None = None
+    scheduler: str | None = None
+    layout: str | None = None
+    shown: tuple[str, ...] | None = None
+    descriptions: tuple[Path, ...] = ()
+
+    def run(self) -> None:
+        """Write the rows. Raises InputError at the end where a recording is damaged: what could be read is written by then."""
+        from ptttool.cli.terminal.interrupts import tidy_end
+
+        if self.paths.count("-") > 1:
+            raise UsageError("standard input can be read once only", code="stdin-twice")
+        name = self._format()
+        with tidy_end(), self._workers(name) as workers:
+            self._run(name, workers)
+
+    @property
+    def _path(self) -> Path | None:
+        return None if self.output in (None, "-") else Path(str(self.output))
+
+    @property
+    def _on_terminal(self) -> bool:
+        return self._path is None and sys.stdout.isatty()
+
+    def _format(self) -> str:
+        """Return the name of the format; exporters are looked up when workers have started."""
+        suffixes = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+        if self.to in ("csv", "jsonl", "parquet", "table", "arrow"):
+            return self.to
+        if self.to is None and (self._path is None or self._path.suffix in suffixes):
+            return "table" if self._path is None else suffixes[self._path.suffix]
+        from ptttool.exporters.contract import exporter_name
+
+        return exporter_name(self.to, self._path) or "table"
+
+    def _workers(self, name: str) -> Workers:
+        """As many as were asked for; else as many as are worth it."""
+        worth = name == "parquet" and self.limit is None and not self.offset
+        return chosen_workers(self.paths[0], self.jobs, self.scheduler, WORTH_A_WRITER if worth else 0)
+
+    def _run(self, name: str, workers: Workers) -> None:
+        from ptttool.exporters.contract import EXPORTERS
+
+        exporter = EXPORTERS.get(name)
+        requests = several(self.request, self.paths)
+        if self._path is not None and is_remote(str(self.output)):
+            raise UsageError(f"{self.output}: one file is written on this machine", hint="FOLDER/ may be an address", code="remote-file")
+        if name == "perf":
+            self._check_perf()
+            self._write_perf(requests[0])
+        else:
+            self._write(exporter, requests, workers)
+
+    def _write(self, exporter: Exporter, requests: list[Request], workers: Workers) -> None:
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.exporters.contract import ExportContext
+        from ptttool.pipeline.export import export
+        from ptttool.pipeline.recording import Recording
+
+        page = page_rows(exporter.name, self.limit) if self._on_terminal else None
+        first = Recording(requests[0])
+        with first:
+            self._check_protocol(first, workers, exporter)
+            layout = self.layout or first.stack.protocol.layout
+            if self.columns is not None and layout == "tlp":
+                layout = "columns"
+            context = ExportContext(
+                recordings=tuple(self.paths),
+                protocol=first.protocol,
+                facts=first.facts,
+                machine=self._machine(first) if layout == "tlp" and exporter.name == "table" else None,
+                width=max(shutil.get_terminal_size().columns, 20) if self._on_terminal else None,
+                layout=layout,
+                extra={"dws": self.dws},
+            )
+            query = self._query(first, exporter, context, page)
+
+            def opened() -> Iterator[Recording]:
+                yield first
+                for request in requests[1:]:
+                    yield Recording(request)
+
+            with (
+                tidy_end(),
+                destination(
+                    self._path,
+                    self.paths,
+                    exporter.name,
+                    binary=exporter.is_binary,
+                    force=self.force,
+                    others=(*self.descriptions, *first.stack.reads),
+                ) as file,
+            ):
+                exported = export(opened(), first, exporter, query, file, context, workers, self._watch)
+        self._report(first, exported, page)
+
+    def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:
+        if exporter.protocols is not None and first.protocol not in exporter.protocols:
+            raise UsageError(f"--to {exporter.name} writes {' and '.join(exporter.protocols)} only", code="other-protocol")
+        if self.dws and not first.is_ptt:
+            raise UsageError(f"--words: {first.title} has no header DWs", hint="leave it out", code="no-header-dws")
+        if workers.reduces and not first.is_ptt:
+            raise UsageError(
+                "--scheduler: a packet stream is decoded in order, so one file of it is written on this machine",
+                hint="-o FOLDER/ has a file for each stream, which the cluster's workers write",
+                code="stream-in-order",
+            )
+
+    def _machine(self, first: Recording) -> Machine | None:
+        """Return the machine with names that a terminal may see."""
+        machine = traced_part(machine_of(first.path, self.sysfs, self.demo), first)
+        if machine is None:
+            return None
+        functions = {
+            address: replace(function, kernel_names=tuple(clean(name) for name in function.kernel_names))
+            for address, function in machine.functions.items()
+        }
+        return replace(machine, functions=functions)
+
+    def _query(self, first: Recording, exporter: Exporter, context: ExportContext, page: int | None) -> Query:
+        from ptttool.pipeline.query import parse_query
+        from ptttool.tlp.columns import DW_COLUMNS
+
+        schema = first.schema
+        default = exporter.columns(schema, context) if self.shown is None else tuple(name for name in schema.names if name in self.shown)
+        if len(self.paths) > 1 and "file" not in default:
+            default = ("file", *default)
+        if not self.raw:
+            default = tuple(name for name in default if name != "raw")
+        query = parse_query(
+            schema,
+            columns=self.columns,
+            everything=schema.usual_names,
+            default=default,
+            where=self.where,
+            offset=self.offset,
+            limit=page if self.limit is None else self.limit,
+        )
+        return replace(query, columns=tuple(dict.fromkeys((*query.columns, *DW_COLUMNS)))) if self.dws else query
+
+    def _watch(self, progress: Progress) -> AbstractContextManager[None]:
+        from ptttool.cli.terminal.walking import shown_progress
+
+        return nullcontext() if self._on_terminal else shown_progress(progress)
+
+    def _report(self, first: Recording, exported: Exported, page: int | None) -> None:
+        """On standard error: what the rows do not say. Raises the first damage."""
+        noun, rows = first.noun, exported.rows
+        total = sum(walk.findings.records for _, walk in exported.walks)
+        failures: list[InputError] = []
+        reached_end = self.limit is None and page is None
+        if not rows and not total and self.limit != 0 and not any(walk.contents.problems for _, walk in exported.walks):
+            self._report_nothing(first)
+        elif not rows and total and self.limit != 0:
+            note(f"none of the recording's {total:,} {noun}s is selected")
+        if page is not None and rows >= page:
+            note(f"the first {rows} {noun}s; --limit N shows more, --to and -o write all, --where selects")
+        if exported.cut and not first.is_ptt:
+            note("lines are cut at the terminal's width: '| less -S' shows them whole")
+        for recording, walk in exported.walks:
+            path = recording.path if len(self.paths) > 1 else None
+            if reached_end or not first.is_ptt:
+                for diagnostic in walk.findings.diagnostics():
+                    show_diagnostic(diagnostic, path)
+            if reached_end and first.is_ptt and total:
+                self._report_loss(recording, path)
+            failure = failure_of(walk)
+            if failure is not None:
+                failures.append(failure)
+        if self._path is not None:
+            note(f"{counted(rows, noun)} written to {clean(str(self._path))}")
+        for failure in failures[1:]:
+            warn(clean(str(failure)))
+        if failures:
+            raise failures[0]
+
+    def _report_nothing(self, first: Recording) -> None:
+        if first.is_ptt:
+            warn("the recording holds no TLP; 'ptttool info' says what may be behind it")
+        else:
+            warn("no element" + (" of these channels" if self.request.channels else ""))
+
+    def _report_loss(self, recording: Recording, path: str | None) -> None:
+        from ptttool.analyses.loss import signs_of_loss
+        from ptttool.diagnostics import Severity
+
+        for sign in signs_of_loss(recording.contents):
+            if sign.severity is not Severity.INFO:
+                show_diagnostic(sign, path)
+
+    def _check_perf(self) -> None:
+        given = {
+            "--where": self.where is not None,
+            "--columns": self.columns is not None,
+            "--limit": self.limit is not None,
+            "--offset": self.offset > 0,
+            "--words": self.dws,
+            "--jobs": self.jobs is not None,
+            "--scheduler": self.scheduler is not None,
+            "several recordings": len(self.paths) > 1,
+        }
+        for option, is_given in given.items():
+            if is_given:
+                raise UsageError(f"--to perf prints the AUX data as they are, so it cannot have {option}", code="perf-whole")
+
+    def _write_perf(self, request: Request) -> None:
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.exporters.perf import PerfText
+        from ptttool.pipeline.export import export_payloads
+        from ptttool.pipeline.recording import Recording
+
+        exporter = PerfText()
+        with Recording(request) as recording:
+            if not recording.is_ptt:
+                raise UsageError("--to perf writes hisi-ptt only", hint="choose another format with --to", code="other-protocol")
+            with tidy_end(), destination(self._path, self.paths, "perf", binary=False, force=self.force) as file:
+                records = export_payloads(recording, exporter, file, self._watch)
+            if not records and not recording.contents.problems:
+                warn("the recording holds no TLP; 'ptttool info' says what may be behind it")
+            elif records:
+                self._report_loss(recording, None)
+            if self._path is not None:
+                note(f"{counted(records, 'record')} written to {clean(str(self._path))}")
+            failure = failure_of(recording)
+        if failure is not None:
+            raise failure

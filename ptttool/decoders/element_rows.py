@@ -1,0 +1,102 @@
+"""Elements of packet traces as decoded rows, and counts of what was odd."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ptttool.decoders.decoded import Violation
+from ptttool.decoders.element_batch import Elements
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.table.batch import Array, Batch, Mask
+from ptttool.table.schema import Schema
+
+# Kinds of remarks that are reported: more say nothing new.
+_MOST_REMARKS = 5
+
+
+class ElementRows:
+    """Elements, as columns when they are asked for.
+
+    Parameters
+    ----------
+    elements : Elements
+        The elements.
+    schema : Schema
+        Columns of the stack that decoded them.
+    cpu : int, ndarray of int32 or None
+        CPU of all of them, or of each (-1 for none).
+    file : str or None
+        Name of the recording, where there are several.
+    """
+
+    def __init__(self, elements: Elements, schema: Schema, cpu: int | Array | None = None, file: str | None = None) -> None:
+        self.elements = elements
+        self._schema = schema
+        self._cpu = cpu
+        self._file = file
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return len(self.elements)
+
+    def batch(self, names: Sequence[str]) -> Batch:
+        """The columns of these names."""
+        return self.elements.batch(self._schema, names=names, cpu=self._cpu, file=self._file)
+
+    def taken(self, wanted: Mask) -> ElementRows:
+        """The elements for which the mask is true."""
+        if wanted.all():
+            return self
+        cpu = self._cpu if self._cpu is None or isinstance(self._cpu, int) else self._cpu[wanted]
+        return ElementRows(self.elements.take(wanted), self._schema, cpu, self._file)
+
+    def violation(self) -> Violation | None:
+        """The first element with a reserved value, of bytes that are not a packet, or that does not fit the program."""
+        good, error = self.elements.strict(self._schema)
+        return None if error is None else Violation(len(good), error.index, error.reason)
+
+
+@dataclass
+class ElementFindings:
+    """Counts of elements, and remarks on what is easily overlooked.
+
+    Parameters
+    ----------
+    records : int
+        Elements that were decoded.
+    remarks : Counter of str
+        Sentences, with how often each was seen.
+    notes : list of Diagnostic
+        What is odd about the recording as a whole.
+    """
+
+    records: int = 0
+    remarks: Counter[str] = field(default_factory=Counter)
+    notes: list[Diagnostic] = field(default_factory=list)
+
+    def merge(self, other: ElementFindings) -> None:
+        """Add what was found in the rows behind."""
+        self.records += other.records
+        self.remarks.update(other.remarks)
+        self.notes += [note for note in other.notes if note not in self.notes]
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """Notes, then the most frequent remarks."""
+        found = list(self.notes)
+        for remark, count in self.remarks.most_common(_MOST_REMARKS):
+            times = f" ({count} times)" if count > 1 else ""
+            found.append(Diagnostic(Severity.WARNING, "remark", remark + times, details={"count": count}))
+        more = len(self.remarks) - _MOST_REMARKS
+        if more > 0:
+            found.append(Diagnostic(Severity.WARNING, "more-remarks", f"and {more} more of this kind", details={"count": more}))
+        return found
+
+
+def no_rows(schema: Schema) -> ElementRows:
+    """No elements."""
+    return ElementRows(Elements.empty(), schema, np.empty(0, dtype=np.int32))

@@ -1,0 +1,81 @@
+"""The payloads of a PTT recording as they are, for perf's text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ptttool.decoders.hisi_ptt import layout as layouts
+from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.errors import UsageError
+from ptttool.recording.opening import Source
+from ptttool.tlp.bulk import U32
+
+# Records of a part of a payload.
+_RECORDS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Whole records of one AUXTRACE payload, or of a part of it, all-zero ones among them, cut as perf cuts them.
+
+    Parameters
+    ----------
+    number : int
+        Number of the payload.
+    payload_size : int
+        Bytes that the recording promises.
+    start : int
+        Byte offset of `dws` in the payload.
+    layout : Layout
+        What perf takes the payload for, by its first DW.
+    dws : ndarray of uint32, shape (n, 4 or 8)
+        The records, valid until the next payload is asked for.
+    """
+
+    number: int
+    payload_size: int
+    start: int
+    layout: Layout
+    dws: U32
+
+
+def payloads(source: Source, *, raw: bool | None, done: Callable[[int], None]) -> Iterator[Payload]:
+    """Yield the records as they lie in the file; a raw dump is one payload of the format that the user named.
+
+    Parameters
+    ----------
+    source : Source
+        The recording, not yet read.
+    raw : bool or None
+        Format of a dump without a container: False for 4DW, True for 8DW; None for a perf.data.
+    done : callable
+        Called with the number of bytes of the file that have been worked on.
+
+    Raises
+    ------
+    UsageError
+        A dump comes through a pipe, so its size is unknown (code ``size-unknown``).
+    """
+    if raw is not None and source.size is None:
+        raise UsageError(
+            "perf's text begins with the size of the data, which a pipe does not tell",
+            hint="save the dump to a file first",
+            code="size-unknown",
+        )
+    layout = Layout(eight_dw=bool(raw))
+    for chunk in source.chunks():
+        dws = np.frombuffer(chunk.read(), dtype="<u4", count=chunk.size // 4)
+        if chunk.start == 0 and raw is None:
+            layout = Layout(eight_dw=bool(len(dws)) and int(dws[0]) >= layouts.CHECK_WORD)
+        records = dws[: len(dws) // layout.words * layout.words].reshape(-1, layout.words)
+        begin = source.position
+        # A payload without one whole record has a header line in perf's text, too.
+        for start in range(0, max(len(records), 1), _RECORDS):
+            part = records[start : start + _RECORDS]
+            yield Payload(chunk.number, chunk.payload_size, chunk.start + start * layout.record_size, layout, part)
+            upto = (start + len(part)) * layout.record_size
+            done(begin + upto)
+            chunk.forget(upto)

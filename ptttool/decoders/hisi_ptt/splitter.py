@@ -1,0 +1,147 @@
+"""Cuts a recording of the PTT device into units of work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ptttool.decoders.decoded import PlannedUnit
+from ptttool.decoders.hisi_ptt import layout as layouts
+from ptttool.decoders.hisi_ptt.findings import Findings
+from ptttool.decoders.hisi_ptt.layout import Choice, Declared, Layout
+from ptttool.decoders.hisi_ptt.records import Piece, Records
+from ptttool.decoders.hisi_ptt.units import TlpRows, TlpUnit
+from ptttool.errors import InputError
+from ptttool.perfdata.model import AuxChunk
+from ptttool.recording.identity import ptt_attribute
+from ptttool.recording.opening import Source
+from ptttool.tlp.bulk import U32
+
+# Records of a unit of a pipe, at least, where more come: what has come is decoded soon.
+PIPE_RECORDS = 1 << 15
+# Bytes of a payload that are looked at to see what its records are; more where they are all zero, up to the device's ring.
+_SAMPLE, _LARGEST_SAMPLE = 64 << 10, 4 * layouts.MOST_ZEROS
+
+
+class TlpSplitter:
+    """Cuts one recording into units.
+
+    Parameters
+    ----------
+    source : Source
+        The recording, not yet read.
+    raw : bool or None
+        Format of a dump without a container: False for 4DW, True for 8DW; None for a perf.data.
+    pattern : int or None
+        Header pattern, whatever the recording says.
+    file : str or None
+        Name of the recording, where there are several.
+    strict : bool
+        Whether anything that is not a whole record of the declared layout ends the units with an InputError.
+    """
+
+    def __init__(self, source: Source, *, raw: bool | None, pattern: int | None, file: str | None = None, strict: bool = False) -> None:
+        self._source = source
+        self._raw = raw
+        self._pattern = pattern
+        self._file = file
+        self._strict = strict
+        self.findings = Findings()
+
+    def nothing(self) -> TlpRows:
+        """No rows."""
+        return TlpRows(Records(Layout(bool(self._raw))), 0, Findings(), self._file)
+
+    def units(self, most: int) -> Iterator[PlannedUnit]:
+        """The records in units of one layout: ``most`` of them, or, where they come through a pipe, as many as there are.
+
+        Raises
+        ------
+        InputError
+            The source raises it. Strict: the payload has a tail that is not a whole record (code ``strict``).
+        """
+        pieces: list[Piece] = []
+        spent: list[tuple[AuxChunk, int]] = []
+        layout, records, position = Layout(False), 0, 0
+        is_pipe = self._source.size is None
+        enough = min(most, PIPE_RECORDS) if is_pipe else most
+
+        def planned() -> PlannedUnit:
+            return PlannedUnit(TlpUnit(layout, tuple(pieces), self._file), tuple(spent), position)
+
+        for chunk, found in self._laid_out():
+            begin = self._source.position
+            size = chunk.size // found.record_size * found.record_size
+            start = 0
+            while start < size:
+                if pieces and (found != layout or records >= enough):
+                    yield planned()
+                    pieces, spent, records = [], [], 0
+                layout = found
+                part = min(size - start, (most - records) * layout.record_size)
+                data = chunk.read(start, part) if chunk.in_memory else None
+                pieces.append(Piece(chunk.path, chunk.file_offset + start, part, chunk.offset + chunk.start + start, chunk.cpu, data))
+                start += part
+                records += part // layout.record_size
+                spent.append((chunk, start))
+                position = begin + start
+            if self._strict and chunk.size > size:
+                if pieces:
+                    yield planned()
+                raise InputError(
+                    self._source.path, f"{chunk.size - size} bytes at the end of a payload are not a whole record",
+                    offset=chunk.offset + chunk.start + size, hint="without --strict they are left out and counted", code="strict",
+                )  # fmt: skip
+        if pieces:
+            yield planned()
+
+    def _laid_out(self) -> Iterator[tuple[AuxChunk, Layout]]:
+        """The chunks, each with the layout of its records."""
+        declared = Declared(self._raw, self._pattern)
+        number, choice = -1, None
+        for chunk in self._source.chunks():
+            self.findings.missing_bytes += chunk.missing
+            if self._raw is None:
+                declared = self._declared()
+            if choice is None or chunk.number != number or not choice.decided:
+                again = chunk.number == number and choice is not None and choice.conflict
+                choice = self._chosen(chunk, declared)
+                self.findings.format_conflicts += choice.conflict and not again
+                self.findings.undecided_payloads += not choice.decided and chunk.start == 0
+                number = chunk.number
+            layout = choice.layout
+            if chunk.start == 0:
+                self.findings.count_format(layout.title)
+            self.findings.count_tail(chunk.size % layout.record_size)
+            yield chunk, layout
+
+    def _chosen(self, chunk: AuxChunk, declared: Declared) -> Choice:
+        choice = layouts.choose_layout(_sample(chunk), declared)
+        if self._raw is None or not choice.conflict:
+            return choice
+        # The user's choice decides.
+        self.findings.note(f"the data look like {choice.layout.title} records; they were read as {'8DW' if self._raw else '4DW'}")
+        return choice._replace(layout=Layout(self._raw, declared.pattern or 0), conflict=False)
+
+    def _declared(self) -> Declared:
+        """What the recording says of its layout; the user's choice of a pattern comes first."""
+        contents = self._source.contents
+        attribute, private = ptt_attribute(contents), contents.auxtrace_priv
+        config = None if attribute is None else attribute.config
+        for sentence in layouts.doubts(config, private):
+            self.findings.note(sentence)
+        declared = layouts.declared_layout(config, private)
+        return declared if self._pattern is None else declared._replace(pattern=self._pattern)
+
+
+def _sample(chunk: AuxChunk) -> U32:
+    """The first DWs of a chunk, as many as it takes to see what its records are."""
+    if chunk.in_memory:
+        return np.frombuffer(chunk.read(0, chunk.size), dtype="<u4", count=chunk.size // 4)
+    size = min(_SAMPLE, chunk.size)
+    while True:
+        data = chunk.read(0, size)
+        if size >= min(chunk.size, _LARGEST_SAMPLE) or any(data):
+            return np.frombuffer(data, dtype="<u4", count=size // 4)
+        size = min(4 * size, chunk.size, _LARGEST_SAMPLE)

@@ -1,0 +1,146 @@
+"""PTT records as units of work: parts of a recording that any process can decode by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ptttool.decoders.decoded import Fetch, Violation
+from ptttool.decoders.hisi_ptt.columns import decode
+from ptttool.decoders.hisi_ptt.findings import Findings
+from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.decoders.hisi_ptt.records import Piece, Places, Records, records_of
+from ptttool.table.batch import Batch, Mask, Texts, Values
+from ptttool.table.schema import Column, DType, Schema, Style
+from ptttool.tlp.columns import KINDS, TLP_SCHEMA
+
+_UNKNOWN = KINDS.index("Unknown")
+
+
+class TlpRows:
+    """TLPs of some records, decoded when their columns are asked for.
+
+    Parameters
+    ----------
+    records : Records
+        The records.
+    index : int
+        Number of the first TLP in the recording.
+    findings : Findings
+        Records of unknown kind are added to it the first time that columns are decoded.
+    file : str or None
+        Value of the column ``file``.
+    """
+
+    def __init__(self, records: Records, index: int, findings: Findings, file: str | None = None) -> None:
+        self.records = records
+        self.index = index
+        self._findings: Findings | None = findings
+        self._file = file
+        self._rows: Places | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of TLPs."""
+        return self.records.size
+
+    def batch(self, names: Sequence[str]) -> Batch:
+        """The columns of these names."""
+        findings, self._findings = self._findings, None
+        batch = decode(self.records, [name for name in names if name != "file"], index=self.index, findings=findings)
+        columns = dict(batch.columns)
+        if self._rows is not None and "index" in columns:
+            columns["index"] = Values(self._rows.astype(np.uint64) + np.uint64(self.index))
+        if "file" not in names:
+            return Batch(batch.schema, batch.size, columns)
+        columns["file"] = Values(None if self._file is None else Texts(np.zeros(batch.size, dtype=np.uint8), (self._file,)))
+        schema = Schema(tuple(TLP_FILE_SCHEMA[name] for name in names))
+        return Batch(schema, batch.size, {name: columns[name] for name in names})
+
+    def taken(self, wanted: Mask) -> TlpRows:
+        """The TLPs for which the mask is true."""
+        chosen = TlpRows(self.records.taken(wanted), self.index, Findings(), self._file)
+        chosen._findings = None
+        rows = np.flatnonzero(wanted)
+        chosen._rows = rows if self._rows is None else self._rows[rows]
+        return chosen
+
+    def violation(self) -> Violation | None:
+        """The first record of unknown kind."""
+        batch = decode(self.records, ("kind", "offset"))
+        kind, offset = batch.values("kind").array, batch.values("offset").array
+        rows = np.flatnonzero(np.asarray(kind) == _UNKNOWN)
+        if not len(rows):
+            return None
+        row = int(rows[0])
+        assert offset is not None
+        return Violation(row, int(offset[row]), "a record that is not a TLP: no check word, or an unknown Fmt/Type code")  # type: ignore[index,arg-type]
+
+
+FILE = Column("file", DType.TEXT, "the recording, where there are several", style=Style.PLAIN)
+TLP_FILE_SCHEMA = Schema((FILE, *TLP_SCHEMA.columns))
+"""The columns of TLPs of several recordings."""
+
+
+@dataclass(frozen=True)
+class LoadedTlpUnit:
+    """The records of a unit; all-zero ones are left out."""
+
+    records: Records
+    file: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of TLPs."""
+        return self.records.size
+
+    def decoded(self, index: int) -> tuple[TlpRows, Findings]:
+        """The rows, the first of which has the number ``index``, and the counts that they add to."""
+        findings = Findings(records=self.records.size, zero_records=self.records.zeros)
+        return TlpRows(self.records, index, findings, self.file), findings
+
+
+@dataclass(frozen=True)
+class TlpUnit:
+    """Records of one layout, in the order of the recording.
+
+    Parameters
+    ----------
+    layout : Layout
+        What the records look like.
+    pieces : tuple of Piece
+        Where they are.
+    file : str or None
+        Name of the recording, where there are several.
+    """
+
+    layout: Layout
+    pieces: tuple[Piece, ...]
+    file: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(piece.size for piece in self.pieces)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether all pieces hold their bytes."""
+        return all(piece.data is not None for piece in self.pieces)
+
+    def bare(self) -> TlpUnit:
+        """The same without bytes, for whoever can read them."""
+        return replace(self, pieces=tuple(replace(piece, data=None) for piece in self.pieces))
+
+    def load(self, fetch: Fetch, memory: memoryview) -> LoadedTlpUnit:
+        """The records; ``fetch`` reads the pieces of a bare unit into ``memory`` of at least its size."""
+        if self.is_loaded:
+            return LoadedTlpUnit(records_of(self.layout, self.pieces, [piece.data for piece in self.pieces]), self.file)
+        parts, at = [], 0
+        for piece in self.pieces:
+            parts.append(memory[at : at + piece.size])
+            fetch(piece, parts[-1])
+            at += piece.size
+        return LoadedTlpUnit(records_of(self.layout, self.pieces, parts), self.file)

@@ -1,0 +1,86 @@
+"""Parquet, through the project's own writer: most columns of a trace are small codes, which are a dictionary's indexes as they stand."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Writer
+from ptttool.table.schema import Schema
+
+if TYPE_CHECKING:
+    from ptttool.parquet.file import RowGroup
+    from ptttool.parquet.pages import Cells
+    from ptttool.parquet.schema import Column
+    from ptttool.table.batch import Batch, Values
+
+
+class Parquet(Exporter):
+    """Parquet with zstd; a batch becomes a row group."""
+
+    name = "parquet"
+    meaning = "Apache Parquet with zstd; texts of a few values are enums"
+    suffixes = (".parquet", ".pq")
+    is_binary = True
+    rows = 1 << 18
+    worth_workers = True
+
+    def encoder(self, schema: Schema) -> Encoder:
+        """Return what makes row groups."""
+        return _RowGroups(schema)
+
+    def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
+        """Return a writer whose footer holds the facts about the recording."""
+        from ptttool import __version__
+        from ptttool.parquet.file import ParquetFile
+
+        return ParquetFile(file, columns_of(schema), dict(context.facts), created_by=f"ptttool version {__version__}")
+
+
+def columns_of(schema: Schema) -> tuple[Column, ...]:
+    """Return the columns of a Parquet file."""
+    from ptttool.parquet.schema import Column
+
+    return tuple(Column(column.name, str(column.dtype), column.values, near=column.near) for column in schema)
+
+
+class _RowGroups:
+    """Makes row groups of batches with the columns of a schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._columns = columns_of(schema)
+
+    def __call__(self, batch: Batch) -> RowGroup:
+        from ptttool.parquet.file import RowGroup
+        from ptttool.parquet.pages import chunk_of
+
+        levels: dict[int, bytes | None] = {}  # columns with values in the same rows share them
+        cells = (_cells(batch.values(column.name), batch.size, levels) for column in self._schema)
+        return RowGroup(batch.size, tuple(chunk_of(column, cell, batch.size) for column, cell in zip(self._columns, cells, strict=True)))
+
+
+def _cells(values: Values, size: int, levels: dict[int, bytes | None]) -> Cells:
+    """The values of a column and which rows have one, as the writer takes them."""
+    from ptttool.parquet import pages
+    from ptttool.table.batch import Strings, Texts, spread
+
+    if values.array is None:
+        return pages.ABSENT
+    present = values.present()
+    if isinstance(present, range) and present.step >= 1 << 63:
+        present = spread(present)
+    if not len(present):
+        return pages.ABSENT
+    shared = values.rows if values.rows is not None else values.valid
+    key = id(values.array) if shared is None else id(shared)
+    if key not in levels:
+        mask = values.mask(size)
+        levels[key] = None if mask is None or mask.all() else pages.levels_of(mask)
+    if isinstance(present, Strings):
+        return pages.Cells(pages.Strings(present.data, present.start, present.length), levels[key])
+    if isinstance(present, Texts):
+        return pages.Cells(pages.Texts(present.codes, present.texts), levels[key])
+    return pages.Cells(present, levels[key])
+
+
+EXPORTERS.add("parquet", Parquet())

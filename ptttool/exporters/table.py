@@ -1,0 +1,86 @@
+"""Tables for people: a line a row, cut at the width of a terminal."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Writer
+from ptttool.table.batch import Batch
+from ptttool.table.schema import Schema
+
+if TYPE_CHECKING:
+    from ptttool.exporters.tables.layout import TableLayout
+
+# Rows of lines made at a time.
+_ROWS = 1 << 15
+
+
+class Table(Exporter):
+    """Lines for people, with the look that the protocol's rows have."""
+
+    name = "table"
+    meaning = "lines for people"
+    suffixes = (".txt",)
+    rows = 1 << 18
+
+    def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
+        """Return the columns that the layout's lines are made of."""
+        if context.layout == "tlp":
+            from ptttool.exporters.tables.tlp import LINE_COLUMNS
+
+            return LINE_COLUMNS
+        return schema.usual_names
+
+    def encoder(self, schema: Schema) -> Encoder:
+        """Return the batches as they are: lines are made where the table is written."""
+        return _same
+
+    def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
+        """Return a writer of lines."""
+        return TableWriter(file, _layout(schema, context))
+
+
+def _same(batch: Batch) -> Batch:
+    return batch
+
+
+def _layout(schema: Schema, context: ExportContext) -> TableLayout:
+    if context.layout == "tlp":
+        from ptttool.exporters.tables.tlp import TlpLayout
+
+        return TlpLayout(context.machine, context.width, dws=context.extra.get("dws", False))
+    if context.layout in ("elements", "flow"):
+        from ptttool.exporters.tables.elements import ElementLayout
+
+        return ElementLayout(schema, context.layout, context.width)
+    from ptttool.exporters.tables.columns import ColumnLayout
+
+    return ColumnLayout(schema, context.width)
+
+
+class TableWriter:
+    """A table that is being written."""
+
+    def __init__(self, file: IO[bytes], layout: TableLayout) -> None:
+        self._file = file
+        self._layout = layout
+
+    @property
+    def cut(self) -> bool:
+        """Whether a line was cut at the terminal's width."""
+        return self._layout.cut
+
+    def add(self, piece: Batch) -> None:
+        """Write the lines of a batch; the first one begins with the header line."""
+        frame = piece.to_polars()
+        for part in frame.iter_slices(_ROWS) if frame.height else (frame,):
+            self._file.write(self._layout.lines(part))
+
+    def close(self) -> None:
+        """Nothing follows the last line."""
+
+    def abandon(self) -> None:
+        """A table holds nothing back."""
+
+
+EXPORTERS.add("table", Table())

@@ -1,0 +1,148 @@
+"""TLPs as lines for people: one line each."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ptttool.exporters.tables.columns import Cell, aligned
+from ptttool.exporters.tables.layout import joined
+from ptttool.machine.model import Machine
+from ptttool.machine.topology import functions_by_id
+from ptttool.pci import format_id
+from ptttool.table.text import hex_text, id_text
+from ptttool.tlp import codes
+from ptttool.tlp.columns import DW_COLUMNS
+
+# What the line of a TLP is made of.
+LINE_COLUMNS = (
+    "index", "time", "kind", "class", "length_dw", "payload_bytes", "requester", "completer", "tag", "address", "first_be", "last_be",
+    "destination", "register", "status", "byte_count", "lower_address", "message", "th", "ep", "ph", "st", "prefix", *DW_COLUMNS,
+)  # fmt: skip
+# Widths of terminals from which on a line has its number, its tag, the names of devices.
+WITH_INDEX, WITH_TAG, WITH_NAMES = 70, 60, 76
+
+
+class TlpLayout:
+    """One line a TLP.
+
+    Parameters
+    ----------
+    machine : Machine or None
+        For names of requesters; names must be safe for a terminal.
+    width : int or None
+        Columns of the terminal; None for a pipe, where nothing is left out or cut.
+    dws : bool
+        Whether the header DWs are shown, too.
+    """
+
+    def __init__(self, machine: Machine | None, width: int | None, *, dws: bool = False) -> None:
+        self._machine = machine
+        self._width = width
+        self._dws = dws
+        self._is_first = True
+        self.cut = False
+
+    def lines(self, frame: pl.DataFrame) -> bytes:
+        """Return the lines of TLPs; `frame` has :data:`LINE_COLUMNS`."""
+        header, lines = tlp_lines(frame, self._machine, self._width, dws=self._dws)
+        first, self._is_first = self._is_first, False
+        return (f"{header}\n".encode() if first else b"") + joined(lines)
+
+
+def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *, dws: bool = False) -> tuple[str, pl.Series]:
+    """Headline and lines of TLPs. ``frame``: with :data:`LINE_COLUMNS`. ``machine``: for names, which are shown as they are.
+    ``width``: of the terminal, None for a pipe, where nothing is left out or cut. ``dws``: the header DWs, too."""
+    prepared = pl.DataFrame(
+        [
+            *(frame.get_column(name) for name in ("index", "time", "kind", "class", "length_dw", "payload_bytes", "tag", "byte_count")),
+            *(frame.get_column(name) for name in ("status", "th", "ep", "ph", "first_be", "last_be")),
+            *(id_text(frame.get_column(name)) for name in ("completer", "destination")),
+            *(hex_text(frame.get_column(name)) for name in ("address", "register", "st", "prefix", *DW_COLUMNS)),
+            _names(frame.get_column("requester"), machine if width is None or width >= WITH_NAMES else None),
+            _messages().gather(frame.get_column("message").cast(pl.UInt32)).alias("message"),
+        ]
+    )
+    cells = [
+        Cell("index", pl.col("index"), 8, right=True),
+        Cell("time", pl.col("time"), 10, right=True),
+        Cell("kind", pl.col("kind").cast(pl.String), 8),
+        Cell("requester", pl.col("requester"), 9 if machine is None else _longest_name(machine)),
+        Cell("tag", pl.col("tag"), 5, right=True),
+        Cell("bytes", _bytes(), 5, right=True),
+        Cell("target", _target(), 18),
+        Cell("details", _details(), 0),
+    ]
+    if dws:
+        digits = [pl.col(name).str.slice(2).str.pad_start(8, "0") for name in DW_COLUMNS]
+        cells[-1:-1] = [Cell("header DWs", pl.concat_str(digits, separator=" "), 35)]
+    if width is not None:
+        gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG)) if width < least}
+        cells = [cell for cell in cells if cell.title not in gone]
+    return aligned(prepared, cells, width)
+
+
+def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
+    """Requester IDs, with the kernel's name behind where there is one."""
+    text = id_text(requesters)
+    if machine is None:
+        return text
+    named = {
+        format_id(routing_id): f"{format_id(routing_id)} {function.kernel_names[0]}"
+        for routing_id, function in functions_by_id(machine).items()
+        if function.kernel_names
+    }
+    return text.replace(list(named), list(named.values())) if named else text
+
+
+def _longest_name(machine: Machine) -> int:
+    return max([9, *(8 + len(function.kernel_names[0]) for function in machine.functions.values() if function.kernel_names)])
+
+
+def _messages() -> pl.Series:
+    """What a Message Code is called, by its value; codes that nobody named as numbers."""
+    return pl.Series([codes.message_name(code) if code in codes.MESSAGES else f"message {code:#04x}" for code in range(256)])
+
+
+def _bytes() -> pl.Expr:
+    """What a TLP carries, or, for a read, asks for."""
+    asks = pl.col("kind").is_in(["MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "TCfgRd"])
+    return pl.when(asks).then(pl.col("length_dw").cast(pl.UInt32) * 4).otherwise(pl.col("payload_bytes").cast(pl.UInt32))
+
+
+def _target() -> pl.Expr:
+    """Address, register, completer or message; the raw words of what is Unknown, as ``ptttool tlp`` takes them."""
+    words = pl.concat_str([pl.lit("words"), *(pl.col(name).str.slice(2).str.zfill(8) for name in DW_COLUMNS)], separator=" ")
+    return (
+        pl.when(pl.col("kind") == "Unknown")
+        .then(words)
+        .when(pl.col("register").is_not_null())
+        .then(pl.concat_str("destination", pl.lit(" reg "), "register"))
+        .when(pl.col("completer").is_not_null())
+        .then(pl.concat_str(pl.lit("by "), "completer"))
+        .when(pl.col("message").is_not_null())
+        .then(pl.concat_str(["message", pl.lit("to ") + pl.col("destination")], separator=" ", ignore_nulls=True))
+        .otherwise(pl.col("address"))
+    )
+
+
+def _details() -> pl.Expr:
+    """What else deserves a look: status and bytes left, partial byte enables, hints, poison, a prefix."""
+    status = pl.when(pl.col("status").is_not_null()).then(
+        pl.concat_str([pl.col("status").cast(pl.String), pl.lit(" "), pl.col("byte_count").cast(pl.String), pl.lit(" left")])
+    )
+    partial = (pl.col("first_be") != 0xF) | ((pl.col("length_dw") > 1) & (pl.col("last_be") != 0xF))
+    enables = pl.when(partial & (pl.col("class").is_not_null())).then(
+        pl.concat_str([pl.lit("BE "), _binary("last_be"), pl.lit(" "), _binary("first_be")])
+    )
+    hint = pl.when(pl.col("th") == 1).then(
+        pl.concat_str([pl.lit("TH"), pl.lit(" ST ") + pl.col("st"), pl.lit(" PH ") + pl.col("ph").cast(pl.String)], ignore_nulls=True)
+    )
+    poison = pl.when(pl.col("ep") == 1).then(pl.lit("poisoned"))
+    prefix = pl.lit("prefix ") + pl.col("prefix")
+    return pl.concat_str([status, enables, hint, poison, prefix], separator=", ", ignore_nulls=True)
+
+
+def _binary(name: str) -> pl.Expr:
+    """Four bits as digits."""
+    bits = [((pl.col(name) // (1 << place)) % 2).cast(pl.String) for place in (3, 2, 1, 0)]
+    return pl.concat_str(bits)

@@ -1,0 +1,140 @@
+"""Recordings to a file: rows selected, encoded where they are decoded, written in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import IO, Any
+
+from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
+from ptttool.errors import UsageError
+from ptttool.exporters.contract import ExportContext, Exporter, write_pieces
+from ptttool.exporters.perf import PerfText
+from ptttool.files.progress import Progress
+from ptttool.pipeline.query import Query, in_range
+from ptttool.pipeline.recording import Recording
+from ptttool.pipeline.walk import Walk
+from ptttool.pipeline.work import Select, encoder_of
+from ptttool.pipeline.workers import Workers
+from ptttool.recording.opening import InputForm
+from ptttool.table.batch import Batch
+
+Watch = Callable[[Progress], AbstractContextManager[None]]
+"""Shows how far a walk has come, while the body runs."""
+
+
+@dataclass
+class Exported:
+    """What was written.
+
+    Parameters
+    ----------
+    rows : int
+        Rows that were written.
+    walks : list of (Recording, Walk)
+        The recordings that were read, each with what its walk found.
+    cut : bool
+        Whether lines were cut at the terminal's width.
+    """
+
+    rows: int = 0
+    walks: list[tuple[Recording, Walk]] = field(default_factory=list)
+    cut: bool = False
+
+
+def export(
+    recordings: Iterable[Recording],
+    first: Recording,
+    exporter: Exporter,
+    query: Query,
+    file: IO[bytes],
+    context: ExportContext,
+    workers: Workers,
+    watch: Watch,
+) -> Exported:
+    """Write the selected rows of recordings, one after the other.
+
+    Parameters
+    ----------
+    recordings : iterable of Recording
+        The recordings, each opened when it is its turn and closed after it.
+    first : Recording
+        The first of them: it says what the columns are.
+    exporter : Exporter
+        How to write.
+    query : Query
+        Rows and columns, counted over all recordings.
+    file : IO[bytes]
+        Where to.
+    context : ExportContext
+        What the exporter may want to know.
+    workers : Workers
+        Who decodes.
+    watch : callable
+        Shows the progress of each walk.
+
+    Raises
+    ------
+    UsageError
+        A further recording is of another protocol (code ``other-protocol``), or the exporter does not write this one.
+    """
+    exported = Exported()
+    schema = first.schema.select(query.columns)
+    walks = _walks(recordings, first, workers, watch, exported)
+
+    def counted(pieces: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+        for rows, piece in pieces:
+            exported.rows += rows
+            yield piece
+
+    writer = exporter.writer(file, schema, context)
+    if query.is_whole:
+        pieces = (piece for walk in walks for piece in walk.pieces(query, exporter, schema))
+    else:
+        encoder = encoder_of(exporter.name, schema)
+        work = Select(replace(query, offset=0, limit=None), exporter.rows)
+        batches: Iterator[Batch] = (batch for walk in walks for batch in walk.run(work))
+        pieces = ((batch.size, encoder(batch)) for batch in in_range(batches, query))
+    write_pieces(writer, counted(pieces))
+    exported.cut = getattr(writer, "cut", False)
+    return exported
+
+
+def _walks(recordings: Iterable[Recording], first: Recording, workers: Workers, watch: Watch, exported: Exported) -> Iterator[Walk]:
+    for recording in recordings:
+        with recording:
+            if recording.title != first.title:
+                raise UsageError(
+                    f"{recording.path} holds {recording.title}, {first.path} {first.title}",
+                    hint="decode them one by one",
+                    code="other-protocol",
+                )
+            walk = recording.walk(workers)
+            exported.walks.append((recording, walk))
+            with watch(walk.progress):
+                yield walk
+
+
+def export_payloads(recording: Recording, exporter: PerfText, file: IO[bytes], watch: Watch) -> int:
+    """Write the payloads of a PTT recording as they are; return the number of records.
+
+    Raises
+    ------
+    UsageError
+        A dump comes through a pipe, so its size is unknown.
+    """
+    source = recording.source()
+    progress = Progress(total=source.size)
+
+    def counted() -> Iterator[Payload]:
+        settings: Any = recording.stack.settings
+        raw = settings.eight_dw if recording.request.form is InputForm.RAW else None
+        for payload in payloads(source, raw=raw, done=lambda position: setattr(progress, "done", max(progress.done, position))):
+            progress.records += len(payload.dws)
+            yield payload
+
+    with watch(progress):
+        for piece in exporter.text(counted()):
+            file.write(piece)
+    return progress.records

@@ -1,0 +1,119 @@
+"""Which rows and columns of a recording are wanted: a condition, a range of rows, a choice of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ptttool.decoders.decoded import Decoded
+from ptttool.errors import UsageError
+from ptttool.table.batch import Batch
+from ptttool.table.schema import Schema
+
+if TYPE_CHECKING:
+    from ptttool.table.where import Where
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is wanted of a recording; pushed down to the decoder.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Columns of the result, in order.
+    where : Where or None
+        Rows for which it is true.
+    offset : int
+        How many of those rows to skip.
+    limit : int or None
+        How many rows to give after that; None for all.
+    """
+
+    columns: tuple[str, ...]
+    where: Where | None = None
+    offset: int = 0
+    limit: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are wanted for which the condition is true."""
+        return self.offset == 0 and self.limit is None
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether the numbers of rows are looked at."""
+        return "index" in self.columns or (self.where is not None and "index" in self.where.columns)
+
+    def of(self, decoded: Decoded) -> Batch:
+        """Apply columns and condition to decoded rows; only the columns of the condition are decoded for all of them."""
+        if self.where is None:
+            return decoded.batch(self.columns)
+        wanted = self.where.mask(decoded.batch(self.where.columns).to_polars(), decoded.size)
+        return decoded.taken(wanted).batch(self.columns)
+
+
+def parse_query(
+    schema: Schema,
+    *,
+    columns: str | Sequence[str] | None = None,
+    everything: Sequence[str] | None = None,
+    default: Sequence[str] | None = None,
+    where: str | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+) -> Query:
+    """Check what a user asks for against a schema.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns that there are.
+    columns : str, sequence of str, or None
+        ``a,b,c`` or names; ``all`` stands for `everything`; None for `default`.
+    everything, default : sequence of str or None
+        None: all columns of the schema.
+    where : str or None
+        An SQL condition on columns.
+    offset, limit : int
+        A range of the rows for which the condition is true.
+
+    Raises
+    ------
+    UsageError
+        An unknown column, a column twice, or a condition that means nothing.
+    """
+    if columns is None:
+        names = tuple(default if default is not None else schema.names)
+    elif isinstance(columns, str) and columns.strip() == "all":
+        names = tuple(everything if everything is not None else schema.names)
+    else:
+        names = tuple(name.strip() for name in columns.split(",")) if isinstance(columns, str) else tuple(columns)
+    try:
+        names = schema.checked(names)
+    except UsageError as error:
+        raise UsageError(f"--columns: {error.message}", hint=error.hint, code=error.code) from None
+    condition = None
+    if where is not None:
+        from ptttool.table.where import compile_where
+
+        condition = compile_where(where, schema)
+    return Query(names, condition, offset, limit)
+
+
+def in_range(batches: Iterator[Batch], query: Query) -> Iterator[Batch]:
+    """The rows of the query's range; batches are no longer asked for once there are enough."""
+    if query.is_whole:
+        yield from batches
+        return
+    to_skip, to_give = query.offset, query.limit
+    for batch in batches:
+        start = min(to_skip, batch.size)
+        stop = batch.size if to_give is None else min(start + to_give, batch.size)
+        to_skip -= start
+        if to_give is not None:
+            to_give -= stop - start
+        yield batch.part(start, stop)
+        if to_give == 0:
+            return

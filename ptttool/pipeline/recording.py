@@ -1,0 +1,337 @@
+"""A recording and the protocol that decodes it: the front door of every command and of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
+from ptttool.decoders.element_rows import ElementFindings
+from ptttool.decoders.stack import Stack, stack_of
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import InputError, UsageError
+from ptttool.perfdata.model import AuxChunk, Contents
+from ptttool.pipeline.lanes import decoded_elsewhere
+from ptttool.pipeline.streams import Filter, StreamDecoder, StreamWalk
+from ptttool.pipeline.walk import RecordWalk, Walk
+from ptttool.pipeline.workers import Workers
+from ptttool.recording import auxtrace
+from ptttool.recording.identity import aux_type_name, pmu_names, ptt_attribute
+from ptttool.recording.marks import all_contents
+from ptttool.recording.opening import InputForm, Source, form_of, open_source
+from ptttool.table.schema import Schema
+from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    from ptttool.decoders.parameters import Given
+    from ptttool.perfdata.model import Attribute
+
+PTT = "hisi-ptt"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which recording is to be read, and as what; it can be pickled.
+
+    Parameters
+    ----------
+    path : str
+        A file, a folder of ``perf record``, an address (``s3://…``), or ``-`` for standard input.
+    protocol : str or None
+        Name of the protocol; None for the one that the recording's type of AUX trace stands for.
+    parameters : Mapping
+        Parameters of the protocol and its framing, as given.
+    form : InputForm or None
+        What the input is; None to see from its first bytes.
+    strict : bool
+        Whether to end at the first row that is not as it should be.
+    file : str or None
+        Value of the column ``file``, where there are several recordings.
+    channels : tuple of int
+        Source IDs or trace IDs that are wanted; empty for all.
+    without : tuple of str
+        Kinds of elements that are left out.
+    """
+
+    path: str
+    protocol: str | None = None
+    parameters: Mapping[str, Given] = field(default_factory=dict)
+    form: InputForm | None = None
+    strict: bool = False
+    file: str | None = None
+    channels: tuple[int, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+class Recording:
+    """An open recording and the protocol that decodes it; a context manager.
+
+    Every walk reads it anew; standard input can be walked once.
+
+    Parameters
+    ----------
+    request : Request
+        Which recording, and as what.
+
+    Raises
+    ------
+    InputError
+        The file is missing, damaged from its first byte on, or holds nothing that the protocol decodes.
+    UsageError
+        The protocol or its parameters are unknown or missing.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.path = request.path
+        form = _form(request)
+        if form is InputForm.RAW and request.protocol is None:
+            raise UsageError("a raw trace does not tell its protocol", hint="name it with --protocol", code="protocol-unknown")
+        stack = None if request.protocol is None else stack_of(request.protocol, request.parameters)
+        self.request = replace(request, form=form)
+        self._fresh: _Begun | None = _Begun(open_source(self.path, form))
+        self._source: Source = self._fresh
+        try:
+            self.stack = self._check(stack)
+        except BaseException:
+            self.close()
+            raise
+        self.diagnostics: tuple[Diagnostic, ...] = ()
+        if self.stack.protocol.described:
+            self._describe()
+
+    @property
+    def protocol(self) -> str:
+        """Name of the protocol."""
+        return self.stack.protocol.name
+
+    @property
+    def title(self) -> str:
+        """The protocol with its framing."""
+        return self.stack.title
+
+    @property
+    def noun(self) -> str:
+        """What a row is."""
+        return "TLP" if self.is_ptt else "element"
+
+    @property
+    def is_ptt(self) -> bool:
+        """Whether it is decoded as a PTT recording."""
+        return self.protocol == PTT
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether it is AUX data without a container."""
+        return self.request.form is InputForm.RAW
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its rows."""
+        schema: Schema = self.stack.schema
+        if self.request.file is not None and "file" not in schema:
+            from ptttool.decoders.hisi_ptt.units import FILE
+
+            schema = Schema((FILE, *schema.columns))
+        return schema
+
+    @property
+    def contents(self) -> Contents:
+        """Everything of the recording but the AUX data, as far as it has been read."""
+        return self._source.contents
+
+    @property
+    def attribute(self) -> Attribute | None:
+        """The PTT event; None where the recording does not tell."""
+        return ptt_attribute(self.contents)
+
+    @property
+    def device(self) -> str | None:
+        """Name of the PMU that traced; None where the recording does not tell."""
+        attribute = self.attribute
+        return None if attribute is None else pmu_names(self.contents).get(attribute.type)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Facts for the metadata of files."""
+        facts = {"ptttool.recording": self.path.rsplit("/", 1)[-1], "ptttool.protocol": self.title}
+        facts |= {f"ptttool.{name}": f"{value}" for name, value in self.stack.values.items() if value is not None}
+        attribute = self.attribute
+        if attribute is not None:
+            facts |= {"ptttool.event": attribute.name or "", "ptttool.config": f"{attribute.config:#x}"}
+        return {name: clean(value) for name, value in facts.items()}
+
+    def source(self) -> Source:
+        """Return the recording's source, not yet read.
+
+        Raises
+        ------
+        UsageError
+            Standard input has been read already (code ``stdin-twice``).
+        """
+        fresh, self._fresh = self._fresh, None
+        if fresh is not None:
+            return fresh
+        if self.path == "-":
+            raise UsageError("standard input can be read once only", hint="save it to a file first", code="stdin-twice")
+        self._source.close()
+        self._source = open_source(self.path, self.request.form)
+        return self._source
+
+    def walk(self, workers: Workers) -> Walk:
+        """Return a new pass through the recording.
+
+        Parameters
+        ----------
+        workers : Workers
+            Who decodes. Records of one size go to workers in parts; a packet stream goes to one process as a whole.
+        """
+        protocol = self.stack.protocol
+        request = self.request
+        if isinstance(protocol, RecordProtocol):
+            if request.channels:
+                raise UsageError(f"{protocol.name} has no channels", hint="leave --channel out", code="no-channels")
+            source = self.source()
+            splitter = protocol.splitter(source, self.stack.settings, file=request.file, strict=request.strict)
+            return RecordWalk(source, splitter, workers, strict=request.strict)
+        elsewhere: Callable[[], Iterator[Any]] | None = None
+        if workers.jobs > 1 and not workers.reduces and self.path != "-":
+            elsewhere = partial(decoded_elsewhere, partial(stream_decoder, request), workers.jobs)
+        return StreamWalk(
+            StreamDecoder(self.source(), self.stack),
+            self.stack,
+            Filter(request.channels, request.without),
+            file=request.file,
+            strict=request.strict,
+            elsewhere=elsewhere,
+            findings=ElementFindings(notes=list(self.diagnostics)),
+        )
+
+    def _check(self, stack: Stack | None) -> Stack:
+        """Return the stack to decode it with. Raises where the recording holds something else."""
+        if self.is_raw:
+            assert stack is not None
+            return stack
+        contents = self.contents
+        kind, what = contents.auxtrace_type, aux_type_name(contents)
+        if kind is None and (stack is None or stack.protocol.name == PTT):
+            self._check_ptt_without_type()
+            return stack or stack_of(PTT, self.request.parameters)
+        if stack is None:
+            names = [protocol.name for protocol in PROTOCOLS if kind in protocol.default_for]
+            if not names:
+                raise InputError(
+                    self.path,
+                    f"holds an AUX trace of {what}, for which there is no protocol",
+                    hint="--protocol NAME decodes it as something else; 'ptttool decode --protocols' lists the protocols",
+                    code="other-pmu",
+                )
+            stack = stack_of(names[0], self.request.parameters)
+        wanted = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
+        if kind is None and not self._has_trace and not contents.problems:
+            raise InputError(self.path, "holds no AUX trace", code="no-trace")
+        if kind is not None and kind not in wanted and (wanted or kind in auxtrace.NAMES):
+            raise InputError(self.path, f"holds an AUX trace of {what}, not of {stack.protocol.name}", code="other-pmu")
+        return stack
+
+    @property
+    def _has_trace(self) -> bool:
+        return self._fresh is not None and self._fresh.has_chunks
+
+    def _check_ptt_without_type(self) -> None:
+        """Raise where a recording that names no type of AUX trace is not of PTT."""
+        contents = self.contents
+        if self.attribute is not None or contents.problems or contents.interrupted:
+            return
+        events = ", ".join(sorted({each.name for each in contents.attributes if each.name})) or "no PTT event"
+        raise InputError(
+            self.path,
+            f"holds no PTT trace: it was recorded with {events}",
+            hint="record with: ptttool trace --rootport ADDRESS",
+            code="no-ptt",
+        )
+
+    def _describe(self) -> None:
+        """Take the trace sources that the recording describes."""
+        from ptttool.decoders.opencsd.recorded_sources import sources_of
+
+        sources, damage = sources_of(all_contents(self._source))
+        self.stack = replace(self.stack, sources=tuple(sources))
+        if damage is not None:
+            message = f"what the recording says of its trace units is incomplete: {damage}"
+            self.diagnostics = (Diagnostic(Severity.WARNING, "metadata-incomplete", message, where=self.path),)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def stream_decoder(request: Request) -> StreamDecoder:
+    """Open a packet trace in a process of its own."""
+    recording = Recording(request)
+    return StreamDecoder(recording.source(), recording.stack)
+
+
+def _form(request: Request) -> InputForm:
+    """What the input is: as asked for, else what its first bytes say."""
+    if request.form is not None:
+        return request.form
+    if request.protocol is None:
+        return InputForm.PERF
+    found = form_of(request.path)
+    if found is not None:
+        return found
+    # Standard input and FIFOs are read once: without --input, a packet protocol says that they hold its bytes.
+    return InputForm.PERF if request.protocol == PTT else InputForm.RAW
+
+
+class _Begun:
+    """A source of which the first chunk has been read: by then it is known what the recording holds."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.path = source.path
+        self.contents = source.contents
+        self.size = source.size
+        self._chunks = source.chunks()
+        self._first: AuxChunk | None = None
+        with suppress(StopIteration):
+            try:
+                self._first = next(self._chunks)
+            except InputError:
+                source.close()
+                raise
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether there is any AUX data."""
+        return self._first is not None
+
+    @property
+    def position(self) -> int:
+        return self._source.position
+
+    def chunks(self) -> Iterator[AuxChunk]:
+        first, self._first = self._first, None
+        if first is not None:
+            yield first
+            del first
+            yield from self._chunks
+
+    def close(self) -> None:
+        self._source.close()
+
+    def __enter__(self) -> _Begun:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

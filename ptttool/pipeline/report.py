@@ -1,0 +1,242 @@
+"""What a recording holds, summed up: what ``info`` shows and ``trace`` says at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+from ptttool.analyses.elements import ElementSummary
+from ptttool.analyses.summary import TlpSummary
+from ptttool.capture.event.decode import Explanation
+from ptttool.capture.event.explain import explain
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import InputError, MissingPackageError, UsageError
+from ptttool.machine.model import Machine
+from ptttool.perfdata.model import Contents
+from ptttool.perfdata.problems import error_of
+from ptttool.pipeline.query import Query
+from ptttool.pipeline.recording import Recording
+from ptttool.pipeline.walk import Walk
+from ptttool.pipeline.work import Analyze
+from ptttool.pipeline.workers import Workers
+from ptttool.recording.cs_etm import CsEtm, parse_cs_etm
+
+# Errors of decoders that leave the recording as it is: it is described without its rows.
+_NOT_DECODED = ("no-frames", "no-library", "missing-package")
+
+
+@dataclass(frozen=True)
+class StreamSize:
+    """An AUX stream: its CPU (None where the recording does not tell), payloads, bytes held, AUX events."""
+
+    cpu: int | None
+    payloads: int
+    bytes: int
+    aux_events: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """A recording that has been read to the end.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    walk : Walk
+        The pass that read it: contents and findings are complete.
+    summary : TlpSummary, ElementSummary or None
+        Its rows summed up; None where they were not decoded.
+    loss : tuple of Diagnostic
+        Signs of loss, the worst first.
+    explanation : Explanation or None
+        The PTT event taken apart; None where the recording does not tell it.
+    trace_units : CsEtm or None
+        What perf kept of CoreSight trace units.
+    machine : Machine or None
+        The machine, for names.
+    command : tuple of str or None
+        The command that recorded, where a sidecar keeps it.
+    started : str or None
+        When, likewise.
+    diagnostics : tuple of Diagnostic
+        What else is odd.
+    """
+
+    recording: Recording
+    walk: Walk
+    summary: TlpSummary | ElementSummary | None
+    loss: tuple[Diagnostic, ...] = ()
+    explanation: Explanation | None = None
+    trace_units: CsEtm | None = None
+    machine: Machine | None = None
+    command: tuple[str, ...] | None = None
+    started: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = field(default_factory=tuple)
+
+    @property
+    def contents(self) -> Contents:
+        """Everything of the recording but the AUX data."""
+        return self.recording.contents
+
+    @property
+    def streams(self) -> list[StreamSize]:
+        """The AUX streams, by CPU."""
+        return streams_of(self.contents)
+
+
+def analyze(
+    recording: Recording,
+    name: str,
+    workers: Workers,
+    *,
+    machine: Machine | None = None,
+    query: Query | None = None,
+    walk: Walk | None = None,
+    **options: Any,
+) -> Any:
+    """Return the result of an analysis of a whole recording.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    name : str
+        Name of the analysis.
+    workers : Workers
+        Who decodes and sums up.
+    machine : Machine or None
+        The machine, for names.
+    query : Query or None
+        Its condition: only rows for which it is true.
+    walk : Walk or None
+        The pass to take, where its progress is to be seen.
+    **options
+        Options of the analysis.
+
+    Raises
+    ------
+    UsageError
+        The analysis is unknown, or the recording's rows do not have the columns that it needs (code ``missing-columns``).
+    """
+    kind = ANALYSES.get(name)
+    missing = [column for column in kind.columns if column not in recording.schema]
+    if missing:
+        raise UsageError(
+            f"the analysis {name} needs the columns {', '.join(missing)}, which {recording.title} does not have",
+            hint="'ptttool analyze --list' shows what each analysis needs",
+            code="missing-columns",
+        )
+    walk = recording.walk(workers) if walk is None else walk
+    analysis = walk.merge(Analyze(name, tuple(options.items()), query))
+    return result_of(analysis, recording, walk, machine)
+
+
+def result_of(analysis: Analysis[Any], recording: Recording, walk: Walk, machine: Machine | None) -> Any:
+    """Return an analysis' result, once the walk is over."""
+    diagnostics = (*walk.contents.problems, *walk.findings.diagnostics())
+    return analysis.result(AnalysisContext(recording.path, walk.contents, machine, diagnostics))
+
+
+def report_on(
+    recording: Recording,
+    workers: Workers,
+    *,
+    walk: Walk | None = None,
+    machine: Machine | None = None,
+    command: Sequence[str] | None = None,
+    started: str | None = None,
+) -> Report:
+    """Read a recording to its end and sum it up.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    workers : Workers
+        Who decodes.
+    walk : Walk or None
+        The pass to take, where its progress is to be seen.
+    machine : Machine or None
+        The machine, for names.
+    command, started
+        What a sidecar knows: the command that recorded, and when.
+    """
+    walk = recording.walk(workers) if walk is None else walk
+    diagnostics: list[Diagnostic] = []
+    summary: TlpSummary | ElementSummary | None = None
+    try:
+        summary = analyze(recording, recording.stack.protocol.summary, workers, machine=machine, walk=walk)
+    except (InputError, MissingPackageError) as error:
+        if recording.is_ptt or error.code not in _NOT_DECODED:
+            raise
+        diagnostics.append(Diagnostic(Severity.WARNING, error.code, error.message, error.hint, recording.path))
+        for _ in recording.source().chunks():  # for the contents
+            pass
+    loss = result_of(ANALYSES.get("loss")(), recording, walk, machine).signs
+    return Report(
+        recording=recording,
+        walk=walk,
+        summary=summary,
+        loss=tuple(loss),
+        explanation=_explained(recording, machine),
+        trace_units=trace_units_of(walk.contents),
+        machine=machine,
+        command=None if command is None else tuple(command),
+        started=started,
+        diagnostics=(*diagnostics, *walk.findings.diagnostics()),
+    )
+
+
+def _explained(recording: Recording, machine: Machine | None) -> Explanation | None:
+    attribute = recording.attribute
+    return None if attribute is None else explain(attribute.config, pmu=recording.device, machine=machine)
+
+
+def trace_units_of(contents: Contents) -> CsEtm | None:
+    """Return what perf kept of CoreSight trace units; None where the recording is of something else."""
+    from ptttool.recording.auxtrace import CS_ETM
+
+    return parse_cs_etm(contents.auxtrace_priv, contents.hardware_ids) if contents.auxtrace_type == CS_ETM else None
+
+
+def streams_of(contents: Contents) -> list[StreamSize]:
+    """Return the AUX streams of a recording, by CPU."""
+    sums: dict[int | None, list[int]] = {}
+    for payload in contents.aux_payloads:
+        row = sums.setdefault(None if payload.cpu < 0 else payload.cpu, [0, 0, 0])
+        row[0] += 1
+        row[1] += payload.held
+    for event in contents.aux_events:
+        if event.cpu in sums:
+            sums[event.cpu][2] += 1
+    return [StreamSize(cpu, *sums[cpu]) for cpu in sorted(sums, key=lambda cpu: -1 if cpu is None else cpu)]
+
+
+class Read(Protocol):
+    """What has been read to its end: a walk, or a recording."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def contents(self) -> Contents: ...
+
+
+def damage_of(walk: Read) -> tuple[InputError | None, list[Diagnostic]]:
+    """Return the error that a damaged recording is, although all that could be read was given, and its further problems.
+
+    Returns
+    -------
+    error : InputError or None
+        The first problem; None for a recording without damage.
+    others : list of Diagnostic
+        Further problems; a second cut of the same file says nothing new and is left out.
+    """
+    problems = walk.contents.problems
+    if not problems:
+        return None, []
+    first = problems[0]
+    others = [problem for problem in problems[1:] if not problem.code == first.code == "truncated"]
+    return error_of(first, walk.path, hint="what could be read before that offset was given"), others

@@ -1,0 +1,116 @@
+"""What is done with decoded rows where they are decoded, in this process or another one. All of it can be pickled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic, Protocol, TypeVar
+
+from ptttool.analyses.contract import ANALYSES, Analysis
+from ptttool.decoders.decoded import Decoded, Findings
+from ptttool.errors import PtttoolError
+from ptttool.exporters.contract import EXPORTERS, Encoder
+from ptttool.pipeline.query import Query
+from ptttool.table.batch import Batch
+from ptttool.table.schema import Schema
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+# Records of a unit, at most: its columns are some 20 MB.
+UNIT_RECORDS = 1 << 18
+# Records of a unit that is only summed up: its few columns fit into a processor's second-level cache.
+_ANALYSIS_RECORDS = 1 << 17
+
+
+class Work(Protocol[R_co]):
+    """What is done with the rows of a unit.
+
+    ``needs_index``: whether the numbers of rows are looked at. ``unit_records``: records that it is given at a time, at most.
+    """
+
+    @property
+    def needs_index(self) -> bool: ...
+    @property
+    def unit_records(self) -> int: ...
+    def __call__(self, decoded: Decoded, /) -> R_co: ...
+
+
+class Mergeable(Protocol):
+    """A result that takes in the one of the rows behind."""
+
+    def merge(self, later: Any) -> None: ...
+
+
+@dataclass
+class Outcome(Generic[R]):
+    """What came of some units: the value, what was odd, bytes of trace, and the error that ended them early."""
+
+    value: R
+    findings: Findings | None = None
+    size: int = 0
+    error: PtttoolError | None = None
+
+
+@dataclass(frozen=True)
+class Select:
+    """Work: the selected rows and columns."""
+
+    query: Query
+    unit_records: int = UNIT_RECORDS
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether the numbers of rows are looked at."""
+        return self.query.needs_index
+
+    def __call__(self, decoded: Decoded, /) -> Batch:
+        return self.query.of(decoded)
+
+
+@dataclass(frozen=True)
+class Encode:
+    """Work: the selected rows as a piece of a file, with their number. ``schema``: of the file."""
+
+    query: Query
+    exporter: str
+    schema: Schema
+    unit_records: int = UNIT_RECORDS
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether the numbers of rows are looked at."""
+        return self.query.needs_index
+
+    def __call__(self, decoded: Decoded, /) -> tuple[int, Any]:
+        batch = self.query.of(decoded)
+        return batch.size, encoder_of(self.exporter, self.schema)(batch)
+
+
+@lru_cache(maxsize=8)
+def encoder_of(exporter: str, schema: Schema) -> Encoder:
+    """The exporter's encoder, made once in a process: encoders have tables."""
+    return EXPORTERS.get(exporter).encoder(schema)
+
+
+@dataclass(frozen=True)
+class Analyze:
+    """Work: an analysis that has seen the rows for which the condition is true. ``options``: of the analysis, by name."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    query: Query | None = None
+    unit_records: int = _ANALYSIS_RECORDS
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether the numbers of rows are looked at."""
+        return "index" in ANALYSES.get(self.name).columns or (self.query is not None and self.query.needs_index)
+
+    def __call__(self, decoded: Decoded, /) -> Analysis[Any]:
+        analysis = ANALYSES.get(self.name)(**dict(self.options))
+        if self.query is not None and self.query.where is not None:
+            wanted = self.query.where.mask(decoded.batch(self.query.where.columns).to_polars(), decoded.size)
+            decoded = decoded.taken(wanted)
+        analysis.update(decoded.batch(analysis.columns))
+        return analysis
