@@ -1,4 +1,5 @@
-"""Packet trace protocols: bytes in, elements out. One file a protocol; :mod:`ptttool.decoders.contract` has the contract.
+"""Decoders of trace: bytes in, tables of TLPs or of packet elements out.
 
-Nothing here opens a file or prints.
+:mod:`ptttool.decoders.contract` says what a protocol is; a new one is one new file in this package. Nothing here opens a recording or
+prints.
 """

@@ -62,6 +62,7 @@ class ByteDecoder(Decoder):
         return no_sync(self.protocol, offset, 0, reason)
 
     def feed(self, data: Buffer, *, offset: int | Offsets, discontinuity: bool = False) -> Elements:
+        """Decode the next bytes."""
         offsets = Offsets(offset) if isinstance(offset, int) else offset
         first = offsets.first
         gap = self._next is not None and first is not None and offsets.contiguous and first != self._next
@@ -80,11 +81,13 @@ class ByteDecoder(Decoder):
         return elements
 
     def finish(self) -> Elements:
+        """End the stream."""
         found = self._end()
         self.restart("init", 0)
         return Elements.join(found)
 
     def reset(self, reason: str, offset: int) -> Elements:
+        """Forget everything."""
         return Elements.join([*self._end(), self.restart(reason, offset)])
 
     def _end(self) -> list[Elements]:

@@ -1,7 +1,7 @@
-"""What every packet protocol decodes into: elements of the kinds that OpenCSD has, and of two more.
+"""The model of packet trace: elements of the kinds that OpenCSD has, and of two more.
 
 Sources: OpenCSD, ``docs/prog_guide/prog_guide_generic_pkts.md`` (16 kinds), ``include/opencsd/trc_gen_elem_types.h`` (those added since).
-A kind is called as there, without its prefix and in small letters. Nothing here imports numpy or polars.
+Names of kinds are those of OpenCSD, without the prefix and in lower case. Nothing here imports numpy or polars.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Flags(IntFlag):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``("truncated", "reserved")``."""
+        """Names of the flags that are set: ``("truncated", "reserved")``."""
         return tuple((flag.name or "").lower() for flag in Flags if flag in self)
 
 
-# By number what flags are called; "" for none.
+# Names of the flags by their number; "" for none.
 FLAG_NAMES = tuple(" ".join(Flags(number).names) for number in range(2 * max(Flags)))
 # Strict decoding ends at an element with one of these.
 STRICT_FLAGS = Flags.RESERVED | Flags.PADDING_ODD | Flags.LEFTOVER
@@ -83,8 +83,8 @@ class InstructionSubtype(StrEnum):
     TRAP_RETURN = "trap_return"
 
 
-# Of no_sync, eo_trace and trace_on. Ours are "discontinuity": bytes were lost before decoding, and "not_followed": the trace unit leaves
-# out what this decoder cannot make up.
+# Reasons of no_sync, eo_trace and trace_on. Not in OpenCSD: "discontinuity" (bytes were lost before decoding) and "not_followed" (the
+# trace unit leaves out what this decoder cannot reconstruct).
 REASONS = (
     "unknown", "init", "reset", "overflow", "discard", "bad_packet", "bad_image", "eot", "discontinuity", "normal", "debug_exit",
     "not_followed",
@@ -140,7 +140,7 @@ FIELDS_BY_NAME = {field.name: field for field in FIELDS}
 
 
 def common(*names: str) -> tuple[Column, ...]:
-    """OpenCSD's fields of those names, for a protocol's declaration."""
+    """Return the fields of OpenCSD with these names, for the declaration of a protocol."""
     return tuple(FIELDS_BY_NAME[name] for name in names)
 
 
@@ -154,9 +154,16 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of element. ``fields``: always there. ``optional``: there or not. A protocol may add fields of its own.
+    """One kind of element. A protocol may add fields of its own.
 
-    ``origin``: ``document`` (OpenCSD's guide), ``later`` (in OpenCSD since) or ``ptttool``.
+    Parameters
+    ----------
+    name, meaning : str
+        Name, and one line of documentation.
+    fields, optional : tuple of str
+        Fields that its elements always have, and those that they may have.
+    origin : Origin
+        Who defined it.
     """
 
     name: str
@@ -219,7 +226,7 @@ KINDS: tuple[Kind, ...] = (
          origin=Origin.PTTTOOL),
 )  # fmt: skip
 KIND_NAMES = tuple(kind.name for kind in KINDS)
-# Numbers of kinds, as batches hold them.
+# Codes of kinds, as tables hold them.
 CODES = {name: number for number, name in enumerate(KIND_NAMES)}
 UNKNOWN, NO_SYNC, TRACE_ON, EO_TRACE, PE_CONTEXT = (CODES[name] for name in ("unknown", "no_sync", "trace_on", "eo_trace", "pe_context"))
 EXCEPTION, TIMESTAMP, EVENT, CUSTOM = (CODES[name] for name in ("exception", "timestamp", "event", "custom"))
@@ -248,12 +255,28 @@ def schema_of(fields: Iterable[Column]) -> Schema:
 
 @dataclass(frozen=True)
 class Element:
-    """One element. What it does not have is None, or not among its fields.
+    """One element, as an object for people and tests.
 
-    ``index``: of the packet's first byte in the stream. ``size``: bytes of the stream that it stands for; of several elements of one packet
-    the first has them all, so that sizes add up. ``channel``: source ID or trace ID. ``timestamp``: raw, or unwrapped where that was asked
-    for. ``kind``: of :data:`KIND_NAMES`. ``raw``: the packet's bytes, for the element that has its size; None for runs of padding, bytes
-    passed over, and what a framing carries.
+    Parameters
+    ----------
+    index : int
+        Offset of the packet's first byte in the stream.
+    size : int
+        Bytes of the stream that it stands for. Of several elements of one packet the first has them all, so that sizes add up.
+    channel : int or None
+        Source ID or trace ID.
+    timestamp : int or None
+        Timestamp of the packet, raw or unwrapped as the parameters say.
+    protocol : str
+        Name of the protocol.
+    kind : str
+        One of :data:`KIND_NAMES`.
+    fields : Mapping
+        The fields that it has.
+    raw : bytes or None
+        Bytes of the packet, for the element that has its size; None for runs of padding, skipped bytes, and the payload of a framing.
+    flags : Flags
+        What is odd about it.
     """
 
     index: int

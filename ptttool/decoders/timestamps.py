@@ -1,4 +1,4 @@
-"""Timestamps of which a trace has the low bits alone."""
+"""Timestamps of which a trace has only the low bits."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ from ptttool.decoders.element_batch import U64
 
 
 class Unwrapper:
-    """Adds up the wraps of partial timestamps, for each channel: one that is smaller than the one before has wrapped once.
+    """Counts the wraps of partial timestamps, for each channel.
 
-    ``bits``: of a timestamp. Wraps that happen twice between two packets of a channel cannot be told.
+    A timestamp smaller than the one before has wrapped once; two wraps between two packets look like one.
+
+    Parameters
+    ----------
+    bits : int
+        Bits of a timestamp.
     """
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
-        self._last: dict[int, tuple[int, int]] = {}  # of each channel: the partial timestamp and the wraps so far
+        self._last: dict[int, tuple[int, int]] = {}  # by channel: the last partial timestamp, and the wraps so far
 
     def unwrap(self, channels: NDArray[Any], partial: U64) -> U64:
-        """Whole timestamps (modulo 2^64) of partial ones, in order."""
+        """Return whole timestamps (modulo 2^64) for partial ones, in order."""
         if self._bits >= 64 or not len(partial):
             return partial
         whole = np.empty_like(partial)

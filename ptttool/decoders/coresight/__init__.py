@@ -1,0 +1,1 @@
+"""CoreSight formatter frames."""

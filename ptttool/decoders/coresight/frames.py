@@ -1,6 +1,6 @@
-"""CoreSight formatter frames: the trace of several sources in frames of 16 bytes, as an ETR, an ETB or a trace port gives it.
+"""CoreSight formatter frames: the trace of several sources in frames of 16 bytes, as an ETR, an ETB or a trace port writes it.
 
-The frames themselves are taken apart by :mod:`ptttool.decoders.coresight.deformat`.
+:mod:`ptttool.decoders.coresight.deformat` separates data and IDs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from ptttool.decoders.byte_decoder import ByteDecoder, no_sync, truncated
 from ptttool.decoders.contract import Carries, ChannelDecoders, Decoder, FramingProtocol, StreamContext, register
 from ptttool.decoders.coresight.deformat import FRAME, NO_ID, Deformatted, deformat
-from ptttool.decoders.coresight.sync import FrameFinder
+from ptttool.decoders.coresight.sync import FrameFinder, Part
 from ptttool.decoders.element_batch import U8, U64, Array, Elements, Strings
 from ptttool.decoders.elements import Flags, column, common
 from ptttool.decoders.offsets import Offsets
@@ -21,18 +21,18 @@ from ptttool.recording.auxtrace import CS_ETM
 from ptttool.table.schema import DType
 
 NAME = "coresight-16"
-# IDs that are no trace source: padding, and 70 to 7F, two of which have a meaning.
+# IDs without a trace source: padding, and the reserved ones 70 to 7F, two of which have a meaning.
 PADDING_ID, FIRST_RESERVED = 0x00, 0x70
 FLUSH_ID, TRIGGER_ID = 0x7B, 0x7D
 PACKETS = ("data", "padding", "trigger", "flush", "fsync", "hsync", "framing")
 _PACKET = {name: number for number, name in enumerate(PACKETS)}
-# A frame of four full synchronisations: filling, after which no ID is in effect.
+# A frame of four full synchronisations fills the buffer; after it no ID is in effect.
 _BARRIER = np.uint64(0x7FFF_FFFF_7FFF_FFFF)
 
 
 @dataclass
 class _Run:
-    """Bytes that make one element when they end. ``index``: -1 until the first of them is there."""
+    """Bytes that make one element when they end; `index` is -1 until the first of them is there."""
 
     index: int
     size: int
@@ -40,9 +40,14 @@ class _Run:
 
 
 class CoresightFrames(ByteDecoder):
-    """Takes frames apart: shows what each source has in each frame, or gives every source's bytes to a decoder of its own.
+    """Decodes frames: into the raw bytes of each source, or with a decoder for each source.
 
-    ``stream``: of a trace port, with synchronisation packets; else frames follow one another from the first byte on.
+    Parameters
+    ----------
+    stream : bool
+        Whether they come from a trace port, with synchronisation packets; otherwise frames follow one another from the first byte on.
+    channels : callable, optional
+        Makes the decoder of a source; without it bytes are shown raw.
     """
 
     def __init__(self, stream: bool, channels: ChannelDecoders | None = None) -> None:
@@ -53,22 +58,24 @@ class CoresightFrames(ByteDecoder):
         self._current = NO_ID
         self._sync: _Run | None = None
         self._lost: _Run | None = _Run(-1, 0, "init")
-        self._overhead = _Run(-1, 0, "framing")  # behind decoders: bytes of frames that are nobody's data
+        self._overhead = _Run(-1, 0, "framing")  # bytes of frames that are not data, where sources have decoders
 
     def restart(self, reason: str, offset: int) -> Elements:
+        """Forget the ID in effect, and reset the decoders of all sources."""
         self._current = NO_ID
         self._lost = _Run(offset if reason == "discontinuity" else -1, 0, reason)
-        batches = [_of_channel(decoder.reset(reason, offset), number) for number, decoder in sorted(self._decoders.items())]
+        several = [_of_channel(decoder.reset(reason, offset), number) for number, decoder in sorted(self._decoders.items())]
         if reason == "init":
             self._decoders.clear()
-        return Elements.join(batches)
+        return Elements.join(several)
 
     def finish(self) -> Elements:
+        """End the streams of all sources."""
         last = self._end()
-        batches = [_of_channel(decoder.finish(), number) for number, decoder in sorted(self._decoders.items())]
+        several = [_of_channel(decoder.finish(), number) for number, decoder in sorted(self._decoders.items())]
         self._decoders.clear()
         self.restart("init", 0)
-        return Elements.join([*last, *batches], by_index=True)
+        return Elements.join([*last, *several], by_index=True)
 
     def close(self) -> None:
         """Close the decoders of all sources."""
@@ -77,63 +84,65 @@ class CoresightFrames(ByteDecoder):
         self._decoders.clear()
 
     def flush(self) -> Elements:
-        batches = [self._end_sync(), self._end_lost()]
+        """Return elements that wait for their end."""
+        several = [self._end_sync(), self._end_lost()]
         if self._finder is not None:
             data, index = self._finder.rest()
             if len(data):
-                batches.append(truncated(NAME, int(index[0]), data.tobytes()))
+                several.append(truncated(NAME, int(index[0]), data.tobytes()))
         if self._overhead.size:
-            batches.append(_runs("framing", np.array([self._overhead.index]), np.array([self._overhead.size])))
+            several.append(_runs("framing", np.array([self._overhead.index]), np.array([self._overhead.size])))
         self._overhead = _Run(-1, 0, "framing")
-        return Elements.join(batches, by_index=True)
+        return Elements.join(several, by_index=True)
 
     def scan(self, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
+        """Decode the whole frames in some bytes."""
         if self._finder is not None:
             return self._scan_stream(self._finder, data, offsets, last)
         used = len(data) // FRAME * FRAME
         frames = np.frombuffer(data, dtype=np.uint8, count=used)
-        batches: list[Elements] = []
+        several: list[Elements] = []
         start = 0
         for first, after in _barriers(frames):
-            batches += self._frames(frames[start:first], offsets.after(start))
+            several += self._frames(frames[start:first], offsets.after(start))
             if first < after:
                 if not self._goes_on(offsets.of(first)):
-                    batches += [self._end_lost(), self.restart("reset", offsets.of(first))]
-                batches += self._synced("fsync", offsets.at(np.arange(first, after, 4)), 4)
+                    several += [self._end_lost(), self.restart("reset", offsets.of(first))]
+                several += self._synced("fsync", offsets.at(np.arange(first, after, 4)), 4)
             start = after
-        return self._ended(batches, offsets, used), used
+        return self._ended(several, offsets, used), used
 
-    def _ended(self, batches: list[Elements], offsets: Offsets, used: int) -> Elements:
-        """All elements of a feed. A run of synchronisation packets that does not reach its end does not go on."""
+    def _ended(self, several: list[Elements], offsets: Offsets, used: int) -> Elements:
+        """Return all elements of a feed; a run of synchronisation packets goes on only if it reaches the end."""
         if used and not self._goes_on(offsets.of(used - 1) + 1):
-            batches.append(self._end_sync())
-        return Elements.join(batches, by_index=True)
+            several.append(self._end_sync())
+        return Elements.join(several, by_index=True)
 
     def _goes_on(self, index: int) -> bool:
-        """Whether a synchronisation packet at an index would lie right behind those before."""
+        """Whether a synchronisation packet at an offset is right behind the run so far."""
         return self._sync is not None and self._sync.index + self._sync.size == index
 
     def _scan_stream(self, finder: FrameFinder, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
         found, used = finder.find(data, offsets, last)
-        batches: list[Elements] = []
+        several: list[Elements] = []
         for each in found:
-            if each.what == "frames":
-                batches += self._frames(each.data, Offsets(each.index))
-            elif each.what in ("fsync", "hsync"):
-                batches += self._synced(each.what, each.index, each.size)
-            elif each.what == "lost":
+            if each.what is Part.FRAMES:
+                several += self._frames(each.data, Offsets(each.index))
+            elif each.what in (Part.FSYNC, Part.HSYNC):
+                several += self._synced(each.what, each.index, each.size)
+            elif each.what is Part.LOST:
                 self._lose(int(each.index[0]), each.size)
             else:
-                # Bytes are missing in it: frames, and the ID with them, are known again from here on.
-                batches += [self._end_lost(), no_sync(NAME, int(each.index[0]), each.size, "bad_packet")]
-                batches.append(self.restart("bad_packet", int(each.index[0])))
-        return self._ended(batches, offsets, used), used
+                # Bytes of it are missing; after it frames are known again, and the ID with them.
+                several += [self._end_lost(), no_sync(NAME, int(each.index[0]), each.size, "bad_packet")]
+                several.append(self.restart("bad_packet", int(each.index[0])))
+        return self._ended(several, offsets, used), used
 
     def _frames(self, frames: U8, offsets: Offsets) -> list[Elements]:
-        """Elements of whole frames. ``places``: of their bytes."""
+        """Return the elements of whole frames."""
         if not len(frames):
             return []
-        batches: list[Elements] = []
+        several: list[Elements] = []
         taken = deformat(frames, self._current)
         self._current = taken.last
         known = 0
@@ -141,17 +150,17 @@ class CoresightFrames(ByteDecoder):
             known = int(taken.start[1]) if len(taken.start) > 1 else len(frames)
             self._lose(offsets.of(0), known)
         if known < len(frames):
-            batches.append(self._end_lost())
+            several.append(self._end_lost())
             if self._channels is None:
-                batches.append(_elements(taken, offsets, known))
+                several.append(_elements(taken, offsets, known))
             else:
-                batches += self._give(taken, offsets, known)
-        return batches
+                several += self._give(taken, offsets, known)
+        return several
 
     def _give(self, taken: Deformatted, offsets: Offsets, known: int) -> list[Elements]:
-        """Give every source's bytes to its decoder."""
+        """Give the bytes of every source to its decoder."""
         assert self._channels is not None
-        batches = []
+        several = []
         size = len(taken.data) - known
         for number, data, mine in taken.streams():
             if number in (NO_ID, PADDING_ID) or number >= FIRST_RESERVED:
@@ -159,39 +168,39 @@ class CoresightFrames(ByteDecoder):
             if number not in self._decoders:
                 self._decoders[number] = self._channels(number)
             index = offsets.at(np.flatnonzero(mine))
-            batches.append(_of_channel(self._decoders[number].feed(data.tobytes(), offset=Offsets(index)), number))
+            several.append(_of_channel(self._decoders[number].feed(data.tobytes(), offset=Offsets(index)), number))
             size -= len(data)
         special = _elements(taken, offsets, known, special=True)
-        batches.append(special)
+        several.append(special)
         self._overhead.size += size - int(special.size.sum())
         if self._overhead.index < 0:
             self._overhead.index = offsets.of(known)
-        return batches
+        return several
 
     def _lose(self, index: int, size: int) -> None:
-        """Bytes before it is known whose they are."""
-        assert self._lost is not None, "every restart begins with bytes of nobody"
+        """Take note of bytes before the first ID."""
+        assert self._lost is not None, "every restart begins with bytes of an unknown source"
         if self._lost.index < 0:
             self._lost.index = index
         self._lost.size += size
 
     def _synced(self, what: str, index: U64, unit: int) -> list[Elements]:
-        """Synchronisation packets: those that lie one after the other make one element, the last of which may go on."""
+        """Return the elements of synchronisation packets: adjacent ones make one element, and the last run may go on."""
         breaks = np.flatnonzero(index[1:] != index[:-1] + np.uint64(unit)) + 1
         first = np.concatenate([[0], breaks])
         size = np.diff(first, append=len(index)) * unit
         starts = index[first]
-        batches = []
+        several = []
         run = self._sync
         if run is not None and run.what == what and self._goes_on(int(starts[0])):
             starts[0] = run.index
             size[0] += run.size
         else:
-            batches.append(self._end_sync())
+            several.append(self._end_sync())
         self._sync = _Run(int(starts[-1]), int(size[-1]), what)
         if len(starts) > 1:
-            batches.append(_runs(what, starts[:-1], size[:-1]))
-        return batches
+            several.append(_runs(what, starts[:-1], size[:-1]))
+        return several
 
     def _end_sync(self) -> Elements:
         run, self._sync = self._sync, None
@@ -205,18 +214,18 @@ class CoresightFrames(ByteDecoder):
 
 
 def _runs(what: str, index: Array, size: Array) -> Elements:
-    batch = Elements(NAME, index.astype(np.uint64), size.astype(np.uint64))
-    batch.put("packet", _PACKET[what])
-    return batch
+    elements = Elements(NAME, index.astype(np.uint64), size.astype(np.uint64))
+    elements.put("packet", _PACKET[what])
+    return elements
 
 
-def _of_channel(batch: Elements, number: int) -> Elements:
-    batch.channel[:] = number
-    return batch
+def _of_channel(elements: Elements, number: int) -> Elements:
+    elements.channel[:] = number
+    return elements
 
 
 def _barriers(frames: U8) -> list[tuple[int, int]]:
-    """Runs of frames that are four full synchronisations, as offsets; and one of none at the end."""
+    """Return the runs of frames that are four full synchronisations, as start and end, and an empty one at the end."""
     words = frames.view("<u8") if len(frames) else np.empty(0, dtype="<u8")
     is_barrier = (words[0::2] == _BARRIER) & (words[1::2] == _BARRIER)
     runs = []
@@ -227,9 +236,14 @@ def _barriers(frames: U8) -> list[tuple[int, int]]:
 
 
 def _elements(taken: Deformatted, offsets: Offsets, known: int, *, special: bool = False) -> Elements:
-    """What each ID has in each frame, from the byte ``known`` on: an element, to which the ID's byte before it and byte 15 count.
+    """Return an element for the data of each ID in each frame; the byte of the ID before them and byte 15 count as part of it.
 
-    ``special``: only IDs that are no trace source, padding aside, and only their data count.
+    Parameters
+    ----------
+    known : int
+        Position from which on the ID is known.
+    special : bool
+        Return only IDs without a trace source, except padding, and count only their data.
     """
     begins = np.zeros(len(taken.data), dtype=np.bool_)
     begins[::FRAME] = True
@@ -247,10 +261,10 @@ def _elements(taken: Deformatted, offsets: Offsets, known: int, *, special: bool
         start, ids, count, at = start[chosen], ids[chosen], count[chosen], at[chosen]
         size = count
     flags = np.where((ids >= FIRST_RESERVED) & (ids != FLUSH_ID) & (ids != TRIGGER_ID), int(Flags.RESERVED), 0)
-    batch = Elements(NAME, offsets.at(start), size, channel=ids.astype(np.int32), flags=flags)
-    batch.put("packet", _PACKETS_OF[ids])
-    batch.put("payload", Strings(taken.data[taken.held], at, count))
-    return batch
+    elements = Elements(NAME, offsets.at(start), size, channel=ids.astype(np.int32), flags=flags)
+    elements.put("packet", _PACKETS_OF[ids])
+    elements.put("payload", Strings(taken.data[taken.held], at, count))
+    return elements
 
 
 _PACKETS_OF: U8 = np.full(256, _PACKET["data"], dtype=np.uint8)

@@ -1,0 +1,1 @@
+"""Arm ETMv2 trace packets."""

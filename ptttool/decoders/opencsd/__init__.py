@@ -1,0 +1,1 @@
+"""CoreSight trace decoded by libopencsd."""

@@ -1,0 +1,1 @@
+"""RISC-V E-Trace packets."""

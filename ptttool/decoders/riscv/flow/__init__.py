@@ -1,0 +1,1 @@
+"""RISC-V E-Trace with the program: what was executed."""
