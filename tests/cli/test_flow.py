@@ -94,10 +94,9 @@ def test_a_program_elsewhere_and_another_beside_it(elf: Path, trace: Path, tmp_p
     assert main(["flow", "--elf", f"{elf}@0x1000", "--json", str(trace)]) == 0
     out, err = capsys.readouterr()
     assert [json.loads(line).get("st_addr") for line in out.splitlines() if "addr_nacc" in line] == ["0x80000000"]
-    assert "no program has code at 0x80000000" in err
-    assert "there is code from 0x80001000 to 0x80001007" in err
+    assert all(address in err for address in ("0x80000000", "0x80001000", "0x80001007"))
     assert main(["flow", "--elf", f"{elf}@nowhere", "--json", str(trace)]) == 2
-    assert "no FILE or FILE@OFFSET" in capsys.readouterr().err
+    assert f"elf={elf}@nowhere" in capsys.readouterr().err
 
 
 def test_addresses_of_fewer_bits_than_a_kernels(elf: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,22 +128,25 @@ def test_a_program_that_was_not_traced(elf: Path, trace: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "told"),
+    ("change", "code"),
     [
-        (lambda content: b"", 6, "no ELF file"),
-        (lambda content: b"#!/bin/sh\n", 6, "no ELF file"),
-        (lambda content: content[:60], 6, "no ELF file"),
-        (lambda content: content[:-2], 6, "a segment lies beyond the file's end"),
-        (lambda content: content[:18] + b"\x3e\x00" + content[20:], 6, "a program for X86_64, not for RISC-V"),
-        (lambda content: content[:56] + b"\x00\x00" + content[58:], 6, "holds no code to load"),
+        (lambda content: b"", "bad-elf"),
+        (lambda content: b"#!/bin/sh\n", "bad-elf"),
+        (lambda content: content[:60], "bad-elf"),
+        (lambda content: content[:-2], "bad-elf"),
+        (lambda content: content[:18] + b"\x3e\x00" + content[20:], "other-machine"),
+        (lambda content: content[:56] + b"\x00\x00" + content[58:], "no-code"),
     ],
 )
-def test_files_that_are_no_program(elf: Path, trace: Path, change: Any, code: int, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_are_no_program(elf: Path, trace: Path, change: Any, code: str, capsys: pytest.CaptureFixture[str]) -> None:
     elf.write_bytes(change(elf.read_bytes()))
-    assert main(["flow", "--elf", str(elf), str(trace)]) == code
+    assert main(["flow", "--elf", str(elf), str(trace)]) == 6
     out, err = capsys.readouterr()
-    assert told in err
+    assert str(elf) in err
     assert not out
+    assert main(["flow", "--elf", str(elf), "--json", str(trace)]) == 6
+    (failure,) = objects(capsys)
+    assert failure["error"]["code"] == code
 
 
 def test_what_it_does_not_do(elf: Path, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Headers of ETMv2 trace packets, and how long packets are.
+"""Headers of ETMv2 trace packets, and the lengths of packets.
 
 Source: Arm "Embedded Trace Macrocell Architecture Specification" (IHI 0014Q), 6.4.1 "Trace packet headers", tables 6.2 and 6.3; 6.4.2
 (normal data), 6.4.4 (load miss), 6.7 (branch addresses).
@@ -15,7 +15,7 @@ from ptttool.decoders.parameters import Settings, choice, flag, numbers
 
 PACKETS = ("branch", "data", "load_miss", "load_miss_data", "value_not_traced", "context_id", "reserved")
 BRANCH, DATA, LOAD_MISS, LOAD_MISS_DATA, VALUE_NOT_TRACED, CONTEXT_ID, RESERVED = range(len(PACKETS))
-# The specification's table: a header has 0 and 1 where a pattern has them. Every header fits one of them and no other.
+# The specification's table: a header has 0 and 1 where a pattern has them. Every header fits exactly one pattern.
 PATTERNS = (
     ("C0A0SS10", DATA),
     ("X0X1XX00", RESERVED),
@@ -29,17 +29,17 @@ PATTERNS = (
     ("CTT0SS00", LOAD_MISS_DATA),
     ("cXXXXXX1", BRANCH),
 )
-CONTINUES = 0x80  # of address bytes: another follows; of headers: another packet went into the FIFO in the same cycle (C)
+CONTINUES = 0x80  # in an address byte: another follows; in a header (C): another packet of the same cycle follows
 FIRST_TRANSFER = 0x20  # A
 LONGEST_ADDRESS = 5
-# By SS: bytes of the value.
+# Size of the value, by SS.
 VALUE_BYTES = (0, 1, 2, 4)
-# Bytes behind the last one that lengths look at; they never end an address.
+# Bytes behind the data that lengths may read; they do not end an address.
 MARGIN = b"\xff" * 16
 
 
 def _fits(pattern: str, header: int) -> bool:
-    return all(bit not in "01" or int(bit) == header >> (7 - place) & 1 for place, bit in enumerate(pattern))
+    return all(bit not in "01" or int(bit) == header >> (7 - position) & 1 for position, bit in enumerate(pattern))
 
 
 def _packet(header: int) -> int:
@@ -71,7 +71,7 @@ class Etmv2Settings(Settings):
 
 @dataclass(frozen=True)
 class Format:
-    """What the trace unit's control register (ETMCR) says and the trace does not."""
+    """What the trace unit's control register (ETMCR) says and the trace does not; fields are those of :class:`Etmv2Settings`."""
 
     data_addr: bool
     data_value: bool
@@ -79,11 +79,11 @@ class Format:
 
     @classmethod
     def of(cls, settings: Etmv2Settings) -> Format:
-        """From the parameters."""
+        """Make it of the parameters."""
         return cls(settings.data_addr, settings.data_value, int(settings.contextid_bytes))
 
     def value_bytes(self, header: int) -> int:
-        """Bytes of the value that a header brings."""
+        """Return the size in bytes of the value that a packet with this header has."""
         packet = PACKET_OF[header]
         return VALUE_BYTES[header >> 2 & 3] if packet == LOAD_MISS_DATA or (packet == DATA and self.data_value) else 0
 
@@ -93,9 +93,17 @@ class Format:
 
 
 class Lengths:
-    """How long packets are, for every byte as if one began there.
+    """Lengths of packets, for every byte as if a packet began there.
 
-    ``value_bytes``, ``has_address``: by header.
+    Parameters
+    ----------
+    form : Format
+        What is traced.
+
+    Attributes
+    ----------
+    value_bytes, has_address : ndarray of uint8, shape (256,)
+        By header: size of the value, and whether a data address follows.
     """
 
     def __init__(self, form: Format) -> None:
@@ -103,23 +111,35 @@ class Lengths:
         self.value_bytes: U8 = np.array([form.value_bytes(header) for header in headers], dtype=np.uint8)
         self.has_address: U8 = np.array([form.has_address(header) for header in headers], dtype=np.uint8)
         context = np.where(PACKET_OF == CONTEXT_ID, form.contextid_bytes, 0).astype(np.uint8)
-        # A branch address has no header: its first byte is of the address.
+        # A branch address has no header: its first byte is part of the address.
         self._fixed = (np.where(PACKET_OF == BRANCH, 0, 1).astype(np.uint8) + self.value_bytes + context).tobytes()
         self._branch = (PACKET_OF == BRANCH).astype(np.uint8).tobytes()
         self._address = self.has_address.tobytes()
 
     def of(self, data: bytes) -> tuple[bytes, U8]:
-        """Bytes of the packet, and of an address, that begin at each byte of ``data``, which ends with :data:`MARGIN`; that one aside.
+        """Return the length of the packet, and of the address, that begins at each byte.
 
-        A packet whose end is not there gets a length that ends behind it. A reserved header counts as a packet of one byte.
+        A packet that is incomplete gets a length that ends behind the data. A reserved header counts as a packet of one byte.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes, and :data:`MARGIN` behind them.
+
+        Returns
+        -------
+        sizes : bytes
+            Length of a packet at each byte.
+        addresses : ndarray of uint8
+            Length of an address at each byte.
         """
         count = len(data) - len(MARGIN)
         more = np.frombuffer(data, dtype=np.uint8) >> np.uint8(7)
         address: U8 = more[3 : count + 4] + np.uint8(1)
-        for place in (2, 1, 0):
-            address *= more[place : count + 1 + place]
+        for byte in (2, 1, 0):
+            address *= more[byte : count + 1 + byte]
             address += np.uint8(1)
-        # A table by bytes.translate: numpy would make numbers of eight bytes of them first.
+        # bytes.translate, since numpy would first convert the indices to 64 bits.
         fixed, branch, follows = (
             np.frombuffer(data[:count].translate(table), dtype=np.uint8) for table in (self._fixed, self._branch, self._address)
         )
@@ -128,15 +148,23 @@ class Lengths:
 
 
 def packet_starts(sizes: bytes, at: int, end: int) -> tuple[I64, int]:
-    """Starts of the whole packets from ``at`` on, and the position after the last of them. ``sizes``: :meth:`Lengths.of`."""
+    """Return the starts of the whole packets from `at` on, and the position behind the last of them.
+
+    Parameters
+    ----------
+    sizes : bytes
+        Lengths, as :meth:`Lengths.of` returns them.
+    at, end : int
+        Part of the data that is looked at.
+    """
     whole, marks = sizes[at:end], bytearray(end - at)
-    place = 0
-    # The exception ends the loop: asking at each packet whether it goes on takes longer.
+    position = 0
+    # The exception ends the loop: a comparison at each packet takes longer.
     try:
         while True:
-            marks[place] = 1
-            place += whole[place]
+            marks[position] = 1
+            position += whole[position]
     except IndexError:
         pass
     starts = np.flatnonzero(np.frombuffer(marks, dtype=np.bool_)) + at
-    return (starts, at + place) if at + place <= end else (starts[:-1], int(starts[-1]))
+    return (starts, at + position) if at + position <= end else (starts[:-1], int(starts[-1]))

@@ -1,8 +1,8 @@
 """ETMv2: the trace packets of Arm's Embedded Trace Macrocell, version 2, as a byte stream.
 
 Source: Arm "Embedded Trace Macrocell Architecture Specification" (IHI 0014Q), chapter 6, "ETMv2 Signal Protocol"; headers and lengths:
-:mod:`ptttool.decoders.etmv2.headers`. Trace ports also carry PIPESTAT, which says when instructions executed and where packets begin; bytes
-alone do not, so decoding begins where the caller says and is lost from a reserved header on to the next such place.
+:mod:`ptttool.decoders.etmv2.headers`. Trace ports also have PIPESTAT signals, which say when instructions executed and where packets begin;
+bytes alone do not. So decoding begins where the caller says, and after a reserved header it waits for the next such offset.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from ptttool.table.schema import DType, Style
 NAME = "etmv2"
 _KINDS: U8 = np.full(len(PACKETS), CUSTOM, dtype=np.uint8)
 _KINDS[[BRANCH, CONTEXT_ID]] = ADDR, PE_CONTEXT
-# Seven bits of each of five bytes: the masks of their offsets, by the number of bytes that are there.
+# Masks of the address bits in up to five bytes of seven bits each, by the number of bytes.
 _BITS: U64 = np.array([(1 << 7 * count) - 1 for count in range(LONGEST_ADDRESS + 1)], dtype=np.uint64)
 _BYTES: U64 = np.array([(1 << 8 * count) - 1 for count in range(5)], dtype=np.uint64)
 _ADDRESS = np.uint64(0xFFFF_FFFF)
@@ -51,9 +51,12 @@ _TAGS = 4
 
 
 class Compressed:
-    """Addresses of which packets bring the low bits alone: the others are those of the one before.
+    """Addresses of which packets have only the low bits: the others are those of the address before.
 
-    ``marker``: bits of the first byte that are no address bits.
+    Parameters
+    ----------
+    marker : int
+        Bits of the first byte that do not belong to the address.
     """
 
     def __init__(self, marker: int = 0) -> None:
@@ -61,11 +64,26 @@ class Compressed:
         self._last: int | None = None
 
     def whole(self, bits: U64, count: I64) -> tuple[U64, Bool]:
-        """All bits of each address, and whether they are known. ``bits``, ``count``: those that came, and in how many bytes (1 to 5)."""
+        """Complete addresses.
+
+        Parameters
+        ----------
+        bits : ndarray of uint64
+            Bits that were sent.
+        count : ndarray of int64
+            In how many bytes (1 to 5).
+
+        Returns
+        -------
+        addresses : ndarray of uint64
+            All bits of each address.
+        known : ndarray of bool
+            Which addresses are known completely.
+        """
         order: I64 = np.arange(len(bits))
         found = bits.copy()
         for number in range(1, LONGEST_ADDRESS):
-            # The last one that brought bits of this byte.
+            # The last address that had bits of this byte.
             source = np.maximum.accumulate(np.where(count > number, order, -1))
             held = np.where(source < 0, np.uint64(self._last or 0), bits[source])
             found |= held & ((_BITS[number + 1] ^ _BITS[number]) >> np.uint64(self._marker))
@@ -79,7 +97,15 @@ class Compressed:
 
 @dataclass
 class _State:
-    """What packets build on. ``group``: index of the first packet of a cycle that goes on. ``misses``: by tag, index and address."""
+    """What packets build on.
+
+    Parameters
+    ----------
+    group : int or None
+        Offset of the first packet of a cycle that goes on.
+    misses : dict
+        Offset and address of the load miss that waits for its data, by tag.
+    """
 
     branch: Compressed = field(default_factory=lambda: Compressed(marker=1))
     data: Compressed = field(default_factory=Compressed)
@@ -89,14 +115,24 @@ class _State:
 
 @dataclass
 class _Lost:
-    """Bytes after a reserved header. ``index``: of the first of them."""
+    """Bytes after a reserved header; `index` is the offset of the first."""
 
     index: int
     size: int = 0
 
 
 class Etmv2(ByteDecoder):
-    """Decodes ETMv2 packets. ``begins``: indexes at which a packet begins for sure; nothing before one counts behind it."""
+    """Decodes ETMv2 packets.
+
+    Parameters
+    ----------
+    form : Format
+        What is traced.
+    isa : str or None
+        Instruction set that branches lead to.
+    begins : iterable of int
+        Offsets at which a packet begins; packets behind such an offset do not build on those before.
+    """
 
     def __init__(self, form: Format, *, isa: str | None = None, begins: Iterable[int] = ()) -> None:
         super().__init__(NAME)
@@ -104,54 +140,58 @@ class Etmv2(ByteDecoder):
         self._form = form
         self._shift = None if isa is None else np.uint64(SHIFTS[isa])
         self._begins = sorted(set(begins))
-        self._seen = -1  # index of the last byte for which begins have been looked up
+        self._seen = -1  # offset up to which begins were looked up
         self._state = _State()
         self._lost: _Lost | None = None
-        self._fresh = False  # the next packet is the first after bytes passed over
+        self._fresh = False  # the next packet is the first after skipped bytes
 
     def boundaries(self, offsets: Iterable[int]) -> None:
+        """Take note of offsets at which a packet begins."""
         self._begins = sorted({*self._begins, *offsets})
 
     def restart(self, reason: str, offset: int) -> Elements:
+        """Forget what packets build on."""
         self._state, self._fresh, self._seen = _State(), False, -1
         return no_sync(NAME, offset, 0, reason)
 
     def flush(self) -> Elements:
+        """Return the run of bytes after a reserved header."""
         run, self._lost = self._lost, None
         return Elements.empty(NAME) if run is None or not run.size else no_sync(NAME, run.index, run.size, "bad_packet")
 
     def scan(self, data: bytes, offsets: Offsets, _last: bool) -> tuple[Elements, int]:
+        """Decode the whole packets in some bytes."""
         first = offsets.of(0)
         after = first + len(data)
         known = self._begins[bisect_right(self._begins, max(self._seen, first - 1)) : bisect_left(self._begins, after)]
         self._seen = after - 1
-        batches: list[Elements] = []
+        several: list[Elements] = []
         position = 0
         buffer = data + MARGIN
         sizes, addresses = self._lengths.of(buffer)
         edges = [0, *(index - first for index in known), len(data)]
         for number, (start, end) in enumerate(pairwise(edges)):
             if number:
-                batches += self._begin(data[position:start], first + position)
+                several += self._begin(data[position:start], first + position)
             position = start
             if self._lost is None:
                 starts, position = packet_starts(sizes, start, end)
-                position = self._packets(buffer, starts, position, addresses, offsets, batches)
+                position = self._packets(buffer, starts, position, addresses, offsets, several)
             if self._lost is not None:
                 self._lost.size += end - position
                 position = end
-        return Elements.join(batches), position
+        return Elements.join(several), position
 
     def _begin(self, rest: bytes, index: int) -> list[Elements]:
-        """A packet begins for sure: what came before has no say any more. ``rest``: bytes of a packet that does not end before it."""
-        batches = [truncated(NAME, index, rest)] if rest else []
+        """Begin at a known start of a packet; `rest` are bytes of a packet that does not end before it."""
+        several = [truncated(NAME, index, rest)] if rest else []
         self._fresh = self._lost is not None
-        batches.append(self.flush())
+        several.append(self.flush())
         self._state = _State()
-        return batches
+        return several
 
-    def _packets(self, buffer: bytes, starts: I64, end: int, addresses: U8, offsets: Offsets, batches: list[Elements]) -> int:
-        """Add elements of the packets that begin at ``starts`` and end at ``end``, up to a reserved header. Returns where they end."""
+    def _packets(self, buffer: bytes, starts: I64, end: int, addresses: U8, offsets: Offsets, several: list[Elements]) -> int:
+        """Add the elements of the packets from `starts` to `end`, up to a reserved header, and return where they end."""
         if not len(starts):
             return end
         values = np.frombuffer(buffer, dtype=np.uint8)
@@ -164,57 +204,57 @@ class Etmv2(ByteDecoder):
             starts, headers, packet = starts[: last + 1], headers[: last + 1], packet[: last + 1]
             self._lost = _Lost(offsets.of(0) + end)
         sizes = np.diff(starts, append=end)
-        batch = Elements(NAME, offsets.at(starts), sizes, kind=_KINDS[packet], raw=Strings(values, starts, sizes))
-        batch.put("packet", packet)
+        elements = Elements(NAME, offsets.at(starts), sizes, kind=_KINDS[packet], raw=Strings(values, starts, sizes))
+        elements.put("packet", packet)
         words: U64 = np.ndarray((len(values) - 7,), dtype="<u8", buffer=values, strides=(1,))
-        self._put_cycles(batch, packet, headers)
-        self._put_branches(batch, np.flatnonzero(packet == BRANCH), words, starts, addresses)
-        self._put_data(batch, packet, headers, words, starts, addresses)
+        self._put_cycles(elements, packet, headers)
+        self._put_branches(elements, np.flatnonzero(packet == BRANCH), words, starts, addresses)
+        self._put_data(elements, packet, headers, words, starts, addresses)
         contexts = np.flatnonzero(packet == CONTEXT_ID)
         if self._form.contextid_bytes and len(contexts):
-            batch.put("context_id", words[starts[contexts] + 1] & _BYTES[self._form.contextid_bytes], contexts)
+            elements.put("context_id", words[starts[contexts] + 1] & _BYTES[self._form.contextid_bytes], contexts)
         if len(reserved):
-            batch.flags[-1] |= np.uint32(Flags.RESERVED)
+            elements.flags[-1] |= np.uint32(Flags.RESERVED)
         if self._fresh:
             self._fresh = False
-            batch.flags[0] |= np.uint32(Flags.RESYNCED)
-        batches.append(batch)
+            elements.flags[0] |= np.uint32(Flags.RESYNCED)
+        several.append(elements)
         return end
 
-    def _put_cycles(self, batch: Elements, packet: U8, headers: U8) -> None:
-        """Packets of one cycle: all but the last have C; a branch address is always the last and has none."""
+    def _put_cycles(self, elements: Elements, packet: U8, headers: U8) -> None:
+        """Put the cycle: its packets have C, except the last one; a branch address does not have C and is always the last."""
         goes_on = (headers >= CONTINUES) & (packet != BRANCH) & (packet != RESERVED)
         opens = np.ones(len(packet), dtype=np.bool_)
         opens[1:] = ~goes_on[:-1]
-        first = batch.index[np.maximum.accumulate(np.where(opens, np.arange(len(packet)), 0))]
+        first = elements.index[np.maximum.accumulate(np.where(opens, np.arange(len(packet)), 0))]
         if self._state.group is not None:
             ends = np.flatnonzero(~goes_on)
             first[: int(ends[0]) + 1 if len(ends) else None] = self._state.group
         self._state.group = int(first[-1]) if goes_on[-1] else None
         if packet[-1] == RESERVED:  # its C is undefined
-            batch.put("cycle", first[:-1], np.arange(len(first) - 1))
+            elements.put("cycle", first[:-1], np.arange(len(first) - 1))
         else:
-            batch.put("cycle", first)
+            elements.put("cycle", first)
 
-    def _put_branches(self, batch: Elements, rows: I64, words: U64, starts: I64, addresses: U8) -> None:
+    def _put_branches(self, elements: Elements, rows: I64, words: U64, starts: I64, addresses: U8) -> None:
         if not len(rows):
             return
         positions = starts[rows]
         count = addresses[positions].astype(np.int64)
-        bits = _address_bits(words[positions], count) >> np.uint64(1)  # without the 1 that tells a branch address from a header
+        bits = _address_bits(words[positions], count) >> np.uint64(1)  # without the 1 that marks a branch address
         whole, known = self._state.branch.whole(bits, count)
         if self._shift is None:
             known = np.zeros_like(known)
         else:
-            batch.put("address", ((whole << self._shift) & _ADDRESS)[known], rows[known])
-        _put_bits(batch, rows, bits, count, ~known)
+            elements.put("address", ((whole << self._shift) & _ADDRESS)[known], rows[known])
+        _put_bits(elements, rows, bits, count, ~known)
 
-    def _put_data(self, batch: Elements, packet: U8, headers: U8, words: U64, starts: I64, addresses: U8) -> None:
-        """Data packets and load misses: their A bits, tags, addresses and values."""
+    def _put_data(self, elements: Elements, packet: U8, headers: U8, words: U64, starts: I64, addresses: U8) -> None:
+        """Put A bits, tags, addresses and values of data packets and load misses."""
         miss, late = packet == LOAD_MISS, packet == LOAD_MISS_DATA
         data = packet == DATA
         rows = np.flatnonzero(data | miss)
-        batch.put("first", headers[rows] & FIRST_TRANSFER != 0, rows)
+        elements.put("first", headers[rows] & FIRST_TRANSFER != 0, rows)
         address, known = np.zeros(len(packet), dtype=np.uint64), np.zeros(len(packet), dtype=np.bool_)
         rows = np.flatnonzero(self._lengths.has_address[headers])
         if len(rows):
@@ -223,27 +263,27 @@ class Etmv2(ByteDecoder):
             bits = _address_bits(words[positions], count)
             whole, known[rows] = self._state.data.whole(bits, count)
             address[rows] = whole & _ADDRESS
-            _put_bits(batch, rows, bits, count, ~known[rows])
+            _put_bits(elements, rows, bits, count, ~known[rows])
         rows = np.flatnonzero(miss | late)
         if len(rows):
-            self._put_misses(batch, rows, miss[rows], headers[rows], address, known)
+            self._put_misses(elements, rows, miss[rows], headers[rows], address, known)
         rows = np.flatnonzero(known)
-        batch.put("data_address", address[rows], rows)
+        elements.put("data_address", address[rows], rows)
         rows = np.flatnonzero(late | data if self._form.data_value else late)
         if len(rows):
             size = self._lengths.value_bytes[headers[rows]]
             # Values are at the end of their packets.
-            after = (starts[rows] + batch.size[rows].astype(np.int64)) - size
-            batch.put("data_value", words[after] & _BYTES[size], rows)
+            after = (starts[rows] + elements.size[rows].astype(np.int64)) - size
+            elements.put("data_value", words[after] & _BYTES[size], rows)
 
-    def _put_misses(self, batch: Elements, rows: I64, is_miss: Bool, headers: U8, address: U64, known: Bool) -> None:
-        """Bring load misses and their data together: what comes with a tag belongs to the miss with that tag before it.
+    def _put_misses(self, elements: Elements, rows: I64, is_miss: Bool, headers: U8, address: U64, known: Bool) -> None:
+        """Put the load miss that data belong to: the last one with the same tag.
 
-        ``address``, ``known``: of all packets; those of data packets are filled in.
+        `address` and `known` are those of all packets; those of data packets are filled in.
         """
         tags = np.where(is_miss, headers >> 2, headers >> 5) & 3
-        batch.put("tag", tags, rows)
-        batch.flags[rows[tags == 0]] |= np.uint32(Flags.RESERVED)
+        elements.put("tag", tags, rows)
+        elements.flags[rows[tags == 0]] |= np.uint32(Flags.RESERVED)
         found, sources = [], []
         for tag in range(_TAGS):
             mine = np.flatnonzero(tags == tag)
@@ -260,19 +300,19 @@ class Etmv2(ByteDecoder):
             pairs = np.flatnonzero(misses[:-1] & ~misses[1:])
             miss, data = own[pairs], own[pairs + 1]
             found.append(data)
-            sources.append(batch.index[miss])
+            sources.append(elements.index[miss])
             address[data], known[data] = address[miss], known[miss]
             if misses[-1]:
                 row = int(own[-1])
-                self._state.misses[tag] = int(batch.index[row]), int(address[row]) if known[row] else None
+                self._state.misses[tag] = int(elements.index[row]), int(address[row]) if known[row] else None
         if found:
             row_of = np.concatenate(found)
             order = np.argsort(row_of)
-            batch.put("miss_index", np.concatenate(sources)[order], row_of[order])
+            elements.put("miss_index", np.concatenate(sources)[order], row_of[order])
 
 
 def _address_bits(words: U64, count: Array) -> U64:
-    """Seven bits of each of ``count`` bytes, the first byte's lowest. ``words``: the bytes, and others behind them."""
+    """Return the address bits of `count` bytes, seven each, the first byte's lowest; `words` are the bytes and others behind them."""
     found: U64 = words & np.uint64(0x7F)
     for number in range(1, LONGEST_ADDRESS):
         found |= (words >> np.uint64(number)) & np.uint64(0x7F << 7 * number)
@@ -280,11 +320,11 @@ def _address_bits(words: U64, count: Array) -> U64:
     return found
 
 
-def _put_bits(batch: Elements, rows: I64, bits: U64, count: I64, chosen: Bool) -> None:
-    """What came of addresses that are not known."""
+def _put_bits(elements: Elements, rows: I64, bits: U64, count: I64, chosen: Bool) -> None:
+    """Put the bits that were sent of addresses that are not known completely."""
     if chosen.any():
-        batch.put("address_bits", bits[chosen], rows[chosen])
-        batch.put("address_bytes", count[chosen], rows[chosen])
+        elements.put("address_bits", bits[chosen], rows[chosen])
+        elements.put("address_bytes", count[chosen], rows[chosen])
 
 
 FIELDS = (
@@ -302,7 +342,7 @@ FIELDS = (
     column("address_bits", DType.U64, "where that is not known, bits that came, lowest first: 6 (data: 7), 7, 7, 7, 7", style=Style.HEX),
     column("address_bytes", DType.U8, "and the bytes that they came in"),
     column("data_value", DType.U32, "value of the transfer", style=Style.HEX),
-    column("miss_index", DType.U64, "of a load miss's data: index of the packet that told of the miss"),
+    column("miss_index", DType.U64, "of a load miss's data: index of the packet of the miss"),
     *common("context_id"),
 )
 

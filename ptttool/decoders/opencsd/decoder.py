@@ -7,56 +7,65 @@ import numpy as np
 from ptttool.decoders.byte_decoder import ByteDecoder, no_sync
 from ptttool.decoders.element_batch import I64, NO_BYTES, U8, U64, Elements, Strings
 from ptttool.decoders.offsets import Offsets
-from ptttool.decoders.opencsd.elements import batch_of
+from ptttool.decoders.opencsd.elements import elements_of
 from ptttool.decoders.opencsd.library import Found, Library, library
 from ptttool.decoders.opencsd.sources import Source
 from ptttool.decoders.opencsd.tree import Tree
 
 NAME = "opencsd"
-# An element may belong to a packet this far before the last byte; places and bytes of packets before that are forgotten.
+# An element may belong to a packet this far before the last byte; offsets and bytes before that are forgotten.
 _MEMORY = 1 << 20
 _BLOCK = 1 << 12
 
 
 class OpencsdDecoder(ByteDecoder):
-    """Decodes one source's bytes.
+    """Decodes the bytes of one source.
 
-    An element stands for the bytes from its packet to the next packet that has an element. That is known when the next comes: the last
-    element, and others of its packet, wait for it.
+    An element stands for the bytes from its packet up to the next packet that has an element. So its size is known only when that packet
+    comes, and the elements of the last packet wait for it.
+
+    Parameters
+    ----------
+    source : Source
+        Description of the source.
     """
 
     def __init__(self, source: Source) -> None:
         super().__init__(NAME)
         self._library: Library = library()
         self._source = source
-        self._tree: Tree | None = source.tree(self._library)  # what it does not take is told at once
-        self._tells_end = True
+        self._tree: Tree | None = source.tree(self._library)  # errors in the description are reported at once
+        self._reports_end = True
         self._begin()
 
     def _begin(self) -> None:
         self._end_offset = 0  # bytes fed since the beginning
-        self._from = 0  # of the first of them that is remembered
+        self._from = 0  # the first of them that is kept
         self._bytes: U8 = NO_BYTES
         self._where = Offsets(0)
         self._waiting: Found = self._library.none()
-        self._index: U64 = np.empty(0, dtype=np.uint64)  # of those that wait
+        self._index: U64 = np.empty(0, dtype=np.uint64)  # of the elements that wait
         self._latest: int | None = None  # greatest offset of a packet so far
 
     def restart(self, reason: str, offset: int) -> Elements:
-        """Where nothing came since the beginning there is nothing to forget, and nothing to tell."""
+        """Begin anew; without bytes since the beginning there is nothing to report."""
         fed = self._end_offset > 0
         self._begin()
         return self._of_source(no_sync(NAME, offset, 0, reason)) if fed else Elements.empty(NAME)
 
     def reset(self, reason: str, offset: int) -> Elements:
-        self._tells_end = False  # the trace goes on
+        """Begin anew; the trace goes on, so its end is not reported."""
+        self._reports_end = False
         try:
             return super().reset(reason, offset)
         finally:
-            self._tells_end = True
+            self._reports_end = True
 
     def scan(self, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
-        """The library gets blocks of one size, from the beginning on: what it makes of damaged packets depends on where they are cut."""
+        """Decode whole blocks of bytes.
+
+        The library gets blocks of one size, counted from the beginning: what it makes of damaged packets depends on where they are cut.
+        """
         used = len(data) if last else len(data) // _BLOCK * _BLOCK
         if not used:
             return Elements.empty(NAME), 0
@@ -66,7 +75,7 @@ class OpencsdDecoder(ByteDecoder):
         fresh = np.frombuffer(data, dtype=np.uint8, count=used)
         self._where = self._where.then(offsets, held, used)
         self._bytes = np.concatenate([self._bytes, fresh]) if held else fresh
-        # Where bytes are scattered, only now it is known where those behind the last ones lie.
+        # Where bytes are scattered, the offset behind the last ones is known only now.
         self._index[self._waiting.offsets == self._end_offset] = offsets.of(0)
         found = self._library.none()
         for start in range(0, used, _BLOCK):
@@ -77,6 +86,7 @@ class OpencsdDecoder(ByteDecoder):
         return self._elements(last=False), used
 
     def flush(self) -> Elements:
+        """Return the elements that wait."""
         if not self._end_offset:
             return Elements.empty(NAME)
         tree, self._tree = self._tree, None
@@ -84,9 +94,9 @@ class OpencsdDecoder(ByteDecoder):
             with tree:
                 rest = tree.end(self._end_offset)
             ends = rest.elements["kind"] == self._library.number("eo_trace")
-            # The library gives the end the offset of some packet before it.
+            # The library gives the end the offset of a packet before it.
             rest.offsets[ends] = self._end_offset
-            self._receive(rest if self._tells_end else rest.without(ends))
+            self._receive(rest if self._reports_end else rest.without(ends))
         return self._elements(last=True)
 
     def close(self) -> None:
@@ -96,7 +106,7 @@ class OpencsdDecoder(ByteDecoder):
             tree.close()
 
     def _decode(self, data: U8) -> Found:
-        """Elements of bytes. Where the library gives up, it is set to look for synchronisation again, behind what it has taken."""
+        """Return the elements of bytes; where the library gives up, it continues behind that with a search for synchronisation."""
         found, at = self._library.none(), 0
         while at < len(data):
             assert self._tree is not None
@@ -105,7 +115,7 @@ class OpencsdDecoder(ByteDecoder):
             at += used
             if gave_up:
                 found = found.then(self._library.no_sync(self._end_offset + at, "bad_packet"))
-                # A crash takes what there was of the block along.
+                # After a crash the rest of the block is lost.
                 at = len(data) if self._tree.crashed else at + (not used)
                 if not self._tree.reset():
                     self._tree.close()
@@ -115,7 +125,7 @@ class OpencsdDecoder(ByteDecoder):
         return found
 
     def _receive(self, found: Found) -> None:
-        """Elements join those that wait. Their indexes are looked up now: places may be forgotten before an element's size is known."""
+        """Let elements join those that wait. Their offsets are looked up now, since they may be forgotten before the size is known."""
         if not len(found):
             return
         at = np.clip(found.offsets - self._from, 0, len(self._bytes))
@@ -124,15 +134,15 @@ class OpencsdDecoder(ByteDecoder):
         self._waiting = self._waiting.then(found)
 
     def _elements(self, *, last: bool) -> Elements:
-        """Those of the elements that wait whose size is known; all of them at the end."""
+        """Return the waiting elements that have a known size; at the end, all of them."""
         found = self._waiting
         reach = np.maximum.accumulate(found.offsets)
-        batches = []
+        several = []
         if self._latest is None and (len(found) or last):
             # Bytes before the first packet that has an element.
             self._latest = int(reach[0]) if len(found) else self._end_offset
             if self._latest:
-                batches.append(self._of_source(no_sync(NAME, self._where.of(0), self._latest, "init")))
+                several.append(self._of_source(no_sync(NAME, self._where.of(0), self._latest, "init")))
         if len(found):
             assert self._latest is not None
             reach = np.maximum(reach, self._latest)
@@ -142,24 +152,24 @@ class OpencsdDecoder(ByteDecoder):
                 first = np.append(True, reach[1:count] != reach[: count - 1])
                 size = np.zeros(count, dtype=np.int64)
                 size[first] = np.diff(reach[:count][first], append=after)
-                batches.append(self._batch(found.take(0, count), self._index[:count], size))
+                several.append(self._made(found.take(0, count), self._index[:count], size))
                 self._waiting, self._index = found.take(count, len(found)), self._index[count:]
             self._latest = after
         self._forget(max(self._latest or 0, self._end_offset - _MEMORY))
-        return Elements.join(batches)
+        return Elements.join(several)
 
-    def _batch(self, found: Found, index: U64, size: I64) -> Elements:
+    def _made(self, found: Found, index: U64, size: I64) -> Elements:
         at = found.offsets - self._from
         known = (at >= 0) & (size > 0) & (found.elements["kind"] != self._library.number("no_sync"))
         raw = Strings(self._bytes, np.where(known, at, -1), np.where(known, size, 0))
-        return self._of_source(batch_of(NAME, self._library, found, index, size, raw))
+        return self._of_source(elements_of(NAME, self._library, found, index, size, raw))
 
-    def _of_source(self, batch: Elements) -> Elements:
-        batch.channel[:] = self._source.trace_id or -1
-        return batch
+    def _of_source(self, elements: Elements) -> Elements:
+        elements.channel[:] = self._source.trace_id or -1
+        return elements
 
     def _forget(self, offset: int) -> None:
-        """Forget places and bytes before an offset, but for the last byte: what is behind it lies next to it."""
+        """Forget offsets and bytes before an offset, except the last byte, which has the offsets behind it."""
         drop = min(offset, self._end_offset - 1) - self._from
         if drop > 0:
             self._where = self._where.after(drop)
@@ -168,18 +178,20 @@ class OpencsdDecoder(ByteDecoder):
 
 
 class Undescribed(ByteDecoder):
-    """Counts the bytes of a source that nothing describes: one element, at the end."""
+    """Counts the bytes of a source without a description: one element, at the end."""
 
     def __init__(self) -> None:
         super().__init__(NAME)
         self._index, self._size = 0, 0
 
     def scan(self, data: bytes, offsets: Offsets, _last: bool) -> tuple[Elements, int]:
+        """Count bytes."""
         if data and not self._size:
             self._index = offsets.of(0)
         self._size += len(data)
         return Elements.empty(NAME), len(data)
 
     def flush(self) -> Elements:
+        """Return the element."""
         size, self._size = self._size, 0
         return Elements(NAME, np.array([self._index]), np.array([size])) if size else Elements.empty(NAME)

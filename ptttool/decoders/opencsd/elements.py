@@ -1,4 +1,4 @@
-"""Elements of libopencsd as batches: of each kind the fields that are valid for it, no others.
+"""Elements of libopencsd in the form of all protocols: each kind has only the fields that are valid for it.
 
 Source: OpenCSD, ``docs/prog_guide/prog_guide_generic_pkts.md``, ``include/opencsd/trc_gen_elem_types.h``.
 """
@@ -12,13 +12,13 @@ from ptttool.decoders.elements import CODES, FIELDS_BY_NAME, KINDS, REASON_CODES
 from ptttool.decoders.opencsd.library import Found, Library
 from ptttool.table.schema import Column
 
-# Bits of the flags.
+# Bits of an element's flags.
 _EXECUTED, _CYCLES, _RETURN, _DATA_MARKER, _TIMED, _CONDITIONAL, _RETURN_IS_TARGET = (1 << bit for bit in (0, 4, 6, 7, 9, 10, 11))
-# Of the context.
+# Bits of its context.
 _BITS64, _HAS_CONTEXT_ID, _HAS_VMID, _HAS_LEVEL = 1, 2, 4, 8
-# Of software trace.
+# Bits of its software trace.
 _MARKER, _MASTER_ERROR, _GLOBAL_ERROR, _TRIGGER, _FREQUENCY, _HAS_MASTER = (1 << bit for bit in (16, 19, 20, 21, 22, 23))
-_NUMBERED = 2  # events
+_NUMBERED = 2  # type of an event
 _TRACE_ON: U8 = np.array([REASON_CODES[name] for name in ("normal", "overflow", "debug_exit")], dtype=np.uint8)
 _WITH_CYCLES = [CODES[kind.name] for kind in KINDS if "cycle_count" in kind.optional or "cycle_count" in kind.fields]
 _PAYLOADS = [FIELDS_BY_NAME["itm_packet"].values.index(name) for name in ("swit_payload", "dwt_payload")]
@@ -30,15 +30,27 @@ FIELDS: tuple[Column, ...] = tuple(
 )
 
 
-def batch_of(protocol: str, library: Library, found: Found, index: U64, size: Array, raw: Strings) -> Elements:
-    """The batch of elements. ``index``, ``size``, ``raw``: as in a batch."""
+def elements_of(protocol: str, library: Library, found: Found, index: U64, size: Array, raw: Strings) -> Elements:
+    """Return elements.
+
+    Parameters
+    ----------
+    protocol : str
+        Name of the protocol.
+    library : Library
+        The library that made them.
+    found : Found
+        What it made.
+    index, size, raw
+        As in :class:`~ptttool.decoders.element_batch.Elements`.
+    """
     elements = found.elements
     kinds = library.kinds[np.minimum(elements["kind"], 255)]
     timed = kinds == CODES["timestamp"]
     software = (kinds == CODES["swtrace"]) | (kinds == CODES["itmtrace"])
     timed |= software & (elements["flags"] & _TIMED != 0)
-    batch = Elements(protocol, index, size, kind=kinds, timestamp=elements["timestamp"], timed=timed, raw=raw)
-    fill = _Fill(batch, elements, kinds)
+    made = Elements(protocol, index, size, kind=kinds, timestamp=elements["timestamp"], timed=timed, raw=raw)
+    fill = _Fill(made, elements, kinds)
     fill.reasons(library)
     fill.context()
     fill.ranges()
@@ -48,18 +60,18 @@ def batch_of(protocol: str, library: Library, found: Found, index: U64, size: Ar
     fill.later()
     rows = fill.of(*_WITH_CYCLES, flag=_CYCLES)
     fill.put(rows, cycle_count="cycle_count")
-    return batch
+    return made
 
 
 class _Fill:
     """Puts the fields of each kind."""
 
-    def __init__(self, batch: Elements, elements: Array, kinds: U8) -> None:
-        self.batch, self.elements, self.kinds = batch, elements, kinds
+    def __init__(self, made: Elements, elements: Array, kinds: U8) -> None:
+        self.made, self.elements, self.kinds = made, elements, kinds
         self._there = set(np.unique(kinds).tolist())
 
     def of(self, *kinds: str | int, flag: int = 0) -> I64:
-        """Rows of some kinds; ``flag``: that have one of those flags."""
+        """Return the rows of some kinds, if `flag` is given only those with one of these flags."""
         codes = [CODES[kind] if isinstance(kind, str) else kind for kind in kinds]
         codes = [code for code in codes if code in self._there]
         if not codes:
@@ -70,29 +82,29 @@ class _Fill:
         return np.flatnonzero(chosen)
 
     def put(self, rows: I64, **names: str) -> None:
-        """Fields of ours from those of the library."""
+        """Put fields, named by keyword, from the library's fields."""
         if len(rows):
             for name, of in names.items():
-                self.batch.put(name, self.elements[of][rows], rows)
+                self.made.put(name, self.elements[of][rows], rows)
 
     def bit(self, rows: I64, of: str, **names: int) -> None:
-        """Fields that are a bit each."""
+        """Put fields, named by keyword, that are one bit each of a field of the library."""
         if len(rows):
             bits = self.elements[of][rows]
             for name, mask in names.items():
-                self.batch.put(name, (bits & mask) != 0, rows)
+                self.made.put(name, (bits & mask) != 0, rows)
 
     def reasons(self, library: Library) -> None:
-        """Why trace begins, ends or cannot be decoded."""
+        """Put why trace begins, ends or cannot be decoded."""
         rows = self.of("no_sync", "eo_trace")
         if len(rows):
-            self.batch.put("reason", library.reasons[np.minimum(self.elements["union"][rows], 255)], rows)
+            self.made.put("reason", library.reasons[np.minimum(self.elements["union"][rows], 255)], rows)
         rows = self.of("trace_on")
         if len(rows):
-            self.batch.put("reason", _TRACE_ON[np.minimum(self.elements["union"][rows], len(_TRACE_ON) - 1)], rows)
+            self.made.put("reason", _TRACE_ON[np.minimum(self.elements["union"][rows], len(_TRACE_ON) - 1)], rows)
 
     def context(self) -> None:
-        """Where the processor runs; what the trace unit does not trace is not there."""
+        """Put the context of the processor; what the trace unit does not trace is absent."""
         rows = self.of("pe_context")
         if not len(rows):
             return
@@ -104,18 +116,18 @@ class _Fill:
         self.put(rows[valid & _HAS_VMID != 0], vmid="vmid")
 
     def ranges(self) -> None:
-        """Instructions executed."""
+        """Put the instructions that were executed."""
         rows = self.of("instr_range", "i_range_nopath")
         self.put(rows, isa="isa", st_addr="st_addr", en_addr="en_addr", num_instr_range="union")
         rows = self.of("instr_range")
         self.put(rows, last_i_type="i_type", last_i_subtype="i_subtype")
         self.bit(rows, "flags", last_instr_exec=_EXECUTED, last_instr_cond=_CONDITIONAL)
         if len(rows):
-            self.batch.put("last_instr_sz", self.elements["flags"][rows] >> 1 & 7, rows)
+            self.made.put("last_instr_sz", self.elements["flags"][rows] >> 1 & 7, rows)
         self.put(self.of("addr_nacc"), st_addr="st_addr")
 
     def exceptions(self) -> None:
-        """A data marker has no number; an address of return only where it is traced."""
+        """Put exceptions: a data marker does not have a number, and a return address is there only if it is traced."""
         rows = self.of("exception")
         if not len(rows):
             return
@@ -127,31 +139,31 @@ class _Fill:
         self.bit(rows, "flags", excep_ret_addr_br_tgt=_RETURN_IS_TARGET)
 
     def events(self) -> None:
-        """A number only for events that are numbered."""
+        """Put events; only numbered events have a number."""
         rows = self.of("event")
         self.put(rows, ev_type="union_u16")
         self.put(rows[self.elements["union_u16"][rows] == _NUMBERED], ev_number="union_u16_1")
 
     def software(self, payloads: dict[int, bytes]) -> None:
-        """STM. After a global error there is no master and no channel."""
+        """Put software trace (STM); after a global error there is neither master nor channel."""
         rows = self.of("swtrace")
         if not len(rows):
             return
         described = self.elements["union_1"][rows]
         self.put(rows[(described & _HAS_MASTER != 0) & (described & _GLOBAL_ERROR == 0)], master_id="union_u16", swt_channel="union_u16_1")
-        self.batch.put("payload_bits", described & 0xFF, rows)
-        self.batch.put("payload_packets", described >> 8 & 0xFF, rows)
+        self.made.put("payload_bits", described & 0xFF, rows)
+        self.made.put("payload_packets", described >> 8 & 0xFF, rows)
         self.bit(
             rows, "union_1", marker=_MARKER, trigger=_TRIGGER, frequency=_FREQUENCY, master_error=_MASTER_ERROR, global_error=_GLOBAL_ERROR
         )
         if payloads:
-            places = sorted(payloads)
-            length = np.array([len(payloads[place]) for place in places], dtype=np.int64)
-            data = np.frombuffer(b"".join(payloads[place] for place in places), dtype=np.uint8)
-            self.batch.put("payload", Strings(data, np.cumsum(length) - length, length), np.array(places, dtype=np.int64))
+            rows = np.array(sorted(payloads), dtype=np.int64)
+            length = np.array([len(payloads[row]) for row in rows.tolist()], dtype=np.int64)
+            data = np.frombuffer(b"".join(payloads[row] for row in rows.tolist()), dtype=np.uint8)
+            self.made.put("payload", Strings(data, np.cumsum(length) - length, length), rows)
 
     def later(self) -> None:
-        """Kinds that newer releases have."""
+        """Put kinds that newer releases have."""
         self.put(self.of("sync_marker"), marker_type="union", marker_value="union_1")
         self.put(self.of("memtrans"), mem_trans="union")
         rows = self.of("instrumentation")

@@ -1,9 +1,9 @@
-"""The libopencsd that is installed: how it lays out elements, and what its numbers stand for.
+"""The libopencsd that is installed: its layout of elements, and the meaning of its numbers.
 
 Source: OpenCSD, ``include/opencsd/trc_gen_elem_types.h``, ``ocsd_if_types.h``.
 
-All releases are called ``libopencsd_c_api.so.1``, and numbers of kinds and of reasons, and the size of an element, differ between them.
-What the numbers stand for is therefore asked of the library that is there, which can name them.
+All releases have the name ``libopencsd_c_api.so.1``, but the numbers of kinds and reasons, and the size of an element, differ between them.
+So the meaning of the numbers is asked of the library itself, which can name them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REASONS = {
     "undefined": "unknown", "init-decoder": "init", "reset-decoder": "reset", "overflow": "overflow", "discard": "discard",
     "bad-packet": "bad_packet", "bad-program-image": "bad_image", "end-of-trace": "eot",
 }  # fmt: skip
-# More kinds or reasons than any release has.
+# More kinds and reasons than any release has.
 _MOST = 64
 
 # The head of ocsd_generic_trace_elem, the same in all releases; behind it a union, at 72, and a pointer.
@@ -44,10 +44,16 @@ _TAIL = {"union_u64_1": ("<u8", 80), "union_2": ("<u4", 80), "union_u8_12": ("u1
 
 @dataclass(frozen=True)
 class Found:
-    """Elements as the library gave them.
+    """Elements as the library made them.
 
-    ``offsets``: i64, of the packet of each in the bytes of its source. ``elements``: of :attr:`Library.dtype`. ``payloads``: bytes that
-    came with an element, by its place.
+    Parameters
+    ----------
+    offsets : ndarray of int64
+        Offset of each element's packet in the bytes of its source.
+    elements : ndarray of :attr:`Library.dtype`
+        The elements.
+    payloads : dict of int to bytes
+        Data of some elements, by their row.
     """
 
     offsets: Array
@@ -58,21 +64,21 @@ class Found:
         return len(self.offsets)
 
     def take(self, start: int, end: int) -> Found:
-        """Those of some places, one after the other."""
-        payloads = {place - start: data for place, data in self.payloads.items() if start <= place < end}
+        """Return the elements from one row up to another."""
+        payloads = {row - start: data for row, data in self.payloads.items() if start <= row < end}
         return Found(self.offsets[start:end], self.elements[start:end], payloads)
 
     def without(self, rows: Array) -> Found:
-        """All but those of a mask."""
+        """Return the elements for which a mask is false."""
         kept = np.flatnonzero(~rows)
-        payloads = {int(np.searchsorted(kept, place)): data for place, data in self.payloads.items() if not rows[place]}
+        payloads = {int(np.searchsorted(kept, row)): data for row, data in self.payloads.items() if not rows[row]}
         return Found(self.offsets[kept], self.elements[kept], payloads)
 
     def then(self, later: Found) -> Found:
-        """These and later ones."""
+        """Return these elements followed by later ones."""
         if not len(self) or not len(later):
             return later if not len(self) else self
-        payloads = {**self.payloads, **{place + len(self): data for place, data in later.payloads.items()}}
+        payloads = {**self.payloads, **{row + len(self): data for row, data in later.payloads.items()}}
         offsets = np.concatenate([self.offsets, later.offsets])
         return Found(offsets, np.concatenate([self.elements, later.elements]), payloads)
 
@@ -80,8 +86,21 @@ class Found:
 class Library:
     """The library that is installed.
 
-    ``version``: its numbers. ``dtype``: of an element. ``kinds``: u8, kinds of ours by its numbers (others are custom). ``reasons``: u8,
-    the same of reasons.
+    Parameters
+    ----------
+    interface : ctypes.CDLL
+        Its C interface.
+
+    Attributes
+    ----------
+    version : tuple of int
+        Its version.
+    workers : WorkerPool
+        Processes that run it.
+    dtype : numpy.dtype
+        Layout of an element.
+    kinds, reasons : ndarray of uint8, shape (256,)
+        Codes of kinds and reasons, by the library's numbers.
     """
 
     def __init__(self, interface: ctypes.CDLL) -> None:
@@ -91,7 +110,7 @@ class Library:
         self.version = (number >> 16, number >> 8 & 0xFF, number & 0xFF)
         if self.version[0] != 1:
             raise MissingPackageError(
-                f"libopencsd {self.version_text} has an interface that is not known: 1.x is needed", hint=f"Debian: apt install {PACKAGE}"
+                f"libopencsd {self.version_text} has an unknown interface: 1.x is needed", hint=f"Debian: apt install {PACKAGE}"
             )
         self.kinds, self._numbers = self._kinds()
         self.reasons = self._reasons()
@@ -110,11 +129,11 @@ class Library:
 
     @property
     def version_text(self) -> str:
-        """``1.3.3``."""
+        """The version as text: ``1.3.3``."""
         return ".".join(str(number) for number in self.version)
 
     def _text(self, number: int, value: int = 0) -> tuple[str, str] | None:
-        """The library's name for a kind, and for the reason in its union; None for a number that it does not know."""
+        """Return the library's names of a kind, and of the reason in its union; None for an unknown number."""
         head = {0: number, 72: value}
         element = b"".join(head.get(at, 0).to_bytes(4, "little") for at in range(0, 256, 4))
         text = ctypes.create_string_buffer(1024)
@@ -133,7 +152,7 @@ class Library:
         return codes, numbers
 
     def _reasons(self) -> U8:
-        """Ends with the end of trace, the last in all releases: what lies behind it may not be asked for."""
+        """Return the codes of reasons. The end of trace is the last in all releases; higher numbers must not be asked for."""
         codes = np.full(256, REASON_CODES["unknown"], dtype=np.uint8)
         for number in range(_MOST):
             text = self._text(self._numbers["no_sync"], number)
@@ -145,15 +164,15 @@ class Library:
         return codes
 
     def number(self, kind: str) -> int:
-        """The library's number of a kind; -1 where it has none."""
+        """Return the library's number of a kind; -1 if it does not have it."""
         return self._numbers.get(kind, -1)
 
     def none(self) -> Found:
-        """No elements."""
+        """Return no elements."""
         return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=self.dtype))
 
     def no_sync(self, offset: int, reason: str) -> Found:
-        """An element as the library would make it."""
+        """Return a no_sync element as the library would make it."""
         element = np.zeros(1, dtype=self.dtype)
         element["kind"] = self._numbers["no_sync"]
         element["union"] = int(np.flatnonzero(self.reasons == REASON_CODES[reason])[0])
@@ -162,7 +181,13 @@ class Library:
 
 @cache
 def library() -> Library:
-    """The library, loaded at the first call. Raises MissingPackageError, which names the package, where it is not installed."""
+    """Return the library, which is loaded at the first call.
+
+    Raises
+    ------
+    MissingPackageError
+        It is not installed; the hint names the package.
+    """
     try:
         return Library(opencsd_worker.load())
     except OSError as error:

@@ -1,7 +1,7 @@
 """CoreSight trace (ETMv4, ETE, ETMv3, PTM, STM, ITM) decoded into generic elements by libopencsd.
 
-Frames are taken apart by :mod:`ptttool.decoders.coresight.frames`; every trace ID has a decode tree of the library of its own. So indexes
-are of the very bytes: the library's own deformatter counts from the ID's byte on and does not count the last byte of a frame.
+:mod:`ptttool.decoders.coresight.frames` decodes the frames; every trace ID has its own decode tree of the library. So offsets are exact:
+the library's own deformatter counts from the byte of the ID on, and leaves out the last byte of a frame.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _given(settings: OpencsdSettings, trace_id: int | None) -> Source | None:
         return None
     registers = dict(settings.registers)
     register, bit = UNITS[settings.unit].trace_id
-    registers.setdefault(register, 0)  # without frames there need not be one
+    registers.setdefault(register, 0)  # without frames it is optional
     if trace_id is not None:
         registers[register] = registers[register] & ~(0x7F << bit) | trace_id << bit
     name = settings.unit if trace_id is None else f"trace ID {trace_id:#04x}"
@@ -154,7 +154,7 @@ class OpencsdProtocol(ByteProtocol[OpencsdSettings]):
         if wanted is not None:
             sources = tuple(source for source in sources if wanted in (source.name, str(source.trace_id), f"{source.trace_id:#x}"))
         elif context.cpu is not None:
-            # Another CPU's registers would decode it into anything.
+            # The registers of another CPU would give meaningless elements.
             sources = tuple(source for source in sources if source.cpu in (None, context.cpu))
         given = None if wanted is not None else _given(settings, None)
         if given is not None and len(sources) != 1:

@@ -1,4 +1,4 @@
-"""The CoreSight trace sources that a perf.data describes, as packet protocols want them."""
+"""The CoreSight trace sources that a perf.data describes, in the form that the decoder takes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from ptttool.perfdata.model import Contents
 from ptttool.recording.auxtrace import CS_ETM
 from ptttool.recording.cs_etm import TraceUnit, parse_cs_etm
 
-# Of ETMIDR: the architecture, and its value for a PTM.
+# The architecture in ETMIDR, and its value for a PTM.
 _ARCHITECTURE, _PTM = 0xF00, 0x300
 
 
 def sources_of(contents: Contents) -> tuple[tuple[Source, ...], str | None]:
-    """The trace unit of every CPU, and why there are not more of them; none where the recording is of something else.
+    """Return the trace unit of every CPU.
 
-    ``contents``: of the whole recording.
+    Parameters
+    ----------
+    contents : Contents
+        Contents of the whole recording.
+
+    Returns
+    -------
+    sources : tuple of Source
+        The trace units; none where the recording has another type of AUX trace.
+    damage : str or None
+        Why the list is incomplete.
     """
     if contents.auxtrace_type != CS_ETM:
         return (), None

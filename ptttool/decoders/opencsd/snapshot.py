@@ -1,13 +1,14 @@
 """Snapshots: folders of .ini files that describe CoreSight trace, its units and the memory of cores, as Arm's tools and OpenCSD write them.
 
-Source: ``ARM Trace and Debug Snapshot file format``, version 1.0, in the OpenCSD repository. ``snapshot.ini`` lists files of devices
+Source: ``ARM Trace and Debug Snapshot file format``, version 1.0, in the OpenCSD repository. ``snapshot.ini`` lists the files of devices
 and the one of the trace; a device has a class, a type, registers and dumps of memory; ``trace.ini`` says which core a source traces and
-which buffer its trace is in.
+which buffer has its trace.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ptttool.decoders.opencsd.sources import Memory, Source
 from ptttool.decoders.parameters import number_of, read_text
 from ptttool.errors import InputError
 
-# By the beginning of a device's type, in small letters.
+# By the first letters of a device's type, in lower case.
 _UNITS = {"etm4": "etm4", "ete": "ete", "etm3": "etm3", "ptm": "ptm", "pft": "ptm", "stm": "stm", "itm": "itm"}
 _SECTION = re.compile(r"\[([^\]]*)\]")
 _LINE = re.compile(r"([^=]+?)\s*=\s*(.*?)")
@@ -27,7 +28,17 @@ SOURCE_DATA = "source_data"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """``sources``: trace sources that can be decoded. ``formats``: of the trace buffers (``coresight``, ``source_data``)."""
+    """A snapshot.
+
+    Parameters
+    ----------
+    path : Path
+        Its ``snapshot.ini``.
+    sources : tuple of Source
+        Trace sources that can be decoded.
+    formats : tuple of str
+        Formats of the trace buffers (``coresight``, ``source_data``).
+    """
 
     path: Path
     sources: tuple[Source, ...]
@@ -40,54 +51,70 @@ class Snapshot:
 
 
 def read_snapshot(path: str | Path) -> Snapshot:
-    """The snapshot of a folder, or of its ``snapshot.ini``. Raises InputError that names the file and what is wrong in it, AccessError."""
+    """Read the snapshot in a folder, or of a ``snapshot.ini``.
+
+    Raises
+    ------
+    InputError
+        A file is missing or wrong; the message names it.
+    AccessError
+        A file may not be read.
+    """
     top = Path(path)
     top = top / "snapshot.ini" if top.is_dir() else top
     ini = _read(top)
     files = ini.values("device_list")
     if not files:
-        raise InputError(top, "no [device_list]: this is no snapshot.ini", code="bad-snapshot")
+        raise InputError(top, "no [device_list]: this is not a snapshot.ini", code="bad-snapshot")
     if not all(files):
         raise InputError(top, "[device_list]: a device without a file", code="bad-snapshot")
     devices = [_device(top.parent / file) for file in files]
     metadata = ini.section("trace").get("metadata")
     trace = _Ini() if metadata is None else _read(top.parent / metadata)
     cores = {device.name: device for device in devices if device.kind == "core"}
-    # A core may have several sources: its name comes several times.
+    # By source, since a core may have several.
     traced = {source: core for core, source in trace.pairs("core_trace_sources")}
-    memory = tuple(image for core in cores.values() for image in core.memory)
+    memory = [image for core in cores.values() for image in core.memory]
     sources = []
     for device in devices:
-        if device.kind != "trace_source":
-            continue
-        unit = next((unit for begin, unit in _UNITS.items() if device.type.lower().startswith(begin)), None)
-        if unit is None:
-            continue
-        source = Source(device.name, unit, device.registers)
-        core = cores.get(traced.get(device.name, ""))
-        if core is not None:
-            # The memory of the other cores is behind its own: where descriptions say it once, it is all cores'.
-            source = replace(source, core=core.type, memory=(*core.memory, *(image for image in memory if image not in core.memory)))
-        sources.append(source)
+        unit = _unit_of(device)
+        if unit is not None:
+            sources.append(_source(device, unit, cores.get(traced.get(device.name, "")), memory))
     return Snapshot(top, tuple(sources), _formats(trace))
 
 
+def _unit_of(device: _Device) -> str | None:
+    """Return the kind of trace unit that a device is; None for others."""
+    if device.kind != "trace_source":
+        return None
+    return next((unit for begin, unit in _UNITS.items() if device.type.lower().startswith(begin)), None)
+
+
+def _source(device: _Device, unit: str, core: _Device | None, memory: Sequence[Memory]) -> Source:
+    """Return a trace source; `memory` is that of all cores."""
+    source = Source(device.name, unit, device.registers)
+    if core is None:
+        return source
+    # Behind the core's own memory comes that of the others: a description may have shared memory only once.
+    return replace(source, core=core.type, memory=(*core.memory, *(image for image in memory if image not in core.memory)))
+
+
 class _Ini:
-    """A file in parts: sections as pairs, in order, for a section may have a name twice."""
+    """A file: sections as lists of pairs, since a section may have a name twice."""
 
     def __init__(self) -> None:
         self.sections: list[tuple[str, list[tuple[str, str]]]] = []
 
     def pairs(self, name: str) -> list[tuple[str, str]]:
-        """All pairs of a section."""
+        """Return all pairs of the sections with a name."""
         return [pair for section, pairs in self.sections if section == name for pair in pairs]
 
     def section(self, name: str) -> dict[str, str]:
-        """A section; of a name that is there twice the last."""
+        """Return a section; of two values for a name the last counts."""
         return dict(self.pairs(name))
 
     def values(self, name: str) -> list[str]:
-        """The values of a section."""
+        """Return the values of a section."""
         return [value for _, value in self.pairs(name)]
 
 
@@ -154,5 +181,5 @@ def _read(path: Path) -> _Ini:
 def _number(path: Path, name: str, text: str) -> int:
     number = number_of(text)
     if number is None or not 0 <= number < 1 << 64:
-        raise InputError(path, f"{name}={text}: no number of 64 bits", code="bad-snapshot")
+        raise InputError(path, f"{name}={text} is not a number of 64 bits", code="bad-snapshot")
     return number

@@ -1,4 +1,4 @@
-"""Trace sources of CoreSight as libopencsd wants them described: the kind of trace unit, its registers, the program's memory.
+"""Trace sources of CoreSight as libopencsd needs them described: the kind of trace unit, its registers, the program's memory.
 
 Sources: OpenCSD, ``include/opencsd/*/trc_pkt_types_*.h`` (the configurations), ``docs/specs/ARM Trace and Debug Snapshot file format``.
 """
@@ -19,10 +19,20 @@ from ptttool.errors import AccessError, InputError, UsageError
 
 @dataclass(frozen=True)
 class Unit:
-    """A kind of trace unit. ``decoder``: its name in the library. ``registers``: in the order of its configuration; None: must be given.
+    """A kind of trace unit.
 
-    ``trace_id``: the register with the trace ID, and its lowest bit. ``core``: whether it traces a core, so that architecture and profile
-    come last in its configuration. ``more``: words that are the same for all.
+    Parameters
+    ----------
+    decoder : str
+        Name of its decoder in the library.
+    registers : Mapping[str, int or None]
+        Registers in the order of its configuration, with their defaults; None for one that must be given.
+    trace_id : tuple of (str, int)
+        The register with the trace ID, and its lowest bit.
+    core : bool
+        Whether it traces a core; then architecture and profile come last in its configuration.
+    more : tuple of int
+        Further words of its configuration.
     """
 
     decoder: str
@@ -33,7 +43,7 @@ class Unit:
 
 
 _ETM3 = {"ETMIDR": None, "ETMCR": None, "ETMCCER": None, "ETMTRACEIDR": None}
-# Defaults are those of OpenCSD: of registers that old descriptions leave out.
+# Defaults are those of OpenCSD, for registers that old descriptions leave out.
 UNITS: dict[str, Unit] = {
     "etm4": Unit(
         "ETMV4I",
@@ -53,7 +63,7 @@ UNITS: dict[str, Unit] = {
     ),
     "etm3": Unit("ETMV3", _ETM3, ("ETMTRACEIDR", 0)),
     "ptm": Unit("PTM", _ETM3, ("ETMTRACEIDR", 0)),
-    # Number of masters and channels, hardware events (of unknown state).
+    # Numbers of masters and channels, hardware events (state unknown).
     "stm": Unit(
         "STM", {"STMTCSR": None, "STMSPFEAT3R": 0x1_0000, "STMDEVID": 0xFF, "STMSPFEAT1R": 0}, ("STMTCSR", 16), core=False, more=(0, 0)
     ),
@@ -73,13 +83,25 @@ _SPACES = {
     "EL1S": 0x01, "SP": 0x01, "EL1N": 0x02, "P": 0x02, "NP": 0x02, "EL2": 0x04, "EL2N": 0x04, "H": 0x04, "EL3": 0x08, "EL2S": 0x10,
     "EL1R": 0x20, "EL2R": 0x40, "ROOT": 0x80, "S": 0x19, "N": 0x06, "R": 0x60,
 }  # fmt: skip
-# Bytes of an image that the library takes.
+# Bytes of an image that the library accepts, at least.
 _SMALLEST = 4
 
 
 @dataclass(frozen=True)
 class Memory:
-    """An image of memory. ``offset``: in the file; ``size``: None for all that is behind it. ``space``: who sees it, empty for all."""
+    """An image of memory.
+
+    Parameters
+    ----------
+    path : Path
+        File with its bytes.
+    address : int
+        Address of the first byte.
+    offset, size : int
+        Part of the file; without size, all behind the offset.
+    space : str
+        Memory space that sees it; empty for all.
+    """
 
     path: Path
     address: int
@@ -90,9 +112,22 @@ class Memory:
 
 @dataclass(frozen=True)
 class Source:
-    """One trace source. ``unit``: of :data:`UNITS`. ``core``: ``Cortex-A53``, ``ARMv8.3-A``, or empty.
+    """One trace source.
 
-    ``cpu``, ``sink``: their numbers, where they are known.
+    Parameters
+    ----------
+    name : str
+        Name for messages.
+    unit : str
+        Kind of trace unit, one of :data:`UNITS`.
+    registers : Mapping[str, int]
+        Registers of the trace unit.
+    core : str
+        ``Cortex-A53``, ``ARMv8.3-A``, or empty.
+    memory : tuple of Memory
+        Memory of the program.
+    cpu, sink : int or None
+        Their numbers, where they are known.
     """
 
     name: str
@@ -105,12 +140,18 @@ class Source:
 
     @property
     def trace_id(self) -> int:
-        """The trace ID that its registers say; 0 for none."""
+        """The trace ID in its registers; 0 for none."""
         name, bit = UNITS[self.unit].trace_id
         return self.registers.get(name, 0) >> bit & 0x7F
 
     def words(self) -> list[int]:
-        """Its configuration for the library. Raises UsageError that names the registers that are missing."""
+        """Return its configuration for the library.
+
+        Raises
+        ------
+        UsageError
+            Registers are missing; the message names them (code ``missing-parameter``).
+        """
         unit = UNITS[self.unit]
         missing = [name for name, default in unit.registers.items() if default is None and name not in self.registers]
         if missing:
@@ -123,7 +164,7 @@ class Source:
         return [*words, *unit.more, *(architecture_of(self.core) if unit.core else ())]
 
     def tree(self, library: Library) -> Tree:
-        """A decoder for its bytes."""
+        """Return a decode tree for its bytes."""
         return Tree(library, UNITS[self.unit].decoder, self.words(), _images(self.memory), self.name)
 
 
@@ -133,7 +174,7 @@ def is_core(text: str) -> bool:
 
 
 def architecture_of(core: str) -> tuple[int, int]:
-    """Architecture and profile of a core. What is not known is taken for the newest: it has all instructions of those before it."""
+    """Return architecture and profile of a core; an unknown core is the newest one, which has all instructions of older ones."""
     found = _CORE.fullmatch(core)
     if found is not None:
         version = _V7 if found[1] in _V7_CORES else _V8 if found[1] in _V8_CORES else _NEWER
@@ -147,15 +188,17 @@ def architecture_of(core: str) -> tuple[int, int]:
 
 
 def _images(memory: Sequence[Memory]) -> list[tuple[int, int, str, int, int]]:
-    """Address, memory space, path, offset and size of each image. Of those that overlap the first counts. Raises InputError."""
+    """Return address, memory space, path, offset and size of each image; of those that overlap the first counts."""
     taken: list[tuple[int, int, str, int, int]] = []
     for image in memory:
         held = _size(image.path) - image.offset
-        size = (held if image.size is None else min(held, image.size)) & ~1  # the library takes no half of an instruction
+        size = (held if image.size is None else min(held, image.size)) & ~1  # the library does not accept half an instruction
         if size < _SMALLEST:
             raise InputError(image.path, f"memory image: no code in {max(size, 0)} bytes from offset {image.offset:#x} on")
         if image.address % 2 or image.address + size > 1 << 64:
-            raise InputError(image.path, f"memory image: cannot lie at {image.address:#x}", hint="addresses are even and have 64 bits")
+            raise InputError(
+                image.path, f"memory image: {image.address:#x} is not a possible address", hint="addresses are even and have 64 bits"
+            )
         space = _SPACES.get(image.space.upper(), ANY_SPACE)
         overlaps = any(
             image.address < address + other and address < image.address + size and space & seen for address, seen, _, _, other in taken
@@ -169,7 +212,7 @@ def _size(path: Path) -> int:
     try:
         held = path.stat()
         if not stat.S_ISREG(held.st_mode):
-            raise InputError(path, "memory image: no regular file")
+            raise InputError(path, "memory image: not a regular file")
         with path.open("rb"):
             return held.st_size
     except PermissionError as error:

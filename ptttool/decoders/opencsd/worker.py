@@ -1,7 +1,8 @@
 """The process that decodes with libopencsd: a decode tree of one trace source, on request.
 
-A process of its own, because trace that is damaged can make the library crash (1.3.3: a misprediction without an atom), and because what it
-makes of such trace then depends on memory that it has not set: here that is always zero. Run as a script: needs the standard library alone.
+It is a process, since damaged trace can make the library crash (1.3.3: a misprediction without an atom), and since the result for such
+trace depends on memory that the library does not initialise: here this memory is always zero. It runs as a script and needs only the
+standard library.
 
 Source: OpenCSD, ``include/opencsd/c_api/opencsd_c_api.h``, ``ocsd_if_types.h``.
 """
@@ -29,25 +30,44 @@ _FATAL = 6
 # Memory accessors have 32-bit lengths.
 _LARGEST_MEMORY = 1 << 31
 _LAST = 0xFFFF_FFFF_FFFF_FFFF
-_EXTENDED = 1 << 8  # of an element's flags: its pointer, the last of it, is valid
+_EXTENDED = 1 << 8  # in an element's flags: its pointer, at its end, is valid
 
 _MEMORY_IN = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p)
 _NO_MEMORY = _MEMORY_IN(lambda *_: 0)
 _ELEMENT_IN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint8, ctypes.c_void_p)
 
 Raw = tuple[bytes, bytes, dict[int, bytes]]
-"""Of elements: 32 bits of the index of each, the elements as the library lays them out, data that came with an element, by its place."""
+"""Elements: the low 32 bits of the offset of each, the elements in the library's layout, and the data of some, by their row."""
 
 
 class LibraryError(Exception):
-    """The library refused; the text is its own."""
+    """The library refused; the text is the library's."""
 
 
 class Tree:
     """A decode tree for one source without frames.
 
-    ``size``: of an element; ``software``: the number of the kind that has data. ``words``: the configuration, 32 bits each. ``memory``:
-    address, memory space, path, offset and size of each image. Raises LibraryError, OSError for an image.
+    Parameters
+    ----------
+    interface : ctypes.CDLL
+        The library.
+    size : int
+        Bytes of an element.
+    software : int
+        Number of the kind that has data.
+    decoder : str
+        Name of the decoder.
+    words : sequence of int
+        The configuration, 32 bits each.
+    memory : sequence of tuple
+        Address, memory space, path, offset and size of each image.
+
+    Raises
+    ------
+    LibraryError
+        The library refused.
+    OSError
+        An image cannot be read.
     """
 
     def __init__(
@@ -63,17 +83,17 @@ class Tree:
         self._indexes = array("I")
         self._elements: list[bytes] = []
         self._payloads: dict[int, bytes] = {}
-        self._images: list[Any] = []  # the library reads in them as long as there is the tree
+        self._images: list[Any] = []  # the library reads them while the tree exists
         self._handle = interface.ocsd_create_dcd_tree(_SINGLE, 0)
         if not self._handle:
             raise LibraryError("no decode tree")
         configuration = (ctypes.c_uint32 * len(words))(*words)
         trace_id = ctypes.c_ubyte()
         self._check(interface.ocsd_dt_create_decoder(self._handle, decoder.encode(), _FULL_DECODER, configuration, ctypes.byref(trace_id)))
-        # Only now: a function that is set before there is a decoder reaches none. It must live as long as the tree.
+        # After the decoder, since only existing decoders get the function. It must live as long as the tree.
         self._function = _ELEMENT_IN(_receiver(self._indexes, self._elements, self._payloads, size, software))
         self._check(interface.ocsd_dt_set_gen_elem_outfn(self._handle, self._function, None))
-        # Without any access to memory the library decodes nothing: this gives nothing at the last address.
+        # Without any memory the library does not decode; this memory is empty, at the last address.
         self._check(interface.ocsd_dt_add_callback_mem_acc(self._handle, _LAST - 3, _LAST, ANY_SPACE, _NO_MEMORY, None))
         for address, space, path, offset, length in memory:
             self._add(address, space, path, offset, length)
@@ -100,18 +120,18 @@ class Tree:
         self._images.clear()
 
     def feed(self, index: int, data: bytes) -> tuple[Raw, int, bool]:
-        """Elements of bytes, how many of them were taken, and whether the decoder gave up behind those."""
+        """Decode bytes; return their elements, how many bytes were taken, and whether the decoder gave up behind those."""
         used = ctypes.c_uint32()
         response = self._c.ocsd_dt_process_data(self._handle, _DATA, index, len(data), data, ctypes.byref(used))
         return self._taken(), min(used.value, len(data)), response >= _FATAL
 
     def end(self) -> Raw:
-        """Elements that were held back for what might follow."""
+        """Return elements that were held back for what might follow."""
         self._c.ocsd_dt_process_data(self._handle, _END, 0, 0, None, ctypes.byref(ctypes.c_uint32()))
         return self._taken()
 
     def reset(self) -> bool:
-        """Forget everything but the configuration; False where the library cannot."""
+        """Forget everything but the configuration; return False where the library cannot."""
         response = self._c.ocsd_dt_process_data(self._handle, _RESET, 0, 0, None, ctypes.byref(ctypes.c_uint32()))
         self._taken()
         return bool(response < _FATAL)
@@ -125,7 +145,7 @@ class Tree:
 
 
 def _receiver(indexes: Any, elements: list[bytes], payloads: dict[int, bytes], size: int, software: int) -> Callable[..., int]:
-    """What the library calls for every element: a copy is all that is made here."""
+    """Return the function that the library calls for every element; it only makes a copy."""
     copy, add_index, add_element = ctypes.string_at, indexes.append, elements.append
 
     def receive(_context: int, index: int, _channel: int, element: int) -> int:
@@ -142,7 +162,7 @@ def _receiver(indexes: Any, elements: list[bytes], payloads: dict[int, bytes], s
 
 
 def _payload_of(element: bytes) -> bytes | None:
-    """The data that an element of software trace points to."""
+    """Return the data that an element of software trace points to."""
     flags, description = int.from_bytes(element[68:72], "little"), int.from_bytes(element[76:80], "little")
     address = int.from_bytes(element[-8:], "little")
     bits, packets = description & 0xFF, description >> 8 & 0xFF
@@ -152,7 +172,7 @@ def _payload_of(element: bytes) -> bytes | None:
 
 
 def load() -> ctypes.CDLL:
-    """The C interface. Raises OSError where it is not there."""
+    """Load the C interface; raises OSError where it is not installed."""
     c = ctypes.CDLL(FILE)
     pointer, u32, u64, integer, text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p
     c.ocsd_get_version.restype, c.ocsd_get_version.argtypes = u32, []
@@ -169,9 +189,9 @@ def load() -> ctypes.CDLL:
 
 
 def main() -> None:
-    """Answer requests on standard input, until it ends: the name of a method of a tree, or ``open`` for a new one, and arguments."""
+    """Answer requests from standard input until it ends: the name of a method of a tree, or ``open`` for a new one, and arguments."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    # Nothing that the library might print may come between.
+    # Output of the library must not get between the answers.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     interface = load()
     tree: Tree | None = None

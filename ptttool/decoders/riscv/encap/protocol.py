@@ -1,8 +1,8 @@
 """RISC-V packet encapsulation: packets of several trace sources in one byte stream.
 
 Source: "Unformatted Trace & Diagnostic Data Packet Encapsulation for RISC-V" 1.0, chapters "Packet Encapsulation", "E-Trace specifics".
-Fields follow one another least significant bit first: header of 8 bits (length 5, flow 2, extend 1), source ID of 0 to 16, timestamp of T
-bytes where extend is 1, type, trace payload. A source ID that is no whole number of bytes moves what is behind it off the byte boundaries.
+Fields follow one another, least significant bit first: header of 8 bits (length 5, flow 2, extend 1), source ID of 0 to 16 bits, timestamp
+of T bytes if extend is 1, type, trace payload. After a source ID that is not a whole number of bytes, fields are not aligned to bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PACKETS = ("normal", "null")
 
 @dataclass
 class _Run:
-    """Bytes taken one after the other that make one element when they end: null packets, or bytes passed over."""
+    """Adjacent bytes that make one element when they end: null packets, or skipped bytes."""
 
     index: int
     size: int = 0
@@ -37,27 +37,35 @@ class _Run:
 
 
 class RiscvEncap(ByteDecoder):
-    """Decodes an encapsulated stream: packets shown raw, or given to a decoder of each source.
+    """Decodes an encapsulated stream: packets are shown raw, or given to a decoder of each source.
 
-    In step, every byte after a packet is the header of the next. Out of step (after a header that cannot be, a packet across a block's end,
-    lost bytes), bytes are passed over up to a synchronisation sequence or the next block.
+    In step, the byte after a packet is the header of the next. Out of step (after an impossible header, a packet across the end of a block,
+    or lost bytes), bytes are skipped up to a synchronisation sequence or the next block.
+
+    Parameters
+    ----------
+    form : Format
+        Format of the stream.
+    channels : callable, optional
+        Makes the decoder of a source.
     """
 
     def __init__(self, form: Format, channels: ChannelDecoders | None = None) -> None:
         super().__init__(NAME)
         self.form = form
         self._channels = None if channels is None else Channels(channels)
-        # None where there is no such packet: adding it ends the loop that looks for packets.
+        # None for an impossible packet: adding it ends the loop that looks for packets.
         self._sizes = [form.size_of(header) for header in range(256)]
         self._unwrapper = Unwrapper(8 * form.ts_bytes)
         self._nulls: _Run | None = None
         self._lost: _Run | None = None  # out of step
         self._search = Search(form)
-        self._fresh = False  # the next packet is the first after bytes passed over
+        self._fresh = False  # the next packet is the first after skipped bytes
         if form.anywhere:
             self._lost = _Run(-1, reason="init")
 
     def restart(self, reason: str, offset: int) -> Elements:
+        """Forget runs and partial timestamps, and report to the sources that packets may be lost."""
         self._nulls, self._fresh = None, False
         self._search = Search(self.form)
         if self._channels is not None:
@@ -70,43 +78,45 @@ class RiscvEncap(ByteDecoder):
         return Elements.empty(NAME) if self.form.anywhere else no_sync(NAME, offset, 0, reason)
 
     def flush(self) -> Elements:
+        """Return what sources held back, and runs."""
         channels = [] if self._channels is None else self._channels.end()
         return Elements.join([*channels, self._end_nulls(), self._end_lost()])
 
     def scan(self, data: bytes, offsets: Offsets, _last: bool) -> tuple[Elements, int]:
-        batches: list[Elements] = []
+        """Decode the whole packets in some bytes."""
+        several: list[Elements] = []
         buffer = np.frombuffer(data + bytes(MARGIN), dtype=np.uint8)
         position, block = 0, self.form.block_size
         while position < len(data):
             if self._lost is not None:
                 position = self._pass_over(self._lost, data, position, offsets)
                 if position < len(data):
-                    # What begins with a block has lost nothing.
+                    # A stream that begins with a block has not lost anything.
                     self._fresh = self._lost.size > 0 or self._lost.reason != "init"
-                    batches.append(self._end_lost())
+                    several.append(self._end_lost())
                 continue
             if block:
                 starts, position, good = packet_starts_in_blocks(data, position, self._sizes, block, offsets.of(position))
             else:
                 starts, position, good = packet_starts(data, position, self._sizes)
-            batches += self._decode(buffer, starts, position, offsets)
+            several += self._decode(buffer, starts, position, offsets)
             if good:
                 break
-            batches.append(self._end_nulls())
+            several.append(self._end_nulls())
             self._lost = _Run(offsets.of(position), reason="bad_packet")
             if self._channels is not None:
-                batches += self._channels.end()
+                several += self._channels.end()
                 self._channels.lost("bad_packet")
             self._search = Search(self.form)
-        return Elements.join(batches, by_index=True), position
+        return Elements.join(several, by_index=True), position
 
     def _pass_over(self, run: _Run, data: bytes, position: int, offsets: Offsets) -> int:
-        """Pass over bytes up to where a packet begins for sure; the end of ``data`` where there is no such place."""
+        """Skip bytes up to a certain start of a packet, and return its position; the end of `data` if there is none."""
         if run.index < 0:
             run.index = offsets.of(position)
         end, block = len(data), self.form.block_size
         if block:
-            # The first byte that is passed over is no packet's, even if a block begins with it; of what follows a gap that is not known.
+            # A bad packet's first byte is skipped even if it begins a block; after a gap, the first byte may be good.
             away = -offsets.of(position) % block
             end = min(end, position + (away or (block if run.reason == "bad_packet" and not run.size else 0)))
         found = self._search.first_packet(data, position, end)
@@ -124,41 +134,41 @@ class RiscvEncap(ByteDecoder):
         run, self._nulls = self._nulls, None
         if run is None:
             return Elements.empty(NAME)
-        return self._null_batch(
+        return self._nulls_of(
             np.array([run.index], dtype=np.uint64), np.array([run.size], dtype=np.uint64), np.array([run.alignment], dtype=np.uint64)
         )
 
     @staticmethod
-    def _null_batch(index: U64, size: U64, alignment: U64) -> Elements:
-        batch = Elements(NAME, index, size)
-        batch.put("packet", PACKETS.index("null"))
-        batch.put("idle", size - alignment)
-        batch.put("alignment", alignment)
-        return batch
+    def _nulls_of(index: U64, size: U64, alignment: U64) -> Elements:
+        elements = Elements(NAME, index, size)
+        elements.put("packet", PACKETS.index("null"))
+        elements.put("idle", size - alignment)
+        elements.put("alignment", alignment)
+        return elements
 
     def _decode(self, buffer: U8, starts: I64, end: int, offsets: Offsets) -> list[Elements]:
-        """Elements of the packets that begin at ``starts`` and end at ``end``."""
+        """Return the elements of the packets from `starts` to `end`."""
         if not len(starts):
             return []
         headers = buffer[starts]
         null = (headers & LENGTH) == 0
-        batches = self._take_nulls(buffer, starts, null, offsets) if null.any() or self._nulls is not None else []
+        several = self._take_nulls(buffer, starts, null, offsets) if null.any() or self._nulls is not None else []
         sizes = np.diff(starts, append=end)
         normal = np.flatnonzero(~null) if null.any() else None
         if normal is not None:
             starts, sizes, headers = starts[normal], sizes[normal], headers[normal]
         if len(starts):
             packets, types = self._packets(buffer, starts, sizes, headers, offsets)
-            batches += self._elements(packets, headers, types)
-        return batches
+            several += self._elements(packets, headers, types)
+        return several
 
     def _take_nulls(self, buffer: U8, starts: I64, null: Bool, offsets: Offsets) -> list[Elements]:
-        """Runs of null packets as one element each; one that may go on is kept."""
-        batches = []
+        """Return runs of null packets as one element each, and keep a run that may go on."""
+        several = []
         if not null[0]:
-            batches.append(self._end_nulls())
+            several.append(self._end_nulls())
         if not null.any():
-            return batches
+            return several
         edges = np.flatnonzero(np.diff(null.astype(np.int8), prepend=0, append=0))
         first, after = edges[::2], edges[1::2]
         total = np.concatenate([[0], np.cumsum(null & (buffer[starts] >= EXTEND))])
@@ -173,11 +183,11 @@ class RiscvEncap(ByteDecoder):
             self._nulls = _Run(int(index[-1]), int(size[-1]), int(alignment[-1]))
             index, size, alignment = index[:-1], size[:-1], alignment[:-1]
         if len(index):
-            batches.append(self._null_batch(index, size, alignment))
-        return batches
+            several.append(self._nulls_of(index, size, alignment))
+        return several
 
     def _packets(self, buffer: U8, starts: I64, sizes: I64, headers: U8, offsets: Offsets) -> tuple[Packets, U64]:
-        """The fields before the payload, and where that lies."""
+        """Read the fields before the payload; return the packets and their types."""
         form = self.form
         view: U64 = np.ndarray((len(buffer) - 7,), dtype="<u8", buffer=buffer, strides=(1,))
         count = len(starts)
@@ -187,7 +197,7 @@ class RiscvEncap(ByteDecoder):
         if form.srcid_bits:
             channel = (view[starts + 1] & np.uint64((1 << form.srcid_bits) - 1)).astype(np.int32)
         timestamp = np.zeros(count, dtype=np.uint64)
-        after = starts + 1 + form.srcid_bits // 8  # of the byte that holds what follows the source ID
+        after = starts + 1 + form.srcid_bits // 8  # the byte that has the bits behind the source ID
         if timed.any():
             held = view[after[timed]]
             if odd:
@@ -199,10 +209,10 @@ class RiscvEncap(ByteDecoder):
         types = np.zeros(count, dtype=np.uint64)
         if form.type_bits:
             types = (view[after] >> odd) & np.uint64((1 << form.type_bits) - 1)
-        before = form.srcid_bits % 8 + form.type_bits  # bits of the length that are no payload
+        before = form.srcid_bits % 8 + form.type_bits  # bits that the length covers and that are not payload
         length = headers.astype(np.int64) & LENGTH
         short = 8 * length < before
-        if short.any():  # what lies behind the packet is none of it
+        if short.any():  # bits behind the packet do not belong to it
             types[short] &= (np.uint64(1) << (8 * length[short] - form.srcid_bits % 8).astype(np.uint64)) - np.uint64(1)
         flags = np.where(short, np.uint32(Flags.RESERVED), np.uint32(0))
         if self._fresh:
@@ -215,7 +225,7 @@ class RiscvEncap(ByteDecoder):
         return packets, types
 
     def _elements(self, packets: Packets, headers: U8, types: U64) -> list[Elements]:
-        """What packets are: of the decoder behind, or shown raw."""
+        """Return the elements of packets: from the decoder of their source, or raw."""
         if self._channels is None:
             return [self._raw_packets(packets, headers, types)]
         if self.form.payload_type is None or not self.form.type_bits:
@@ -223,21 +233,21 @@ class RiscvEncap(ByteDecoder):
         mine = types == np.uint64(self.form.payload_type)
         if mine.all():
             return self._channels.decode(packets)
-        batches = self._channels.decode(packets.take(np.flatnonzero(mine)))
-        return [*batches, self._raw_packets(packets.take(~mine), headers[~mine], types[~mine])]
+        several = self._channels.decode(packets.take(np.flatnonzero(mine)))
+        return [*several, self._raw_packets(packets.take(~mine), headers[~mine], types[~mine])]
 
     def _raw_packets(self, packets: Packets, headers: U8, types: U64) -> Elements:
-        batch = packets.elements(NAME, kind=CUSTOM)
-        batch.put("packet", PACKETS.index("normal"))
-        batch.put("flow", (headers >> 5) & 3)
+        elements = packets.elements(NAME, kind=CUSTOM)
+        elements.put("packet", PACKETS.index("normal"))
+        elements.put("flow", (headers >> 5) & 3)
         if self.form.type_bits:
-            batch.put("type", types)
-        batch.put("payload", _payloads(packets))
-        return batch
+            elements.put("type", types)
+        elements.put("payload", _payloads(packets))
+        return elements
 
 
 def _payloads(packets: Packets) -> Strings:
-    """The payloads as bytes of their own: moved to byte boundaries, bits beyond their end 0."""
+    """Return the payloads, moved to byte boundaries; bits behind their end are 0."""
     if not packets.shift:
         return Strings(packets.data, packets.payload, packets.length)
     data = packets.data

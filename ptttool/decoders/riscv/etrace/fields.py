@@ -1,4 +1,4 @@
-"""The fields of RISC-V E-Trace packets of instruction trace (te_inst), cut out of their bits for all packets of a feed at once.
+"""The fields of RISC-V E-Trace packets of instruction trace (te_inst), read for all packets of a feed at once.
 
 Sources: "Efficient Trace for RISC-V" 2.0, chapter "Instruction Trace Encoder Output Packets", and the same of April 2019
 (``payload.tex``). Fields come least significant bit first. Bits that were not received equal the last one that was.
@@ -19,13 +19,19 @@ from ptttool.decoders.riscv.etrace.found import Found
 from ptttool.decoders.riscv.etrace.setup import Setup
 from ptttool.decoders.riscv.etrace.sync import SyncReader
 
-NO_PACKET = 4  # a format for payloads of no bits at all
+NO_PACKET = 4  # format of payloads without bits
 COUNT, CACHE = range(2)  # subformats of format 0
 tables_of = functools.lru_cache(maxsize=16)(Tables)  # one for all channels
 
 
 class Reader:
-    """Cuts fields out of the packets of one channel."""
+    """Reads the fields of the packets of one channel.
+
+    Parameters
+    ----------
+    setup : Setup
+        Parameters of the encoder.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -33,7 +39,7 @@ class Reader:
         self._tables = tables_of(setup)
 
     def read(self, packets: Packets) -> Found:
-        """All fields of packets, in order."""
+        """Return all fields of packets, in order."""
         words = packets.words(self.setup.words)
         first = words[0].astype(np.uint8)
         found = Found(
@@ -44,23 +50,23 @@ class Reader:
             found.format[empty], found.kind[empty], found.need[empty] = NO_PACKET, UNKNOWN, -1
             found.flags[empty] |= np.uint32(Flags.RESERVED)
             found.lost.append(np.flatnonzero(empty))
-        place, mask = self._tables.place[first], self._tables.mask[first]
+        position, mask = self._tables.position[first], self._tables.mask[first]
         if empty.any():
-            place[empty] = mask[empty] = 0
+            position[empty] = mask[empty] = 0
         sync = np.flatnonzero(found.format == SYNC)
         options: U64 | None = None
         if len(sync):
             options = self._sync.read(found, words, sync)
         optional = np.flatnonzero(found.format == OPTIONAL)
         if len(optional):
-            self._optional(found, words, optional, options, place)
+            self._optional(found, words, optional, options, position)
         self._maps(found, words, first, mask)
-        self._addresses(found, words, place, options)
+        self._addresses(found, words, position, options)
         self._check(found, packets)
         return found
 
     def _maps(self, found: Found, words: list[U64], first: U8, mask: U64) -> None:
-        """Format 1: branches and what became of them."""
+        """Read format 1: branches and their outcomes."""
         rows = np.flatnonzero(found.format == BRANCHES)
         if not len(rows):
             return
@@ -76,23 +82,23 @@ class Reader:
                 rows, first = rows[maps], first[maps]
         found.add(rows, branches=first >> 2 & 31, branch_map=words[0][rows] >> self._tables.shift[first] & mask[rows])
 
-    def _addresses(self, found: Found, words: list[U64], place: U64, options: U64 | None) -> None:
-        """The address of formats 0 to 2 and what follows it."""
+    def _addresses(self, found: Found, words: list[U64], position: U64, options: U64 | None) -> None:
+        """Read the address of formats 0 to 2 and what follows it."""
         setup = self.setup
-        some = np.flatnonzero(place)
-        rows = found.addressed = some if len(some) < len(place) else None
+        some = np.flatnonzero(position)
+        rows = found.addressed = some if len(some) < len(position) else None
         if not len(some):
             return
         if rows is not None:
-            words, place = [word[rows] for word in words], place[rows]
+            words, position = [word[rows] for word in words], position[rows]
         count = -(-(setup.address_bits + setup.tail_bits) // 64)
-        body = shifted(words, place, count)
+        body = shifted(words, position, count)
         found.address = bits(body, 0, setup.address_bits)
         found.add(rows, address_field=found.address)
         found.full = bit_of(self._now(options, rows), setup.full_address_bit)
         if setup.old:
             return
-        # The address's most significant bit, notify, updiscon, irreport: each means something where it differs from the one before.
+        # The address's most significant bit, notify, updiscon, irreport: each matters where it differs from the bit before it.
         four = bits(body, setup.address_bits - 1, 4).astype(np.uint8)
         changes = four ^ (four >> 1)
         found.add(rows, notify=four >> 1 & 1, updiscon=four >> 2 & 1, irreport=four >> 3)
@@ -101,13 +107,13 @@ class Reader:
             found.add(rows, irdepth=bits(body, setup.address_bits + 3, setup.irdepth_bits))
 
     def _now(self, options: U64 | None, rows: I64 | None) -> U64 | int:
-        """Options in force at packets."""
+        """Return the options in force at packets."""
         if options is None:
             return self._sync.options
         return options if rows is None else options[rows]
 
-    def _optional(self, found: Found, words: list[U64], rows: I64, options: U64 | None, place: U64) -> None:
-        """Format 0: counts of predicted branches, and entries of the jump target cache."""
+    def _optional(self, found: Found, words: list[U64], rows: I64, options: U64 | None, position: U64) -> None:
+        """Read format 0: counts of predicted branches, and entries of the jump target cache."""
         setup = self.setup
         if setup.old:
             self._reserved(found, rows)
@@ -120,11 +126,11 @@ class Reader:
             known = np.flatnonzero(subformat <= CACHE)
             found.subformats = merged(found.subformats, (rows[known], subformat[known]))
         self._reserved(found, rows[subformat > CACHE])
-        self._counts(found, words, rows[subformat == COUNT], place)
+        self._counts(found, words, rows[subformat == COUNT], position)
         self._cached(found, words, rows[subformat == CACHE])
 
     def _subformat(self, options: U64 | int, count: int) -> U64:
-        """The one optional format that is in use: by the options, else by what the encoder has; 2 where neither tells."""
+        """Return the only optional format in use, by the options, else by what the encoder has; 2 if that is ambiguous."""
         setup = self.setup
         has = {(True, False): COUNT, (False, True): CACHE}.get((setup.predicts, setup.cache_bits > 0), 2)
         prediction = np.broadcast_to(bit_of(options, setup.branch_prediction_bit), count)
@@ -133,13 +139,13 @@ class Reader:
         return found
 
     def _reserved(self, found: Found, rows: I64) -> None:
-        """Packets of a format that there is not."""
+        """Flag packets of formats that do not exist."""
         if len(rows):
             found.flags[rows] |= np.uint32(Flags.RESERVED)
             found.need[rows] = -1
             found.lost.append(rows)
 
-    def _counts(self, found: Found, words: list[U64], rows: I64, place: U64) -> None:
+    def _counts(self, found: Found, words: list[U64], rows: I64, position: U64) -> None:
         if not len(rows):
             return
         setup, at = self.setup, 2 + self.setup.subformat_bits
@@ -150,7 +156,7 @@ class Reader:
         found.kind[rows] = CUSTOM
         self._reserved(found, rows[form == 1])
         with_address = rows[form >= 2]
-        place[with_address] = at + 34
+        position[with_address] = at + 34
         found.need[with_address] = at + 34 + setup.address_bits + setup.tail_bits
         found.kind[with_address] = ADDR
 
@@ -166,7 +172,7 @@ class Reader:
         some = np.flatnonzero(branches)
         maps = bits(words, at + setup.cache_bits + 5, 31) & ((np.uint64(1) << size) - np.uint64(1))
         found.add(rows[some], branches=branches[some], branch_map=maps[some])
-        # irreport and the bit before it: the branch map's last, or that of branches.
+        # irreport and the bit before it, which is the last of the branch map or of branches.
         body = shifted(words, end - np.uint64(1), 2)
         before = bits(body, 0, 1)
         irreport = bits(body, 1, 1)
@@ -175,11 +181,11 @@ class Reader:
             found.add(rows, irdepth=bits(body, 2, setup.irdepth_bits))
         found.kind[rows] = np.where(branches, BRANCH_MAP, CUSTOM)
         found.need[rows] = end.astype(np.int64) + 1 + setup.irdepth_bits
-        # The target is an entry of a cache that only a decoder with the program can keep.
+        # The target is in a cache that only a decoder with the program can model.
         found.lost.append(rows)
 
     def _check(self, found: Found, packets: Packets) -> None:
-        """Behind the last field, bits of one value up to the end of the byte may be left, and no more."""
+        """Flag wrong bits behind the last field: up to the end of the byte there may be some, all of one value."""
         left = packets.bits - found.need
         some = np.flatnonzero((left > 0) & (found.need >= 0))
         if not len(some):

@@ -1,4 +1,4 @@
-"""What has been read of RISC-V E-Trace packets: fields of all packets of a feed, as arrays."""
+"""What was read from RISC-V E-Trace packets: the fields of all packets of a feed, as arrays."""
 
 from __future__ import annotations
 
@@ -14,15 +14,40 @@ _NO_VALUES: U64 = np.empty(0, dtype=np.uint64)
 
 @dataclass
 class Found:
-    """Fields of the packets of one feed. Rows are numbers of packets, ascending; None stands for all of them.
+    """Fields of the packets of one feed. Rows are positions of packets, ascending; None stands for all of them.
 
-    ``format``: u8. ``kind``: u8, of the last or only element of each packet. ``need``: i64, bits that each packet has without
-    compression; negative where that cannot be known. ``flags``: u32. ``put``: fields of that element, names to rows and values;
-    ``context``: of the pe_context of packets of format 3.0. ``addressed``, ``address``: packets of formats 0 to 2 that have an address,
-    and the address field. ``full``: which of these are no differences. ``starts``: packets of format 3.0 and their address fields.
-    ``traps``: those of format 3.1 that have the address of the trap's handler, and it; ``handlers``: with those that leave it out.
-    ``returns``: of exceptions before whose handler nothing was executed, with their address field, which is the exception's own.
-    ``ended``: support packets whose qual_status is not 0, and that. ``lost``: packets after which an address cannot be known.
+    Parameters
+    ----------
+    format : ndarray of uint8
+        Format of each packet.
+    kind : ndarray of uint8
+        Kind of the last or only element of each packet.
+    need : ndarray of int64
+        Bits of each packet without compression; negative where that is unknown.
+    flags : ndarray of uint32
+        What is odd about each packet.
+    put : dict
+        Fields of that element: by name, rows and values.
+    context : dict
+        Fields of the pe_context of packets of format 3.0.
+    subformats : tuple
+        Packets that have a subformat, and it.
+    addressed, address : ndarray
+        Packets of formats 0 to 2 that have an address, and the address field.
+    full : ndarray of bool or bool
+        Which of these are not differences.
+    starts : tuple
+        Packets of format 3.0, and their address fields.
+    traps : tuple
+        Packets of format 3.1 that have the address of the trap's handler, and it.
+    handlers : ndarray of int64
+        These, and those that leave that address out.
+    returns : tuple
+        Packets of exceptions that came before an instruction of the handler was executed, and their own address.
+    ended : tuple
+        Support packets with a qual_status other than 0, and it.
+    lost : list of ndarray of int64
+        Packets after which an address is unknown.
     """
 
     format: U8
@@ -43,6 +68,6 @@ class Found:
     lost: list[I64] = field(default_factory=list)
 
     def add(self, rows: I64 | None, **values: Array) -> None:
-        """Fields of some packets."""
+        """Add fields of some packets."""
         for name, each in values.items():
             self.put.setdefault(name, []).append((rows, each))

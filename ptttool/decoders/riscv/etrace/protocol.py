@@ -1,7 +1,7 @@
 """RISC-V E-Trace: packets of instruction trace (te_inst), behind RISC-V packet encapsulation.
 
-Sources: "Efficient Trace for RISC-V" 2.0; its draft of April 2019. What packets hold is in :mod:`~.riscv_etrace_fields`; here they become
-elements, and differences of addresses become addresses. What has been executed between them only the program can tell.
+Sources: "Efficient Trace for RISC-V" 2.0; its draft of April 2019. :mod:`~.fields` reads the packets; here they become elements, and
+differences of addresses become addresses. What was executed between them follows only from the program.
 """
 
 from __future__ import annotations
@@ -18,13 +18,19 @@ from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
 from ptttool.table.schema import DType, Style
 
 NAME = "riscv-etrace"
-# Why trace begins again, by the qual_status of the support packet before.
+# Reasons why trace begins again, by the qual_status of the support packet before.
 _REASONS = np.array([REASON_CODES[name] for name in ("normal", "normal", "overflow", "normal")], dtype=np.int64)
 _NONE = -1
 
 
 class Addresses:
-    """The address that packets of one channel have reported last: what differences are added to."""
+    """The address that packets of one channel reported last, which differences are added to.
+
+    Parameters
+    ----------
+    bits : int
+        Bits of the address field.
+    """
 
     def __init__(self, bits: int) -> None:
         self._mask = np.uint64((1 << bits) - 1)
@@ -33,13 +39,13 @@ class Addresses:
         self._unsure = False
 
     def forget(self) -> None:
-        """Packets are missing. One of them may have been about options: what looks like a full address may be a difference."""
+        """Forget it: packets are missing. One of them may have changed options, so a full address may look like a difference."""
         self._known, self._unsure = False, True
 
     def add_up(self, count: int, found: Found) -> tuple[U64, Array]:
-        """Address fields of ``count`` packets, differences added up, and where that is known."""
+        """Return the addresses of `count` packets, with differences added up, and a mask of those that are known."""
         value: U64 = np.zeros(count, dtype=np.uint64)
-        fresh = np.zeros(count, dtype=np.bool_)  # does not build on what was before
+        fresh = np.zeros(count, dtype=np.bool_)  # does not build on packets before
         addressed = slice(None) if found.addressed is None else found.addressed
         value[addressed] = found.address
         fresh[addressed] = found.full
@@ -62,7 +68,7 @@ class Addresses:
             known = np.full(count, self._known)
         else:
             origin = np.maximum.accumulate(np.where(fresh, np.arange(count), -1))
-            # Element -1 is what was before these packets.
+            # Element -1 is the address before these packets.
             base = np.append(value - total, self._last)[origin]
             address = (total + base) & self._mask
             known = np.append(~lost, self._known)[origin]
@@ -71,9 +77,21 @@ class Addresses:
 
 
 class Pieces:
-    """Elements of packets that may have several: format 3.0 is a pe_context and an address, and trace may begin before that.
+    """The elements of each packet: format 3.0 has a pe_context and an address, and trace may begin before them.
 
-    ``rows``: of each element its packet; ``first``, ``last``: of each packet its elements. None where every packet is one element.
+    Parameters
+    ----------
+    count : int
+        Number of packets.
+    starts, begun : ndarray of int64
+        Packets of format 3.0, and packets at which trace begins.
+
+    Attributes
+    ----------
+    rows : ndarray of int64 or None
+        The packet of each element; None where every packet has one element.
+    first, last : ndarray of int64 or None
+        First and last element of each packet.
     """
 
     def __init__(self, count: int, starts: I64, begun: I64) -> None:
@@ -89,39 +107,47 @@ class Pieces:
             self.first = self.last - parts + 1
 
     def firsts(self, packets: I64) -> I64:
-        """First elements of some packets."""
+        """Return the first elements of some packets."""
         return packets if self.first is None else self.first[packets]
 
     def lasts(self, packets: I64 | None) -> I64 | None:
-        """Last elements of some packets, or of all."""
+        """Return the last elements of some packets, or of all."""
         if self.last is None:
             return packets
         return self.last if packets is None else self.last[packets]
 
     def contexts(self, starts: I64) -> I64:
-        """The pe_context of packets of format 3.0."""
+        """Return the pe_context elements of packets of format 3.0."""
         return starts if self.last is None else self.last[starts] - 1
 
     def spread(self, values: Array) -> Array:
-        """Of packets to all their elements."""
+        """Return values of packets for all their elements."""
         return values if self.rows is None else values[self.rows]
 
 
 class RiscvEtrace(PacketDecoder):
-    """Decodes the packets of one encoder."""
+    """Decodes the packets of one encoder.
+
+    Parameters
+    ----------
+    setup : Setup
+        Parameters of the encoder.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._reader = Reader(setup)
         self._addresses = Addresses(setup.address_bits)
-        # Why trace begins at the next packet that tells where; _NONE while it goes on.
+        # Why trace begins at the next packet with an address; _NONE while it goes on.
         self._begins = REASON_CODES["normal"]
 
     def lost(self, reason: str) -> None:
+        """Forget the address, and expect trace to begin again."""
         self._addresses.forget()
         self._begins = REASON_CODES[reason]
 
     def decode(self, packets: Packets) -> Elements:
+        """Return the elements of packets."""
         if not len(packets):
             return Elements.empty(NAME)
         found = self._reader.read(packets)
@@ -131,17 +157,17 @@ class RiscvEtrace(PacketDecoder):
         kind = pieces.spread(found.kind)
         kind[pieces.contexts(starts)] = PE_CONTEXT
         kind[pieces.firsts(begun)] = TRACE_ON
-        batch = packets.elements(NAME, pieces.rows, kind=kind)
+        elements = packets.elements(NAME, pieces.rows, kind=kind)
         odd = np.flatnonzero(found.flags)
-        batch.flags[pieces.firsts(odd)] |= found.flags[odd]
-        _put_formats(batch, found, pieces)
-        _put_fields(batch, found, pieces)
-        batch.put("reason", reasons, pieces.firsts(begun))
-        self._put_addresses(batch, found, pieces)
-        return batch
+        elements.flags[pieces.firsts(odd)] |= found.flags[odd]
+        _put_formats(elements, found, pieces)
+        _put_fields(elements, found, pieces)
+        elements.put("reason", reasons, pieces.firsts(begun))
+        self._put_addresses(elements, found, pieces)
+        return elements
 
     def _begun(self, found: Found) -> tuple[I64, I64]:
-        """Packets of formats 3.0 and 3.1 at which trace begins, and why. Before a trap's handler was reached it has not begun."""
+        """Return the packets of formats 3.0 and 3.1 at which trace begins, and why; at a trap it begins with the handler."""
         starts, traps, (ended, status) = found.starts[0], found.handlers, found.ended
         if not len(starts) and not len(traps):
             if len(ended):
@@ -157,7 +183,7 @@ class RiscvEtrace(PacketDecoder):
         begun = (codes == _NONE) & (before != _NONE)
         return rows[begun], before[begun]
 
-    def _put_addresses(self, batch: Elements, found: Found, pieces: Pieces) -> None:
+    def _put_addresses(self, elements: Elements, found: Found, pieces: Pieces) -> None:
         address, known = self._addresses.add_up(len(found.format), found)
         shift = np.uint64(self._setup.address_lsb)
         for mine in (found.addressed, found.starts[0], found.traps[0]):
@@ -165,46 +191,46 @@ class RiscvEtrace(PacketDecoder):
                 mine = mine[known[mine]]
             elif not known.all():
                 mine = np.flatnonzero(known)
-            batch.put("address", (address if mine is None else address[mine]) << shift, pieces.lasts(mine))
+            elements.put("address", (address if mine is None else address[mine]) << shift, pieces.lasts(mine))
         rows, values = found.returns
-        batch.put("address", values << shift, pieces.lasts(rows))
+        elements.put("address", values << shift, pieces.lasts(rows))
 
 
-def _put_formats(batch: Elements, found: Found, pieces: Pieces) -> None:
-    """Format and subformat, for every element of a packet."""
+def _put_formats(elements: Elements, found: Found, pieces: Pieces) -> None:
+    """Put format and subformat into every element."""
     form = pieces.spread(found.format)
     some = np.flatnonzero(form != NO_PACKET)
-    batch.put("format", form[some], some if len(some) < len(form) else None)
+    elements.put("format", form[some], some if len(some) < len(form) else None)
     packets, subformat = found.subformats
     if pieces.rows is None:
-        batch.put("subformat", subformat, packets)
+        elements.put("subformat", subformat, packets)
         return
-    # A packet's elements follow one another.
+    # The elements of a packet are adjacent.
     whole = np.full(len(found.format), _NONE)
     whole[packets] = subformat
     spread = whole[pieces.rows]
     some = np.flatnonzero(spread != _NONE)
-    batch.put("subformat", spread[some], some)
+    elements.put("subformat", spread[some], some)
 
 
-def _put_fields(batch: Elements, found: Found, pieces: Pieces) -> None:
-    """The other fields, for a packet's last element; where the processor is, for the pe_context."""
+def _put_fields(elements: Elements, found: Found, pieces: Pieces) -> None:
+    """Put the other fields into the last element of each packet, and those about the context into the pe_context."""
     moved: dict[int, I64 | None] = {}  # fields of one group of packets share their rows
     for name, parts in found.put.items():
         for mine, values in parts:
             if id(mine) not in moved:
                 moved[id(mine)] = pieces.lasts(mine)
-            batch.put(name, values, moved[id(mine)])
+            elements.put(name, values, moved[id(mine)])
     rows = pieces.contexts(found.starts[0])
     for name, values in found.context.items():
-        batch.put(name, values, rows)
-    lost = np.flatnonzero(batch.kind == NO_SYNC)
-    batch.put("reason", np.full(len(lost), REASON_CODES["overflow"], dtype=np.uint8), lost)
+        elements.put(name, values, rows)
+    lost = np.flatnonzero(elements.kind == NO_SYNC)
+    elements.put("reason", np.full(len(lost), REASON_CODES["overflow"], dtype=np.uint8), lost)
 
 
 FIELDS = (
     column("format", DType.U8, "format of the packet"),
-    column("subformat", DType.U8, "subformat of formats 0 and 3; of format 0 it may be told by the options"),
+    column("subformat", DType.U8, "subformat of formats 0 and 3; of format 0 the options may say it"),
     *common("address", "branches", "branch_map", "context_id", "exception_number"),
     column("address_field", DType.U64, "address as in the packet: not shifted; of formats 0 to 2 a difference, unless addresses are full",
           style=Style.HEX),
@@ -220,12 +246,12 @@ FIELDS = (
     column("ecause", DType.U32, "cause of an exception or interrupt"),
     column("interrupt", DType.U8, "1 for an interrupt"),
     column("thaddr", DType.U8, "1: the address is the trap handler's; 0: that of the exception where it came right behind an uninferable "
-          "discontinuity, else it means nothing"),
+          "discontinuity, else it has no meaning"),
     column("tval", DType.U64, "trap value", style=Style.HEX),
-    column("notify", DType.U8, "the bit; it means something where it differs from the address's most significant one"),
-    column("updiscon", DType.U8, "the bit; it means something where it differs from notify"),
-    column("irreport", DType.U8, "the bit; it means something where it differs from the bit before"),
-    column("irdepth", DType.U64, "the bits; they mean something where irreport does"),
+    column("notify", DType.U8, "the bit; it matters where it differs from the address's most significant one"),
+    column("updiscon", DType.U8, "the bit; it matters where it differs from notify"),
+    column("irreport", DType.U8, "the bit; it matters where it differs from the bit before"),
+    column("irdepth", DType.U64, "the bits; they matter where irreport does"),
     column("is_notify", DType.BOOL, "notify says: reported because that was asked for"),
     column("is_updiscon", DType.BOOL, "updiscon says: after an uninferable discontinuity, and right before a packet of format 3"),
     column("is_irreport", DType.BOOL, "irreport says: a return that was not as predicted, or a depth that must be known; irdepth holds"),

@@ -1,4 +1,4 @@
-"""What a decoder of RISC-V E-Trace has to be told: the encoder's parameters.
+"""Parameters of an encoder of RISC-V E-Trace.
 
 Source: "Efficient Trace for RISC-V" 2.0, chapter "Parameters and Discovery"; names of parameters are those of the specification.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from ptttool.decoders.parameters import Parameter, Settings, Type, choice, flag, number
 
 VERSIONS = ("2.0", "2019")
-# Sizes of support packets' fields and the bits of ioptions are each encoder's own choice.
+# The sizes of support packets' fields and the bits of ioptions differ between encoders.
 UNITS: dict[str, dict[str, int]] = {
     "reference": {
         "encoder_mode_bits": 1, "ioptions_bits": 5, "doptions_bits": 4,
@@ -26,7 +26,7 @@ UNITS: dict[str, dict[str, int]] = {
 }  # fmt: skip
 
 
-# Of the specification's tables, what no packet of instruction trace depends on: files that describe an encoder hold it, too.
+# Parameters of the specification that no packet of instruction trace depends on; files that describe an encoder have them, too.
 _UNUSED = (
     "arch_p", "blocks_p", "sijump_p", "comparators_p", "filters_p", "ecause_choice_p", "filter_context_p", "filter_time_p",
     "filter_excint_p", "filter_privilege_p", "filter_tval_p", "ctype_width_p", "ilastsize_width_p", "itype_width_p", "iretire_width_p",
@@ -59,7 +59,7 @@ class EtraceSettings(Settings):
     notval_p: bool = flag("packets have no trap value (version 2019)", False)
     return_stack_size_p: int = _width("2 to the power of this entries in the return stack; 0: there is none", 0, 0, 31)
     call_counter_size_p: int = _width("bits of the counter of nested calls; 0: there is none", 0, 0, 31)
-    f0s_width_p: int = _width("bits of the subformat of format 0; 0: the support packet's options tell it", 0, 0, 8)
+    f0s_width_p: int = _width("bits of the subformat of format 0; 0: the support packet's options say which", 0, 0, 8)
     cache_size_p: int = _width("2 to the power of this entries in the jump target cache; 0: there is none", 0, 0, 16)
     bpred_size_p: int = _width("2 to the power of this entries in the branch predictor; 0: there is none", 0, 0, 32)
     unit: str = choice("encoder whose support packets these are: widths of their fields, bits of ioptions", UNITS, "reference")
@@ -67,12 +67,12 @@ class EtraceSettings(Settings):
     ioptions_bits: int | None = _own("bits of ioptions")
     data_trace: bool = flag("support packets have denable, dloss and doptions", False)
     doptions_bits: int | None = _own("bits of doptions")
-    full_address_bit: int | None = _own("bit of ioptions: addresses are full ones, no differences (-1: none)", -1, 31)
+    full_address_bit: int | None = _own("bit of ioptions: addresses are full, not differences (-1: none)", -1, 31)
     implicit_return_bit: int | None = _own("bit of ioptions: returns to where the call came from are left out (-1: none)", -1, 31)
     implicit_exception_bit: int | None = _own("bit of ioptions: trap handlers' addresses are left out (-1: none)", -1, 31)
     branch_prediction_bit: int | None = _own("bit of ioptions: counts of predicted branches (-1: none)", -1, 31)
     jump_target_cache_bit: int | None = _own("bit of ioptions: indexes into the jump target cache (-1: none)", -1, 31)
-    ioptions: int = number("options until a support packet tells them, for a trace that begins in the middle", 0, 0, (1 << 32) - 1)
+    ioptions: int = number("options before the first support packet, for a trace that begins in the middle", 0, 0, (1 << 32) - 1)
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
@@ -83,10 +83,24 @@ class EtraceSettings(Settings):
 
 @dataclass(frozen=True)
 class Setup:
-    """Widths in bits, as numbers of bits (the specification's discoverable attributes are some of them less 1).
+    """What decoding needs of the parameters. Widths are numbers of bits; some of the specification's discoverable attributes are one less.
 
-    ``address_bits``: of the address field. ``tail_bits``: of notify, updiscon, irreport and irdepth. ``*_bit``: which bit of ioptions, -1
-    for none. ``initial``: ioptions before a support packet tells them.
+    Parameters
+    ----------
+    old : bool
+        Whether packets are those of the draft of April 2019.
+    address_width, address_lsb : int
+        Bits of an address, and the lowest one that is sent.
+    moved_context_bits : int
+        Bits of the context in packets about the context alone.
+    irdepth_bits : int
+        Bits of the depth of the return stack or call counter.
+    predicts : bool
+        Whether the encoder has a branch predictor.
+    implicit_return_bit, ... : int
+        Which bit of ioptions it is; -1 for none.
+    initial : int
+        The options before the first support packet.
     """
 
     old: bool
@@ -115,7 +129,7 @@ class Setup:
 
     @classmethod
     def of(cls, settings: EtraceSettings) -> Setup:
-        """From the parameters."""
+        """Make it of the parameters."""
         old = settings.version == "2019"
         unit = UNITS[settings.unit]
         given = {name: getattr(settings, name) for name in unit}
@@ -127,7 +141,7 @@ class Setup:
             address_width=settings.iaddress_width_p,
             address_lsb=settings.iaddress_lsb_p,
             context_bits=0 if settings.nocontext_p else context,
-            # The packet that is about the context alone has it always, as it was in 2019.
+            # A packet about the context alone always has it in the draft of 2019.
             moved_context_bits=0 if settings.nocontext_p and not old else context,
             time_bits=0 if settings.notime_p or old else settings.time_width_p,
             privilege_bits=settings.privilege_width_p,
@@ -144,22 +158,22 @@ class Setup:
 
     @property
     def address_bits(self) -> int:
-        """Of the address field."""
+        """Bits of the address field."""
         return self.address_width - self.address_lsb
 
     @property
     def tail_bits(self) -> int:
-        """Of what follows the address of formats 0 to 2."""
+        """Bits of notify, updiscon, irreport and irdepth, which follow the address of formats 0 to 2."""
         return 0 if self.old else 3 + self.irdepth_bits
 
     @property
     def words(self) -> int:
-        """Words of 64 bits that every packet fits in."""
+        """Words of 64 bits that hold every packet."""
         start = 5 + self.privilege_bits + self.time_bits + max(self.context_bits, self.moved_context_bits)
         trap = start + self.ecause_bits + 2 + self.address_bits + self.tval_bits
         support = 5 + self.encoder_mode_bits + 2 + self.ioptions_bits + 2 + self.doptions_bits
         count = 2 + self.subformat_bits + 34 + self.address_bits + self.tail_bits
         cache = 2 + self.subformat_bits + self.cache_bits + 36 + self.tail_bits
         branches = 38 + self.address_bits + self.tail_bits
-        # One more, as a field may lie across the end of a word.
+        # One more, since a field may cross the end of a word.
         return max(-(-max(trap, support, count, cache, branches) // 64) + 1, 3)

@@ -1,6 +1,6 @@
-"""RISC-V E-Trace packets of format 3: where trace begins, traps, contexts, and what the encoder is set to.
+"""RISC-V E-Trace packets of format 3: where trace begins, traps, contexts, and the settings of the encoder.
 
-Sources: as of :mod:`~.riscv_etrace_fields`.
+Sources: as of :mod:`~.fields`.
 """
 
 from __future__ import annotations
@@ -15,20 +15,31 @@ from ptttool.decoders.riscv.etrace.found import Found
 from ptttool.decoders.riscv.etrace.setup import Setup
 
 START, TRAP, CONTEXT, SUPPORT = range(4)  # subformats
-# qual_status: nothing changed, tracing ended (twice), packets were lost.
+# By qual_status: no change, tracing ended, packets were lost, tracing ended.
 _KINDS_BY_STATUS = np.array([EVENT, EO_TRACE, NO_SYNC, EO_TRACE], dtype=np.uint8)
 _KINDS_BY_SUBFORMAT = np.array([ADDR, EXCEPTION, PE_CONTEXT, EVENT], dtype=np.uint8)
 
 
 class SyncReader:
-    """Cuts fields out of packets of format 3. ``options``: ioptions that are in force behind the last packet."""
+    """Reads the fields of packets of format 3.
+
+    Parameters
+    ----------
+    setup : Setup
+        Parameters of the encoder.
+
+    Attributes
+    ----------
+    options : int
+        The ioptions in force behind the last packet.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.options = setup.initial
 
     def read(self, found: Found, words: list[U64], rows: I64) -> U64 | None:
-        """Packets of format 3. Returns the options in force at every packet of the feed; None where they do not change."""
+        """Read packets of format 3; return the options in force at every packet of the feed, None where they do not change."""
         words = [word[rows] for word in words]
         subformat = bits(words, 2, 2)
         found.kind[rows] = _KINDS_BY_SUBFORMAT[subformat.astype(np.intp)]
@@ -63,9 +74,9 @@ class SyncReader:
         found.lost.append(rows[status == 2])
         # Each packet has the options of the last support packet before it.
         before = np.array([self.options], dtype=np.uint64)
-        told = np.concatenate([before, fields["ioptions"] if "ioptions" in fields else np.repeat(before, len(rows))])
-        self.options = int(told[-1])
-        after: U64 = np.repeat(told, np.diff(rows, prepend=0, append=len(found.format)))
+        known = np.concatenate([before, fields["ioptions"] if "ioptions" in fields else np.repeat(before, len(rows))])
+        self.options = int(known[-1])
+        after: U64 = np.repeat(known, np.diff(rows, prepend=0, append=len(found.format)))
         return after
 
     def _moved(self, found: Found, words: list[U64], rows: I64) -> None:
@@ -77,7 +88,7 @@ class SyncReader:
             found.add(rows, context_id=fields["context"])
 
     def _where(self) -> list[tuple[str, int]]:
-        """What formats 3.0 and 3.1 begin with."""
+        """Return the fields that formats 3.0 and 3.1 begin with."""
         setup = self.setup
         context, privilege = ("context", setup.context_bits), ("privilege", setup.privilege_bits)
         if setup.old:
@@ -94,7 +105,7 @@ class SyncReader:
             found.context["context_id"] = fields["context"]
 
     def _traps(self, found: Found, words: list[U64], rows: I64, options: U64 | None) -> None:
-        """Format 3.1, in groups of packets that have the same fields."""
+        """Read format 3.1, in groups of packets that have the same fields."""
         setup = self.setup
         address, tval = ("address_field", setup.address_bits), ("tval", setup.tval_bits)
         cause = [("ecause", setup.ecause_bits), ("interrupt", 1)]

@@ -1,7 +1,7 @@
-"""RISC-V E-Trace with the program: the instructions that were executed, as ranges, between the packets that tell of them.
+"""RISC-V E-Trace with the program: the instructions that were executed, as ranges, between the packets that report them.
 
-Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder". What packets hold is in :mod:`~.riscv_etrace`, the way through the program in
-:mod:`~.riscv_walk`; here ranges become elements.
+Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder". :mod:`ptttool.decoders.riscv.etrace` reads the packets, :mod:`~.hart` and
+:mod:`~.walk` follow the program; here ranges become elements.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ptttool.table.schema import DType
 
 NAME = "riscv-flow"
 INSTR_RANGE, ADDR_NACC = CODES["instr_range"], CODES["addr_nacc"]
-# Kinds of elements that tell of packets alone; a listing of what was executed can do without.
+# Kinds of elements that are only about packets; a listing of what was executed leaves them out.
 OF_PACKETS = ("addr", "branch_map", "custom")
 # The program is not the one that was traced; a packet is malformed; the encoder does what cannot be followed.
 _REASON_NAMES = {Problem.BAD_PACKET: "bad_packet"} | dict.fromkeys(MISMATCHES, "bad_image")
@@ -47,7 +47,17 @@ _FULL_MAP = 31  # branches of a map without an address
 
 
 class RiscvFlow(PacketDecoder):
-    """Decodes the packets of one encoder, and follows its hart through the program."""
+    """Decodes the packets of one encoder, and follows its hart through the program.
+
+    Parameters
+    ----------
+    setup : Setup
+        Parameters of the encoder.
+    code : Code
+        The program.
+    sequential_jumps : bool
+        Whether packets leave out the targets of jumps by a register that the instruction before has set.
+    """
 
     def __init__(self, setup: Setup, code: Code, *, sequential_jumps: bool) -> None:
         self._packets = RiscvEtrace(setup)
@@ -57,13 +67,15 @@ class RiscvFlow(PacketDecoder):
         self._has_options = setup.ioptions_bits > 0
         self._code = code
         self._narrow = setup.address_width if 1 << setup.address_width <= code.program.mask else 0
-        self._last = Elements.empty(NAME)  # the element of the last packet
+        self._last = Elements.empty(NAME)  # the last element of the last packet
 
     def lost(self, reason: str) -> None:
+        """Forget where the hart is."""
         self._packets.lost(reason)
         self._hart.forget()
 
     def end(self) -> Elements:
+        """Return the range of what was executed since the last packet."""
         report = Report()
         if len(self._last):
             report.add(0, self._hart.rest(), early=False)
@@ -71,22 +83,23 @@ class RiscvFlow(PacketDecoder):
         return self._reported(report, self._last)
 
     def decode(self, packets: Packets) -> Elements:
+        """Return the elements of packets, and of what was executed between them."""
         if not len(packets):
             return Elements.empty(NAME)
-        batch = self._packets.decode(packets)
-        batch.protocols = (NAME,)
-        first = np.flatnonzero(np.diff(batch.index, prepend=batch.index[0] + 1))
-        last = np.append(first[1:], len(batch)) - 1
+        elements = self._packets.decode(packets)
+        elements.protocols = (NAME,)
+        first = np.flatnonzero(np.diff(elements.index, prepend=elements.index[0] + 1))
+        last = np.append(first[1:], len(elements)) - 1
         report = Report()
-        self._follow(batch, last, report)
+        self._follow(elements, last, report)
         returns = last[np.array(list(report.returns), dtype=np.int64)]
-        batch.put("en_addr", np.array(list(report.returns.values()), dtype=np.uint64), returns)
-        self._last = batch.take(last[-1:])
+        elements.put("en_addr", np.array(list(report.returns.values()), dtype=np.uint64), returns)
+        self._last = elements.take(last[-1:])
         if not report.ranges and not report.failed:
-            return batch
+            return elements
         # Each packet's elements: what comes before, its own, what comes after.
-        order = np.concatenate([4 * np.repeat(np.arange(len(last)), np.diff(first, append=len(batch))) + 1, report.order()])
-        return Elements.join([batch, self._reported(report, batch.take(last))]).take(np.argsort(order, kind="stable"))
+        order = np.concatenate([4 * np.repeat(np.arange(len(last)), np.diff(first, append=len(elements))) + 1, report.order()])
+        return Elements.join([elements, self._reported(report, elements.take(last))]).take(np.argsort(order, kind="stable"))
 
     def _reported(self, report: Report, packets: Elements) -> Elements:
         """Return the elements of a report; `packets` has one element of each packet."""
@@ -95,38 +108,38 @@ class RiscvFlow(PacketDecoder):
         problems = np.array([PROBLEM_CODES[problem] for _, problem, _ in report.failed], dtype=np.uint8)
         kinds = np.full(len(rows), INSTR_RANGE, dtype=np.uint8)
         kinds[count:] = np.where(problems == PROBLEM_CODES[Problem.NO_CODE], ADDR_NACC, NO_SYNC)
-        batch = Elements(
+        elements = Elements(
             NAME, packets.index[rows], np.zeros(len(rows), dtype=np.uint64), kind=kinds, channel=packets.channel[rows],
             timestamp=packets.timestamp[rows], timed=packets.timed[rows],
         )  # fmt: skip
         if count:
-            self._table.put(batch, np.arange(count), np.array(report.ranges, dtype=np.int64))
+            self._table.put(elements, np.arange(count), np.array(report.ranges, dtype=np.int64))
         some = np.flatnonzero(kinds == ADDR_NACC)
-        batch.put("st_addr", np.array([missing for _, _, missing in report.failed], dtype=np.uint64)[some - count], some)
+        elements.put("st_addr", np.array([missing for _, _, missing in report.failed], dtype=np.uint64)[some - count], some)
         some = np.flatnonzero(kinds == NO_SYNC)
-        batch.put("reason", _REASONS[problems[some - count]], some)
-        batch.put("problem", problems[some - count], some)
-        return batch
+        elements.put("reason", _REASONS[problems[some - count]], some)
+        elements.put("problem", problems[some - count], some)
+        return elements
 
-    def _follow(self, batch: Elements, last: I64, report: Report) -> None:
-        """Give the hart its packets. ``last``: the last element of each, which has its fields."""
+    def _follow(self, elements: Elements, last: I64, report: Report) -> None:
+        """Give the hart its packets; `last` is the last element of each, which has its fields."""
         hart = self._hart
 
         def field_of(name: str, rows: I64 = last) -> Array:
-            return batch.column(name, _TYPES[name])[0][rows]
+            return elements.column(name, _TYPES[name])[0][rows]
 
         formats, subformats = field_of("format").astype(np.int64), field_of("subformat").tolist()
-        formats[batch.flags[last] & np.uint32(Flags.RESERVED) != 0] = _NOTHING
-        addresses, known = (each[last] for each in batch.column("address"))
+        formats[elements.flags[last] & np.uint32(Flags.RESERVED) != 0] = _NOTHING
+        addresses, known = (each[last] for each in elements.column("address"))
         if self._narrow:
             addresses = self._widened(addresses)
         counts = np.where(formats == _BRANCHES, field_of("branches"), 0)
         full = (formats == _BRANCHES) & (counts == 0)
         goals = np.where(field_of("is_updiscon"), Goal.DISCONTINUED, Goal.REPORTED)
         goals = np.where(full, Goal.LAST_BRANCH, np.where(field_of("is_notify"), Goal.NOTIFIED, goals))
-        # Where an address cannot be known, neither can what was executed.
+        # Without an address, it is unknown what was executed.
         formats[((formats == _BRANCHES) | (formats == _ADDRESS)) & ~known & ~full] = _NOTHING
-        # Bits that no branch has mean nothing.
+        # Bits without a branch do not matter.
         reported = np.where(full, _FULL_MAP, counts).astype(np.uint64)
         outcomes = (np.where(formats == _BRANCHES, field_of("branch_map"), 0) & ((np.uint64(1) << reported) - np.uint64(1))).tolist()
         counts, addresses = reported.tolist(), np.where(known, addresses, 0).tolist()
@@ -147,19 +160,19 @@ class RiscvFlow(PacketDecoder):
                 hart.lose(packet, Problem.BAD_PACKET, report)
 
     def _widened(self, addresses: Array) -> Array:
-        """Addresses of packets that have fewer bits than the program's: where there is no code, they may be a kernel's, sign-extended."""
+        """Return addresses with the program's bits: an address without code may be a sign-extended one, such as a kernel's."""
         program = self._code.program
         found, which = np.unique(addresses, return_inverse=True)
         high = np.uint64(program.mask & ~((1 << self._narrow) - 1))
-        for place in np.flatnonzero(found >> np.uint64(self._narrow - 1) & np.uint64(1)).tolist():
-            other = found[place] | high
-            if not program.read(int(found[place]), 1) and program.read(int(other), 1):
-                found[place] = other
+        for position in np.flatnonzero(found >> np.uint64(self._narrow - 1) & np.uint64(1)).tolist():
+            other = found[position] | high
+            if not program.read(int(found[position]), 1) and program.read(int(other), 1):
+                found[position] = other
         widened: Array = found[which]
         return widened
 
     def _sync(self, packet: int, subformat: int, address: int | None, fields: Mapping[str, list[int]], report: Report) -> None:
-        """A packet of format 3. ``fields``: of all packets."""
+        """Take a packet of format 3; `fields` has lists with an entry for each packet."""
         branch = fields["branch"][packet]
         if subformat == _START:
             assert address is not None
@@ -183,7 +196,7 @@ FIELDS = (
 _TYPES = {each.name: each.dtype for each in FIELDS}
 
 
-# Of a listing of what was executed; the packets' own are for those who look at packets.
+# Fields in a listing of what was executed, without those of packets.
 SHOWN = (
     "reason", "isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz",
     "last_instr_cond", "symbol", "source", "privilege", "context_id", "time", "exception_number", "interrupt", "tval", "problem",
@@ -192,15 +205,15 @@ SHOWN = (
 
 @lru_cache(maxsize=4)
 def _code(elf: str) -> Code:
-    """Harts of one trace share the program."""
+    """Return the code of programs; the harts of one trace share it."""
     images = []
     for path, offset in files_of(elf):
         base = 0 if offset is None else number_of(offset)
         if not path or base is None:
-            raise UsageError(f"elf={path}@{offset}: no FILE or FILE@OFFSET", hint="such as program.elf@0x10000", code="bad-parameter")
+            raise UsageError(f"elf={path}@{offset} is not FILE or FILE@OFFSET", hint="such as program.elf@0x10000", code="bad-parameter")
         images.append(Image(path, base))
     if not images:
-        raise UsageError(f"elf={elf}: names no file", hint="such as firmware.elf,kernel.elf", code="bad-parameter")
+        raise UsageError(f"elf={elf} does not name a file", hint="such as firmware.elf,kernel.elf", code="bad-parameter")
     return Code(Program(images))
 
 
@@ -261,4 +274,4 @@ class FlowProtocol(PacketProtocol[FlowSettings]):
         """Yield what was wrong with the programs."""
         for image in _code(settings.elf).program.images:
             if image.problem is not None:
-                yield f"{image.path}: its debugging information is damaged, lines of source are missing ({image.problem})"
+                yield f"{image.path}: its debugging information is damaged: lines of source are missing ({image.problem})"
