@@ -1,4 +1,4 @@
-"""What every decoder gives: rows that become columns when they are asked for, and counts of what was odd."""
+"""What every decoder returns: rows that become columns when they are needed, and counts of what was odd."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Violation(NamedTuple):
-    """What strict decoding may not pass over.
+    """A row that strict decoding does not accept.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class Decoded(Protocol):
         """Number of rows."""
 
     def batch(self, names: Sequence[str]) -> Batch:
-        """Just these columns of the rows, in this order."""
+        """Return these columns of the rows, in this order."""
 
     def taken(self, wanted: Mask) -> Decoded:
-        """The rows for which a mask of shape (size,) is true; they keep their numbers."""
+        """Return the rows for which a mask of shape (size,) is true; they keep their numbers."""
 
     def violation(self) -> Violation | None:
-        """The first row that strict decoding may not pass over; None if there is none."""
+        """Return the first row that strict decoding does not accept; None if there is none."""
 
 
 class Findings(Protocol):
@@ -53,24 +53,26 @@ class Findings(Protocol):
     records: int
 
     def merge(self, other: Any) -> None:
-        """Add what was found in the rows behind."""
+        """Add what was found in later rows."""
 
     def diagnostics(self) -> list[Diagnostic]:
-        """Everything that a user should know of."""
+        """Return everything that a user needs to know."""
 
 
 class Piece(Protocol):
-    """Bytes of a unit that lie one after the other.
-
-    ``path`` is empty where no other process can read them; ``file_offset`` is their place in that file.
-    """
+    """Adjacent bytes of a unit."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """Path of their file; empty where no other process can read it."""
+
     @property
-    def file_offset(self) -> int: ...
+    def file_offset(self) -> int:
+        """Their offset in that file."""
+
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of bytes."""
 
 
 Fetch: TypeAlias = Callable[[Any, memoryview], None]
@@ -78,7 +80,7 @@ Fetch: TypeAlias = Callable[[Any, memoryview], None]
 
 
 class Unit(Protocol):
-    """A part of a recording that can be decoded by itself, in any process. It can be pickled once it is bare."""
+    """A part of a recording that can be decoded alone, in any process. It can be pickled once it is bare."""
 
     @property
     def pieces(self) -> Sequence[Piece]:
@@ -93,10 +95,10 @@ class Unit(Protocol):
         """Whether it holds its bytes."""
 
     def bare(self) -> Unit:
-        """The same without bytes, for whoever can read them."""
+        """Return the unit without its bytes, for processes that can read them."""
 
     def load(self, fetch: Fetch, memory: memoryview) -> LoadedUnit:
-        """Its records. ``fetch`` reads the pieces of a bare unit into ``memory`` of at least its size."""
+        """Return its records; `fetch` reads the pieces of a bare unit into `memory` of at least its size."""
 
 
 class LoadedUnit(Protocol):
@@ -107,20 +109,20 @@ class LoadedUnit(Protocol):
         """Number of records that become rows."""
 
     def decoded(self, index: int) -> tuple[Decoded, Findings]:
-        """The rows, the first of which has the number ``index``, and the counts that they add to while they are decoded."""
+        """Return its rows, numbered from `index` on, and the counts, which are complete when the rows are decoded."""
 
 
 class PlannedUnit(NamedTuple):
-    """A unit of work, and what can be let go of once it is done.
+    """A unit of work, and what can be released when it is done.
 
     Parameters
     ----------
     unit : Unit
         The work.
     spent : tuple of (AuxChunk, int)
-        Chunks, and up to where they are used up.
+        Chunks, and the offset up to which they are used up.
     position : int
-        Byte offset in the recording's file up to which the walk has come.
+        Byte offset in the recording's file up to which it was read.
     """
 
     unit: Unit
@@ -129,19 +131,20 @@ class PlannedUnit(NamedTuple):
 
 
 class Splitter(Protocol):
-    """Cuts one recording of records of one size into units.
+    """Splits one recording of records of one size into units.
 
     Parameters
     ----------
     findings : Findings
-        What is odd about the recording as a whole; complete when the units have been taken to the end.
+        What is odd about the recording as a whole; complete when all units were taken.
     """
 
     @property
-    def findings(self) -> Findings: ...
+    def findings(self) -> Findings:
+        """What is odd about the recording as a whole."""
 
     def units(self, most: int) -> Iterator[PlannedUnit]:
-        """The units in order, of at most so many records each."""
+        """Yield the units in order, of at most `most` records each."""
 
     def nothing(self) -> Decoded:
-        """No rows: for a recording without records."""
+        """Return no rows, for a recording without records."""

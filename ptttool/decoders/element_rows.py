@@ -14,12 +14,12 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.table.batch import Array, Batch, Mask
 from ptttool.table.schema import Schema
 
-# Kinds of remarks that are reported: more say nothing new.
+# Different remarks that are reported; more would not help.
 _MOST_REMARKS = 5
 
 
 class ElementRows:
-    """Elements, as columns when they are asked for.
+    """Elements that become columns when they are needed.
 
     Parameters
     ----------
@@ -45,18 +45,18 @@ class ElementRows:
         return len(self.elements)
 
     def batch(self, names: Sequence[str]) -> Batch:
-        """The columns of these names."""
+        """Return the columns with these names."""
         return self.elements.batch(self._schema, names=names, cpu=self._cpu, file=self._file)
 
     def taken(self, wanted: Mask) -> ElementRows:
-        """The elements for which the mask is true."""
+        """Return the elements for which the mask is true."""
         if wanted.all():
             return self
         cpu = self._cpu if self._cpu is None or isinstance(self._cpu, int) else self._cpu[wanted]
         return ElementRows(self.elements.take(wanted), self._schema, cpu, self._file)
 
     def violation(self) -> Violation | None:
-        """The first element with a reserved value, of bytes that are not a packet, or that does not fit the program."""
+        """Return the first element that strict decoding does not accept."""
         good, error = self.elements.strict(self._schema)
         return None if error is None else Violation(len(good), error.index, error.reason)
 
@@ -80,13 +80,13 @@ class ElementFindings:
     notes: list[Diagnostic] = field(default_factory=list)
 
     def merge(self, other: ElementFindings) -> None:
-        """Add what was found in the rows behind."""
+        """Add what was found in later rows."""
         self.records += other.records
         self.remarks.update(other.remarks)
         self.notes += [note for note in other.notes if note not in self.notes]
 
     def diagnostics(self) -> list[Diagnostic]:
-        """Notes, then the most frequent remarks."""
+        """Return the notes, then the most frequent remarks."""
         found = list(self.notes)
         for remark, count in self.remarks.most_common(_MOST_REMARKS):
             times = f" ({count} times)" if count > 1 else ""
@@ -98,5 +98,5 @@ class ElementFindings:
 
 
 def no_rows(schema: Schema) -> ElementRows:
-    """No elements."""
+    """Return no elements."""
     return ElementRows(Elements.empty(), schema, np.empty(0, dtype=np.int32))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
-from ptttool.exporters.packet_frames import frame_of, schema_of
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.decoders.elements import FIELDS_BY_NAME, KINDS, Element, Flags
@@ -141,18 +140,6 @@ def test_elements_have_the_fields_of_their_kind(name: str, data: st.DataObject) 
 
 
 @every_protocol
-@given(data=st.data())
-def test_frames_say_what_elements_say(name: str, data: st.DataObject) -> None:
-    stream = data.draw(streams_of(name))
-    fields = stack(name, stream.parameters).fields
-    for batch in batches(name, stream):
-        frame = frame_of(batch, fields)
-        assert dict(frame.schema) == schema_of(fields)
-        rows = [{name: value for name, value in row.items() if value is not None} for row in frame.to_dicts()]
-        assert rows == [flat(element) for element in batch.objects(fields)]
-
-
-@every_protocol
 @settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_tables_say_what_elements_say(name: str, data: st.DataObject) -> None:
@@ -162,6 +149,8 @@ def test_tables_say_what_elements_say(name: str, data: st.DataObject) -> None:
         table = batch.batch(chosen.schema, cpu=3, file="x.bin")
         assert tuple(table.columns) == chosen.schema.names
         assert rows_of(table) == [{"file": "x.bin", "cpu": 3, **flat(element)} for element in batch.objects(chosen.fields)]
+        frame = table.to_polars().to_dicts()
+        assert [{key: value for key, value in row.items() if value is not None} for row in frame] == rows_of(table)
         some = batch.batch(chosen.schema, names=("raw", "index"))
         assert rows_of(some) == [{key: row[key] for key in ("raw", "index") if key in row} for row in rows_of(table)]
 
