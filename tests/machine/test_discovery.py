@@ -1,17 +1,21 @@
-"""What is read of a machine: the recorded ones, and changed ones for what no recording holds."""
+"""What is read of a machine: fake ones and the recorded ones; changed recordings for what neither can be."""
 
 from __future__ import annotations
 
 import errno
 import os
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
+from pyfakefs.fake_filesystem import FakeFilesystem
 
 from ptttool.machine.discovery import explain_absence, read_machine
 from ptttool.machine.model import FormatTerm, Link, Machine, PttDevice
 from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
+from ptttool.machine.sources.udev import UdevSource
 from ptttool.pci import PciAddress
+from ptttool.testing import FakeMachine, kunpeng
 from tests.support.machines import BUS, NEW, OLD, contents, in_memory
 
 PTT = f"{BUS}/0000:00:09.0/hisi_ptt0_2"
@@ -30,6 +34,33 @@ def changed(change: Change, name: str = NEW) -> Machine:
     files, links = contents(name)
     change(files, links)
     return read_machine(in_memory(files, links))
+
+
+@pytest.fixture
+def look(mount_ptt_machine: Callable[[FakeMachine], FakeMachine]) -> Callable[[FakeMachine], Machine]:
+    """Mounts a fake machine and reads it as the one this runs on."""
+    return lambda machine: read_machine(UdevSource()) if mount_ptt_machine(machine) else pytest.fail("not mounted")
+
+
+Look = Callable[[FakeMachine], Machine]
+
+
+@pytest.fixture(params=["fake", "recorded"])
+def read(request: pytest.FixtureRequest) -> Callable[[str], Machine]:
+    """Reads the machine under that kernel: the fake one, the recorded one."""
+    if request.param == "recorded":
+        return lambda name: changed(lambda files, links: None, name)
+    look: Look = request.getfixturevalue("look")
+    return lambda name: look(kunpeng(name.removeprefix("kunpeng-")))
+
+
+Read = Callable[[str], Machine]
+
+
+def replace_file(fs: FakeFilesystem, path: str, content: bytes) -> None:
+    """Let a mounted machine show something else."""
+    fs.remove_object(fs.resolve_path(path))
+    fs.create_file(path, contents=content)
 
 
 def device(machine: Machine, name: str = "hisi_ptt0_2") -> PttDevice:
@@ -51,9 +82,9 @@ def values(filters: object) -> Mapping[str, int]:
     return {one.address.short: one.value for one in filters}
 
 
-class TestRecordedMachines:
-    def test_filters_of_the_new_kernel(self) -> None:
-        machine = changed(lambda files, links: None)
+class TestTheWholeMachine:
+    def test_filters_of_the_new_kernel(self, read: Read) -> None:
+        machine = read(NEW)
         ports = {one.name: values(one.root_ports) for one in machine.devices}
         assert ports == {
             "hisi_ptt0_0": {"00:10.0": 0x80001, "00:11.0": 0x80004, "00:12.0": 0x80010},
@@ -73,10 +104,10 @@ class TestRecordedMachines:
             assert not any(entry.computed for entry in one.filters)
             assert one.diagnostics == ()
 
-    def test_computed_filters_are_those_of_the_driver(self) -> None:
+    def test_computed_filters_are_those_of_the_driver(self, read: Read) -> None:
         """Every value that the 6.12 driver listed, computed on the recording of 6.1, where the same machine lists none."""
-        listed = {entry.address: entry.value for one in changed(lambda files, links: None).devices for entry in one.filters}
-        old = changed(lambda files, links: None, OLD)
+        listed = {entry.address: entry.value for one in read(NEW).devices for entry in one.filters}
+        old = read(OLD)
         for one in old.devices:
             assert {entry.address: entry.value for entry in one.filters} == listed
             assert all(entry.computed for entry in one.filters)
@@ -84,9 +115,9 @@ class TestRecordedMachines:
             assert one.multiselect == {"root port": True, "requester": False}
             assert "filters-computed" in codes(one)
 
-    def test_pci_addresses_of_the_old_kernel(self) -> None:
+    def test_pci_addresses_of_the_old_kernel(self, read: Read) -> None:
         """By the CPUs of the NUMA node: one device of node 1 and one function; two of each on node 0, which stay unknown."""
-        old = changed(lambda files, links: None, OLD)
+        old = read(OLD)
         assert {one.name: one.pci and one.pci.short for one in old.devices} == {
             "hisi_ptt0_0": None,
             "hisi_ptt0_2": None,
@@ -96,8 +127,8 @@ class TestRecordedMachines:
         assert details(device(old), "pci-unknown") == {"candidates": ["0000:00:08.0", "0000:00:09.0"]}
         assert details(device(old, "hisi_ptt2_0"), "pci-matched") == {"candidates": ["0000:00:0a.0"]}
 
-    def test_functions(self) -> None:
-        functions = changed(lambda files, links: None).functions
+    def test_functions(self, read: Read) -> None:
+        functions = read(NEW).functions
         nvme = functions[PciAddress.parse("06:00.0")]
         assert (nvme.vendor, nvme.device, nvme.class_code, nvme.driver, nvme.numa_node) == (0x1B36, 0x10, 0x10802, "nvme", None)
         assert nvme.kernel_names == ("nvme1", "nvme1n1")
@@ -112,14 +143,17 @@ class TestRecordedMachines:
 
 
 class TestFormat:
-    def read(self, **terms: str) -> PttDevice:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            files.update({f"{PTT}/format/{name}": text.encode() for name, text in terms.items()})
+    @pytest.fixture
+    def terms(self, look: Look) -> Callable[..., PttDevice]:
+        def terms(**added: str) -> PttDevice:
+            machine = FakeMachine()
+            machine.add_ptt("hisi_ptt0_2", "0000:00:09.0", format={name: str(term) for name, term in FORMAT.items()} | added)
+            return device(look(machine))
 
-        return device(changed(change))
+        return terms
 
-    def test_pattern_and_other_words(self) -> None:
-        found = self.read(pattern="config:36-39\n", later="config1:0-63\n", one="config2:7\n")
+    def test_pattern_and_other_words(self, terms: Callable[..., PttDevice]) -> None:
+        found = terms(pattern="config:36-39", later="config1:0-63", one="config2:7")
         assert found.format == {
             **FORMAT,
             "pattern": FormatTerm("pattern", "config", 36, 39),
@@ -129,48 +163,41 @@ class TestFormat:
         assert found.diagnostics == ()
 
     @pytest.mark.parametrize("text", ["config:0-7,32-35", "config:9-3", "config:0-64", "attr:1", "", "config:", "config:-1"])
-    def test_shapes_that_are_not_understood(self, text: str) -> None:
-        found = self.read(odd=text)
+    def test_shapes_that_are_not_understood(self, terms: Callable[..., PttDevice], text: str) -> None:
+        found = terms(odd=text)
         assert found.format == FORMAT
         assert details(found, "unknown-format") == {"term": "odd", "text": text}
 
 
 class TestOddMachines:
-    def test_names_that_tell_nothing(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            for path in [path for path in files if path.startswith("/sys/devices/hisi_ptt2_0/")]:
-                files[path.replace("hisi_ptt2_0", "hisi_ptt_new")] = files.pop(path)
-            links["/sys/bus/event_source/devices/hisi_ptt_new"] = "../../../devices/hisi_ptt_new"
-            del links["/sys/bus/event_source/devices/hisi_ptt2_0"]
-            files["/udev.txt"] = b""
-
-        machine = changed(change, OLD)
+    def test_names_that_tell_nothing(self, look: Look) -> None:
+        fake = FakeMachine("6.1")
+        for name, address in (("hisi_ptt_new", "00:0a.0"), ("hisi_ptt0_2", "00:09.0"), ("hisi_ptt0_0", "00:08.0")):
+            fake.add_ptt(name, address)
+        machine = look(fake)
         assert [(one.name, one.sicl, one.core) for one in machine.devices] == [
             ("hisi_ptt0_0", 0, 0), ("hisi_ptt0_2", 0, 2), ("hisi_ptt_new", None, None),
         ]  # fmt: skip
         assert "odd-name" in codes(machine.devices[-1])
 
-    def test_order_is_by_number(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            files["/sys/devices/hisi_ptt10_1/type"] = b"20\n"
-            links["/sys/bus/event_source/devices/hisi_ptt10_1"] = "../../../devices/hisi_ptt10_1"
-
-        machine = changed(change)
+    def test_order_is_by_number(self, look: Look) -> None:
+        fake = kunpeng()
+        fake.add_pmu("hisi_ptt10_1", 20)
+        machine = look(fake)
         assert [one.name for one in machine.devices] == ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0", "hisi_ptt10_1"]
         bare = machine.devices[-1]
         assert (bare.pci, bare.cpus, bare.format, bare.tune) == (None, (), {}, ())
         assert [one.details for one in bare.diagnostics[:3]] == [{"file": "cpumask"}, {"file": "format"}, {"file": "tune"}]
         assert codes(bare)[:3] == ["unreadable"] * 3
 
-    def test_values_that_are_no_values(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            files[f"{PTT}/cpumask"] = b"all of them\n"
-            files[f"{PTT}/type"] = b"twelve\n"
-            files[f"{PTT}/root_port_filters/0000:00:14.0"] = b"nothing\n"
-            files[f"{PTT}/root_port_filters/readme"] = b"\n"
-            files[f"{PTT}/tune/qos_tx_p"] = b"high\n"
-
-        found = device(changed(change))
+    def test_values_that_are_no_values(self, ptt_machine: FakeMachine, fs: FakeFilesystem) -> None:
+        ptt = ptt_machine["hisi_ptt0_2"]
+        replace_file(fs, f"{ptt.folder}/cpumask", b"all of them\n")
+        replace_file(fs, f"{ptt.folder}/type", b"twelve\n")
+        replace_file(fs, f"{ptt.folder}/root_port_filters/0000:00:14.0", b"nothing\n")
+        fs.create_file(f"{ptt.folder}/root_port_filters/readme", contents=b"\n")
+        ptt["qos_tx_p"].on_read = lambda _: "high"
+        found = device(read_machine(UdevSource()))
         assert (found.cpus, found.pmu_type) == ((), None)
         assert [(one.value, one.computed) for one in found.root_ports] == [(0x80100, True), (0x80400, False)]
         assert found.tune[2].problem == "not a number: 'high'"
@@ -178,21 +205,36 @@ class TestOddMachines:
         assert details(found, "bad-filter-name") == {"file": "root_port_filters/readme"}
         assert details(found, "bad-filter-value") == {"file": "root_port_filters/0000:00:14.0", "text": "nothing"}
 
-    def test_root_ports_of_other_domains_and_nodes_are_not_offered(self) -> None:
+    def test_root_ports_of_other_domains_and_nodes_are_not_offered(self, look: Look) -> None:
         """Without filter files: a PTT traces ports of its own PCI domain, and its core lies on one node."""
-
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            files[f"{BUS}/0000:00:10.0/numa_node"] = b"1\n"
-            files[f"{BUS}/0000:00:11.0/numa_node"] = b"0\n"
-            other = "/sys/devices/pci0001:00/0001:00:10.0"
-            files.update({f"{other}/{name}": files[f"{BUS}/0000:00:10.0/{name}"] for name in ("vendor", "device", "class")})
-            links["/sys/bus/pci/devices/0001:00:10.0"] = "../../../devices/pci0001:00/0001:00:10.0"
-
-        machine = changed(change, OLD)
-        assert list(values(device(machine).root_ports)) == ["00:11.0", "00:12.0", "00:14.0", "00:15.0"]
-        assert list(values(device(machine, "hisi_ptt2_0").root_ports)) == ["00:10.0", "00:12.0", "00:14.0", "00:15.0"]
+        fake = FakeMachine("6.1")
+        fake.add_ptt("hisi_ptt0_2", "0000:00:09.0", numa_node=0)
+        fake.add_ptt("hisi_ptt2_0", "0000:00:0a.0", numa_node=1)
+        fake.add_root_port("0000:00:10.0", numa_node=1).add_nvme("0000:01:00.0", "nvme0")
+        fake.add_root_port("0000:00:11.0", numa_node=0)
+        fake.add_root_port("0000:00:12.0")
+        fake.add_root_port("0001:00:10.0")
+        machine = look(fake)
+        assert list(values(device(machine).root_ports)) == ["00:11.0", "00:12.0"]
+        assert list(values(device(machine, "hisi_ptt2_0").root_ports)) == ["00:10.0", "00:12.0"]
         assert PciAddress.parse("01:00.0") not in {one.address for one in device(machine).requesters}
+        assert PciAddress.parse("01:00.0") in {one.address for one in device(machine, "hisi_ptt2_0").requesters}
         assert PciAddress(1, 0, 0x10, 0) in machine.functions
+
+    def test_a_large_machine(self, look: Look) -> None:
+        """Four sockets of 96 CPUs, a switch of 24 ports: every requester has its filter, every name its function."""
+        fake = FakeMachine(nodes={node: f"{node * 96}-{node * 96 + 95}" for node in range(4)})
+        for node in range(4):
+            fake.add_ptt(f"hisi_ptt{node * 2}_0", f"000{node}:00:08.0", numa_node=node)
+        switch = fake["hisi_ptt6_0"].add_root_port("0003:00:10.0").add_switch("0003:01:00.0")
+        for slot in range(24):
+            switch.add_port(f"0003:02:{slot:02x}.0").add_nvme(f"0003:{slot + 3:02x}:00.0", f"nvme{slot}")
+        machine = look(fake)
+        last = device(machine, "hisi_ptt6_0")
+        assert last.cpus == tuple(range(288, 384))
+        assert len(last.requesters) == 1 + 24 + 24
+        assert [machine.functions[one.address].kernel_names for one in last.requesters][-1] == ("nvme23", "nvme23n1")
+        assert machine.functions[PciAddress.parse("0003:00:10.0")].subordinate == 26
 
     def test_a_host_bridge_below_a_function_starts_anew(self) -> None:
         """Intel's VMD and such: the domain behind it has root ports of its own."""
@@ -205,12 +247,10 @@ class TestOddMachines:
         machine = changed(change)
         assert machine.functions[PciAddress(0x10000, 0, 2, 0)].parent is None
 
-    def test_bus_numbers_from_the_configuration_space(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            del files[f"{PORT_14}/secondary_bus_number"]
-            del files[f"{PORT_14}/subordinate_bus_number"]
-
-        port = changed(change).functions[PciAddress.parse("00:14.0")]
+    def test_bus_numbers_from_the_configuration_space(self, ptt_machine: FakeMachine, fs: FakeFilesystem) -> None:
+        fs.remove_object(f"{PORT_14}/secondary_bus_number")
+        fs.remove_object(f"{PORT_14}/subordinate_bus_number")
+        port = read_machine(UdevSource()).functions[PciAddress.parse("00:14.0")]
         assert (port.secondary, port.subordinate) == (4, 7)
 
     def test_bytes_that_are_no_text(self) -> None:
@@ -225,35 +265,32 @@ class TestOddMachines:
 
 
 class TestKernelNames:
-    def names(self, change: Change, address: str) -> tuple[str, ...]:
-        return changed(change).functions[PciAddress.parse(address)].kernel_names
+    def names(self, address: str) -> tuple[str, ...]:
+        return read_machine(UdevSource()).functions[PciAddress.parse(address)].kernel_names
 
-    def test_partitions_are_left_out(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            links["/sys/class/block/nvme0n1p1"] = links["/sys/class/block/nvme0n1"] + "/nvme0n1p1"
+    def test_partitions_are_left_out(self, ptt_machine: FakeMachine) -> None:
+        ptt_machine.function("01:00.0").add_class_device("block", "nvme0n1p1", folder="nvme/nvme0/nvme0n1/nvme0n1p1", size="2048")
+        ptt_machine.refresh()
+        assert self.names("01:00.0") == ("nvme0", "nvme0n1")
 
-        assert self.names(change, "01:00.0") == ("nvme0", "nvme0n1")
+    def test_multipath_disks_belong_to_every_controller(self, ptt_machine: FakeMachine, fs: FakeFilesystem) -> None:
+        ptt_machine.function("01:00.0").add_class_device("block", "nvme2c0n1", folder="nvme/nvme0/nvme2c0n1")
+        ptt_machine.refresh()
+        subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
+        fs.create_file(f"{subsystem}/nvme2n1/size", contents="1\n")
+        for name in ("nvme0", "nvme1"):
+            fs.create_symlink(f"{subsystem}/{name}", os.path.realpath(f"/sys/class/nvme/{name}"))
+        fs.create_symlink("/sys/class/block/nvme2n1", f"{subsystem}/nvme2n1")
+        assert self.names("01:00.0") == ("nvme0", "nvme0n1", "nvme2n1")
+        assert self.names("06:00.0") == ("nvme1", "nvme1n1", "nvme2n1")
 
-    def test_multipath_disks_belong_to_every_controller(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            subsystem = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
-            files[f"{subsystem}/nvme2n1/size"] = b"1\n"
-            links[f"{subsystem}/nvme0"] = f"../../..{links['/sys/class/nvme/nvme0'][len('../../devices') :]}"
-            links[f"{subsystem}/nvme1"] = f"../../..{links['/sys/class/nvme/nvme1'][len('../../devices') :]}"
-            links["/sys/class/block/nvme2n1"] = "../../devices/virtual/nvme-subsystem/nvme-subsys0/nvme2n1"
-            links["/sys/class/block/nvme2c0n1"] = links["/sys/class/nvme/nvme0"] + "/nvme2c0n1"
-
-        assert self.names(change, "01:00.0") == ("nvme0", "nvme0n1", "nvme2n1")
-        assert self.names(change, "06:00.0") == ("nvme1", "nvme1n1", "nvme2n1")
-
-    def test_disks_deep_below_and_other_classes(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            below = f"../../devices{BUS[12:]}/0000:00:11.0/0000:02:00.0"
-            links["/sys/class/block/sda"] = f"{below}/ata1/host0/target0:0:0/0:0:0:0/block/sda"
-            links["/sys/class/scsi_host/host0"] = f"{below}/ata1/host0/scsi_host/host0"
-            links["/sys/class/infiniband/mlx5_0"] = f"{below}/infiniband/mlx5_0"
-
-        assert self.names(change, "02:00.0") == ("ens2", "sda", "mlx5_0", "host0")
+    def test_disks_deep_below_and_other_classes(self, ptt_machine: FakeMachine) -> None:
+        function = ptt_machine.function("02:00.0")
+        function.add_class_device("block", "sda", folder="ata1/host0/target0:0:0/0:0:0:0/block/sda")
+        function.add_class_device("scsi_host", "host0", folder="ata1/host0/scsi_host/host0")
+        function.add_class_device("infiniband", "mlx5_0")
+        ptt_machine.refresh()
+        assert self.names("02:00.0") == ("ens2", "sda", "mlx5_0", "host0")
 
 
 class Failing(MemoryFiles):
@@ -309,15 +346,11 @@ class TestHotplug:
             assert device(machine, "hisi_ptt0_0") == device(whole, "hisi_ptt0_0")
         assert len(seen) > 1, "nothing ever vanished"
 
-    def test_gone_between_listing_and_reading(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            for path in [path for path in files if path.startswith(f"{PTT}/") or "/0000:08:00.1/" in path]:
-                del files[path]
-            for path in [path for path in links if path.startswith(f"{PTT}/") or "/0000:08:00.1/" in path]:
-                del links[path]
-            files["/udev.txt"] = b""
-
-        machine = changed(change)
+    def test_gone_between_listing_and_reading(self, ptt_machine: FakeMachine, fs: FakeFilesystem) -> None:
+        """The folders are gone, the links of the buses are not yet."""
+        fs.remove_object(PTT)
+        fs.remove_object(f"{BUS}/0000:00:15.0/0000:08:00.1")
+        machine = read_machine(UdevSource())
         assert [one.name for one in machine.devices] == ["hisi_ptt0_0", "hisi_ptt2_0"]
         assert PciAddress.parse("08:00.1") not in machine.functions
         assert [(one.code, one.where, one.details) for one in machine.diagnostics] == [
@@ -325,89 +358,90 @@ class TestHotplug:
             ("device-left-out", PTT, {}),
         ]
 
-    def test_a_filter_whose_device_is_gone_already(self) -> None:
+    def test_removed(self, ptt_machine: FakeMachine) -> None:
+        ptt_machine.remove("0000:04:00.0")
+        machine = read_machine(UdevSource())
+        assert machine.diagnostics == ()
+        assert list(values(device(machine).requesters)) == ["08:00.0", "08:00.1"]
+        assert len(machine.functions) == 13
+        ptt_machine.remove("0000:00:09.0")
+        assert [one.name for one in read_machine(UdevSource()).devices] == ["hisi_ptt0_0", "hisi_ptt2_0"]
+
+    def test_a_filter_whose_device_is_gone_already(self, ptt_machine: FakeMachine, fs: FakeFilesystem) -> None:
         """The driver updates its list later than the bus."""
-
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            files[f"{PTT}/requester_filters/0000:09:00.0"] = b"0x00900\n"
-
-        found = device(changed(change))
+        fs.create_file(f"{PTT}/requester_filters/0000:09:00.0", contents="0x00900\n")
+        found = device(read_machine(UdevSource()))
         assert values(found.requesters)["09:00.0"] == 0x900
 
 
+class TestPermissions:
+    def test_filters_of_files_that_may_not_be_read(self, ptt_machine: FakeMachine) -> None:
+        """Their names give the values; what only root reads is said."""
+        whole = device(read_machine(UdevSource()))
+        with ptt_machine.as_user():
+            found = device(read_machine(UdevSource()))
+        assert values(found.requesters) == values(whole.requesters)
+        assert values(found.root_ports) == values(whole.root_ports)
+        assert all(one.computed for one in found.filters)
+        assert found.multiselect == whole.multiselect
+        assert (found.cpus, found.format) == (whole.cpus, whole.format)
+        assert [one.value for one in found.tune] == [None] * 5
+
+
 class TestHungDevice:
-    def test_one_second_not_five(self) -> None:
+    def test_one_second_not_five(self, ptt_machine: FakeMachine) -> None:
         """A device that does not answer is asked once; what is known without it stays."""
-        files, links = contents(NEW)
-        asked: list[str] = []
-
-        def is_hit(path: str) -> bool:
-            hit = path.startswith(f"{PTT}/tune/")
-            if hit:
-                asked.append(path)
-            return hit and len(asked) > 0
-
-        class Hung(MemoryFiles):
-            def read(self, path: str, limit: int) -> bytes:
-                if is_hit(path):
-                    raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT), path)
-                return super().read(path, limit)
-
-        machine = read_machine(RecordedSource(Hung(files, links), "a machine"))
-        assert len(asked) == 1
+        ptt_machine["hisi_ptt0_2"].hang(errno.ETIMEDOUT)
+        machine = read_machine(UdevSource())
+        assert sum(attribute.reads for attribute in ptt_machine["hisi_ptt0_2"].tune.values()) == 1
         found = device(machine)
         assert [event.value for event in found.tune] == [None] * 5
         assert found.tune[0].problem == "the device did not answer within a second (ETIMEDOUT)"
         assert {event.problem for event in found.tune[1:]} == {"not read, since the device did not answer for qos_tx_cpl"}
         assert [event.value for event in device(machine, "hisi_ptt0_0").tune] == [1] * 5
 
-    def test_attributes_are_left_alone_where_nobody_asks(self) -> None:
-        files, links = contents(NEW)
-        machine = read_machine(in_memory(files, links), tune=False)
+    def test_attributes_are_left_alone_where_nobody_asks(self, ptt_machine: FakeMachine) -> None:
+        machine = read_machine(UdevSource(), tune=False)
         assert {(event.value, event.problem) for event in device(machine).tune} == {(None, "not read")}
+        assert sum(attribute.reads for ptt in ptt_machine.ptts.values() for attribute in ptt.tune.values()) == 0
 
 
 class TestAbsence:
-    def why(self, change: Change) -> tuple[str, str, str]:
-        files, links = contents(NEW)
-        for path in [path for path in links if path.startswith("/sys/bus/event_source/")]:
-            del links[path]
-        files["/udev.txt"] = b""
-        change(files, links)
-        source = in_memory(files, links)
-        machine = read_machine(source)
-        assert machine.devices == ()
-        error = explain_absence(source, machine)
-        assert error.exit_code == 3
-        return error.code, error.message, str(error.hint)
+    @pytest.fixture
+    def why(self, look: Look) -> Callable[..., tuple[str, str, str]]:
+        def why(**options: Any) -> tuple[str, str, str]:
+            fake = FakeMachine(driver_loaded=False, **options)
+            fake.add_root_port("0000:00:10.0")
+            for address in ("00:08.0", "00:09.0", "00:0a.0"):
+                fake.add_ptt(f"hisi_ptt0_{address[4]}", address)
+            machine = look(fake)
+            assert machine.devices == ()
+            error = explain_absence(UdevSource(), machine)
+            assert error.exit_code == 3
+            return error.code, error.message, str(error.hint)
 
-    def test_driver_not_loaded(self) -> None:
-        code, message, hint = self.why(lambda files, links: None)
+        return why
+
+    def test_driver_not_loaded(self, why: Callable[..., tuple[str, str, str]]) -> None:
+        code, message, hint = why()
         assert code == "no-driver"
         assert "0000:00:08.0, 0000:00:09.0, 0000:00:0a.0" in message
         assert "modprobe hisi_ptt" in hint
         assert "iommu.passthrough=1" in hint
 
-    def test_iommu_translates(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            files[f"{BUS}/0000:00:08.0/iommu_group/type"] = b"DMA-FQ\n"
-
-        code, message, hint = self.why(change)
+    def test_iommu_translates(self, why: Callable[..., tuple[str, str, str]]) -> None:
+        code, message, hint = why(iommu="DMA-FQ")
         assert code == "iommu-translates"
         assert "requires direct DMA mappings" in message
         assert "iommu.passthrough=1" in hint
 
-    def test_iommu_passes_through(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            files[f"{BUS}/0000:00:08.0/iommu_group/type"] = b"identity\n"
+    def test_iommu_passes_through(self, why: Callable[..., tuple[str, str, str]]) -> None:
+        assert why(iommu="identity")[0] == "no-driver"
 
-        assert self.why(change)[0] == "no-driver"
-
-    def test_no_such_hardware(self) -> None:
-        def change(files: dict[str, bytes], links: dict[str, str]) -> None:
-            for slot in ("08", "09", "0a"):
-                files[f"{BUS}/0000:00:{slot}.0/device"] = b"0xa12d\n"
-
-        code, message, _ = self.why(change)
-        assert code == "no-device"
-        assert "19e5:a12e" in message
+    def test_no_such_hardware(self, look: Look) -> None:
+        fake = FakeMachine()
+        fake.add_root_port("0000:00:10.0").add_nvme("0000:01:00.0", "nvme0")
+        machine = look(fake)
+        error = explain_absence(UdevSource(), machine)
+        assert (machine.devices, error.code, error.exit_code) == ((), "no-device", 3)
+        assert "19e5:a12e" in error.message
