@@ -1,4 +1,4 @@
-"""What every source must do: run by test_sources.py for trees and the demo, and once more under umockdev for the running machine.
+"""What every source must do: run by test_sources.py for trees, the demo and fake machines, and under umockdev for the running machine.
 
 ``PTTTOOL_TEST_MACHINE`` in the environment: the recorded machine that umockdev shows; the source is then libudev's.
 """
@@ -15,10 +15,11 @@ from ptttool.machine.sources.contract import Source
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.sources.udev import UdevSource
+from ptttool.testing import kunpeng
 from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of
 
 UNDER_UMOCKDEV = os.environ.get("PTTTOOL_TEST_MACHINE")
-KINDS = [("udev", UNDER_UMOCKDEV)] if UNDER_UMOCKDEV else [("tree", NEW), ("tree", OLD), ("sys", NEW), ("sys", OLD), ("demo", NEW)]
+KINDS = [("udev", UNDER_UMOCKDEV)] if UNDER_UMOCKDEV else [("tree", NEW), ("tree", OLD), ("sys", NEW), ("sys", OLD), ("demo", NEW), ("fake", NEW), ("fake", OLD)]
 
 
 @pytest.fixture(params=KINDS, ids="-".join)
@@ -29,13 +30,15 @@ def kind(request: pytest.FixtureRequest) -> tuple[str, str]:
 
 def opened(kind: tuple[str, str], tree: Path) -> Source:
     what, _ = kind
-    if what == "udev":
+    if what in ("udev", "fake"):
         return UdevSource()
     return DemoSource() if what == "demo" else TreeSource(tree / "sys" if what == "sys" else tree)
 
 
 @pytest.fixture
-def source(kind: tuple[str, str]) -> Source:
+def source(kind: tuple[str, str], request: pytest.FixtureRequest) -> Source:
+    if kind[0] == "fake":
+        request.getfixturevalue("mount_ptt_machine")(kunpeng(kind[1].removeprefix("kunpeng-")))
     return opened(kind, MACHINES / kind[1])
 
 
@@ -45,7 +48,7 @@ def ptt(kind: tuple[str, str]) -> str:
 
 
 def test_only_the_running_machine_is_live(source: Source, kind: tuple[str, str]) -> None:
-    assert source.live == (kind[0] == "udev")
+    assert source.live == (kind[0] in ("udev", "fake"))
     assert source.origin
 
 
@@ -97,8 +100,8 @@ def test_resolving(source: Source, ptt: str) -> None:
         source.resolve(f"{ptt}/no_such_file")
 
 
-def test_writing(kind: tuple[str, str], ptt: str, tmp_path: Path) -> None:
-    source = opened(kind, copy_of(kind[1], tmp_path))
+def test_writing(kind: tuple[str, str], ptt: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    source = request.getfixturevalue("source") if kind[0] == "fake" else opened(kind, copy_of(kind[1], tmp_path))
     source.write(f"{ptt}/tune/qos_tx_p", "2")
     assert source.read(f"{ptt}/tune/qos_tx_p") == "2"
     assert source.read(f"{ptt}/tune/qos_tx_np") == "1"
