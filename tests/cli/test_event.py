@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ptttool.cli.main import main
+from ptttool.testing import FakeMachine
 from tests.support.machines import MACHINES, NEW, OLD, document, run, umockdev
 
 NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
@@ -23,15 +24,15 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
     return captured.out, captured.err
 
 
-def test_three_lines_to_copy(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, *NEW_TREE, "--rootport", "0000:00:14.0", "--rootport", "00:15.0")
+def test_three_lines_to_copy(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "--rootport", "0000:00:14.0", "--rootport", "00:15.0")
     event = "hisi_ptt0_2/filter=0x80500,type=7,direction=0,format=0/"
     assert out.splitlines() == [event, "0x7080500", f"perf record -e {event} -C 0 -m ,64M -o perf.data"]
     assert err == ""
 
 
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, *NEW_TREE, "--requester", "enp7s0", "--format", "8dw", "--json", "--", "sleep", "5")
+def test_json(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "--requester", "enp7s0", "--format", "8dw", "--json", "--", "sleep", "5")
     event = "hisi_ptt0_2/filter=0x00700,type=7,direction=2,format=1/"
     command = ["perf", "record", "-e", event, "-C", "0", "-m", ",64M", "-o", "perf.data", "--", "sleep", "5"]
     found = json.loads(out)
@@ -59,15 +60,15 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert err == ""
 
 
-def test_an_endpoint_stands_for_its_root_port(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(capsys, *NEW_TREE, "--rootport", "nvme1", "--type", "np,cpl", "--direction", "both")
+def test_an_endpoint_stands_for_its_root_port(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "--rootport", "nvme1", "--type", "np,cpl", "--direction", "both")
     assert out.splitlines()[:2] == ["hisi_ptt0_2/filter=0x80100,type=6,direction=2,format=0/", "0x6280100"]
     assert "ptttool: nvme1 is 0000:06:00.0, behind root port 0000:00:14.0\n" in err
     assert err.count("warning: several types") == 1
 
 
-def test_a_command_keeps_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = said(capsys, *NEW_TREE, "--rootport", "nvme0", "--cpu", "1", "dd", "if=/dev/zero", "of=a b", "--json")
+def test_a_command_keeps_its_own_options(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys, "--rootport", "nvme0", "--cpu", "1", "dd", "if=/dev/zero", "of=a b", "--json")
     line = out.splitlines()[2]
     assert shlex.split(line)[-5:] == ["--", "dd", "if=/dev/zero", "of=a b", "--json"]
     assert " -C 1 " in line
@@ -95,22 +96,23 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "word"), REFUSED)
-def test_refused(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, word: str) -> None:
-    out, err = said(capsys, *NEW_TREE, "--json", *arguments, code=code)
+def test_refused(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, word: str) -> None:
+    out, err = said(capsys, "--json", *arguments, code=code)
     assert json.loads(out)["error"]["code"] == word
     assert err.startswith("ptttool: error: ")
     assert len(err.splitlines()) <= 2
 
 
-def test_words_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = said(capsys, *NEW_TREE, "--rootport", "00:10.0", "--type", "CPL, p", "--completions", "A", "--format", "8DW")
+def test_words_in_any_case(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys, "--rootport", "00:10.0", "--type", "CPL, p", "--completions", "A", "--format", "8DW")
     assert out.splitlines()[0] == "hisi_ptt0_0/filter=0x80001,type=5,direction=3,format=1/"
 
 
-def test_an_old_kernel_needs_the_device(capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = said(capsys, *OLD_TREE, "--rootport", "00:14.0", "--json", code=2)
+@pytest.mark.ptt_machine("6.1")
+def test_an_old_kernel_needs_the_device(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys, "--rootport", "00:14.0", "--json", code=2)
     assert json.loads(out)["error"]["candidates"] == ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0"]
-    out, err = said(capsys, *OLD_TREE, "--rootport", "00:14.0", "--device", "0_2")
+    out, err = said(capsys, "--rootport", "00:14.0", "--device", "0_2")
     assert out.startswith("hisi_ptt0_2/filter=0x80100,")
     assert "the filter is computed" in err
 

@@ -14,6 +14,7 @@ import pytest
 
 from ptttool.cli.main import main
 from ptttool.machine.sources.recorded import ARCHIVE
+from ptttool.testing import FakeMachine
 from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of, document, run, umockdev
 
 NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
@@ -81,9 +82,9 @@ def test_everything_fits(
     assert ("nvme1, enp7s0" in text) == (command != ["list", "--tree"])
 
 
-def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table(ptt_machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    assert main(["list", *NEW_TREE]) == 0
+    assert main(["list"]) == 0
     out = [re.split(r" {2,}", line.strip()) for line in lines(capsys)]
     assert out[0] == ["PTT device", "SICL", "Core", "PCI", "NUMA", "CPUs", "PMU type", "Root port", "Behind it"]
     assert out[1] == ["hisi_ptt0_0", "0", "0", "0000:00:08.0", "0", "0-1", "11", "0000:00:10.0", "nvme0"]
@@ -94,8 +95,9 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     assert out[10] == ["Tune attributes: qos_tx_cpl, qos_tx_np, qos_tx_p, rx_alloc_buf_level, tx_alloc_buf_level"]
 
 
-def test_what_the_old_kernel_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", *OLD_TREE]) == 0
+@pytest.mark.ptt_machine("6.1")
+def test_what_the_old_kernel_does_not_tell(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
     captured = capsys.readouterr()
     assert captured.out.count("unknown") == 3
     assert captured.out.count("0000:00:14.0") == 1
@@ -104,9 +106,9 @@ def test_what_the_old_kernel_does_not_tell(capsys: pytest.CaptureFixture[str]) -
     assert "one of 0000:00:08.0, 0000:00:09.0" in captured.err
 
 
-def test_the_tree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tree(ptt_machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    assert main(["list", "--tree", "0_2", *NEW_TREE]) == 0
+    assert main(["list", "--tree", "0_2"]) == 0
     assert (
         "\n".join(lines(capsys))
         == """\
@@ -132,22 +134,22 @@ hisi_ptt0_2  PCI 0000:00:09.0, NUMA node 0, CPUs 0-1, PMU type 12
     )
 
 
-def test_empty_ports_in_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--tree", *NEW_TREE]) == 0
+def test_empty_ports_in_the_tree(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--tree"]) == 0
     out = capsys.readouterr().out
     assert "Speed 16GT/s, Width x4; nothing behind it" in out
     assert "└── no root ports" in out
 
 
 @pytest.mark.parametrize("name", ["hisi_ptt0_2", "0_2", "0000:00:09.0", "00:09.0"])
-def test_one_device(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", name, "--json", *NEW_TREE]) == 0
+def test_one_device(ptt_machine: FakeMachine, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [device["name"] for device in found["devices"]] == ["hisi_ptt0_2"]
 
 
-def test_details(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "hisi_ptt0_2", *NEW_TREE]) == 0
+def test_details(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "hisi_ptt0_2"]) == 0
     facts = dict(re.split(r" {2,}", line, maxsplit=1) for line in lines(capsys) if line and not line.startswith(" "))
     assert facts["PCI name"] == "Huawei Technologies Co., Ltd. Device [19e5:a12e]"
     assert facts["In sysfs"] == f"{BUS}/0000:00:09.0/hisi_ptt0_2"

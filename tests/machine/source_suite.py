@@ -19,7 +19,11 @@ from ptttool.testing import kunpeng
 from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of
 
 UNDER_UMOCKDEV = os.environ.get("PTTTOOL_TEST_MACHINE")
-KINDS = [("udev", UNDER_UMOCKDEV)] if UNDER_UMOCKDEV else [("tree", NEW), ("tree", OLD), ("sys", NEW), ("sys", OLD), ("demo", NEW), ("fake", NEW), ("fake", OLD)]
+KINDS = (
+    [("udev", UNDER_UMOCKDEV)]
+    if UNDER_UMOCKDEV
+    else [("tree", NEW), ("tree", OLD), ("sys", NEW), ("sys", OLD), ("demo", NEW), ("fake", NEW), ("fake", OLD)]
+)
 
 
 @pytest.fixture(params=KINDS, ids="-".join)
