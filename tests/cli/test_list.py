@@ -8,14 +8,16 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ptttool.cli.main import main
 from ptttool.machine.sources.recorded import ARCHIVE
-from ptttool.testing import FakeMachine
-from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of, document, run, umockdev
+from ptttool.testing import FakeMachine, kunpeng
+from tests.support.machines import BUS, MACHINES, NEW, OLD, document, run, umockdev
 
 NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -158,20 +160,19 @@ def test_details(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_control_characters_stay_away_from_the_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ptt_machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a network device's name, in a PCI name of the udev database and in attributes."""
-    tree = copy_of(NEW, tmp_path)
-    net = tree / "sys/class/net"
-    (net / "e\x1b]0;x\x07th").symlink_to(f"../../{BUS[5:]}/0000:00:11.0/0000:02:00.0/net/e\x1b]0;x\x07th")
-    (net / "\x9b31meth").symlink_to(f"../../{BUS[5:]}/0000:00:11.0/0000:02:00.0/net/\x9b31meth")
-    database = tree / "udev.txt"
-    database.write_text(database.read_text().replace("QEMU NVM Express", "QEMU\x1b[31m NVM\u202e Express\x9b1m"))
-    (tree / f"{BUS[1:]}/0000:00:09.0/hisi_ptt0_2/format/type").write_text("\x1b[2J\n")
+    for name in ("e\x1b]0;x\x07th", "\x9b31meth"):
+        ptt_machine.function("02:00.0").add_class_device("net", name)
+    disk = ptt_machine.function("01:00.0")
+    disk.hardware = replace(disk.hardware, device_name="QEMU\x1b[31m NVM\u202e Express\x9b1m Controller")
+    ptt_machine["hisi_ptt0_2"].format["type"] = "\x1b[2J"
+    ptt_machine.refresh()
     monkeypatch.setenv("COLUMNS", "200")
     seen: list[str] = []
     for command in (["list"], ["list", "--tree"], ["list", "0_0"], ["list", "--json"], ["filters"], ["filters", "--json"]):
-        assert main([*command, "--sysfs", str(tree)]) == 0
+        assert main(command) == 0
         captured = capsys.readouterr()
         assert not CONTROL.search(captured.out + captured.err), command
         seen.append(captured.out)
@@ -203,12 +204,33 @@ def test_near_misses(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean hisi_ptt0_" in capsys.readouterr().err
 
 
-def test_no_device(tmp_path: Path) -> None:
+def test_no_device(mount_ptt_machine: Callable[[FakeMachine], FakeMachine], capsys: pytest.CaptureFixture[str]) -> None:
+    machine = FakeMachine()
+    machine.add_root_port("0000:00:10.0").add_nvme("0000:01:00.0", "nvme0")
+    mount_ptt_machine(machine)
+    assert main(["list", "--json"]) == 3
+    said = capsys.readouterr()
+    assert json.loads(said.out)["error"]["code"] == "no-device"
+    assert "19e5:a12e" in said.err
+
+
+def test_an_empty_sysfs(tmp_path: Path) -> None:
     for folder in ("bus", "devices", "class"):
         (tmp_path / "sys" / folder).mkdir(parents=True)
     done = run(["list", "--json", "--sysfs", str(tmp_path)], check=3)
     assert document(done)["error"]["code"] == "no-device"
-    assert "19e5:a12e" in done.stderr
+
+
+@pytest.mark.parametrize(("iommu", "code"), [("DMA-FQ", "iommu-translates"), ("identity", "no-driver")])
+def test_driver_not_loaded(
+    iommu: str, code: str, mount_ptt_machine: Callable[[FakeMachine], FakeMachine], capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = kunpeng()
+    machine.driver_loaded, machine.iommu = False, iommu
+    mount_ptt_machine(machine)
+    for command in ("list", "filters"):
+        assert main([command, "--json"]) == 3
+        assert json.loads(capsys.readouterr().out)["error"]["code"] == code
 
 
 def test_driver_not_loaded_under_umockdev(tmp_path: Path) -> None:
