@@ -98,6 +98,10 @@ class Snapshot:
             head + "# Use: ptttool tune diff FILE, ptttool tune apply FILE\n" + tomli_w.dumps({"version": VERSION, "devices": self.devices})
         )
 
+    def _repr_html_(self) -> str:
+        rows = [(device, attribute, value) for device, values in self.devices.items() for attribute, value in values.items()]
+        return html_table(("PTT device", "Attribute", "Value"), rows, caption=self.hostname)
+
 
 @dataclass(frozen=True)
 class Match:

@@ -48,7 +48,8 @@ def test_names_that_are_unknown() -> None:
 
 def test_profiles(tmp_path: Path) -> None:
     machine, file = api.find_machine(demo=True), tmp_path / "profile.toml"
-    api.save_tune_profile(file, machine)
+    snapshot = api.save_tune_profile(file, machine)
+    assert snapshot._repr_html_().count("<tr>") == 16
     file.write_text(file.read_text() + "\n[devices.hisi_ptt9_9]\nqos_tx_p = 7\n")
     with pytest.raises(DeviceError) as caught:
         api.apply_tune_profile(file, machine)

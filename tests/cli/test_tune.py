@@ -443,6 +443,36 @@ def test_apply_a_profile_of_another_machine(driver: Driver, run: Run, folder: Pa
     assert {"device": "hisi_ptt2_0", "attribute": None} in applied["left_alone"]
 
 
+PATH = """
+import contextlib, io, json, sys
+from ptttool.cli.main import main
+
+def enter(frame, event, _):
+    name = frame.f_globals.get("__name__", "")
+    if event == "call" and name.startswith("ptttool.") and not frame.f_code.co_filename.startswith("<"):
+        entered.add(name)  # methods that dataclasses generate have no file
+
+entered = set()
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    main(sys.argv[1:])  # imports do not count
+    sys.setprofile(enter)
+    code = main(sys.argv[1:])
+    sys.setprofile(None)
+print(json.dumps([code, sorted(entered)]))
+"""
+
+
+def test_apply_takes_a_short_path(tmp_path: Path) -> None:
+    """From the command line to the bytes it enters ten modules: those in which a function is called."""
+    file = tmp_path / "p.toml"
+    file.write_text("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\n")
+    command = [sys.executable, "-c", PATH, "tune", "apply", "--demo", str(file)]
+    code, entered = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60, cwd=ROOT).stdout)
+    assert code == 0
+    assert "ptttool.tune.driver" in entered
+    assert len(entered) <= 10, entered
+
+
 def test_an_empty_profile_changes_nothing(driver: Driver, run: Run, folder: Path) -> None:
     file = folder / "p.toml"
     file.write_text("version = 1\n")
