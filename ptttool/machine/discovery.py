@@ -7,6 +7,7 @@ Sources: the driver's sysfs ABI (Documentation/ABI/testing/sysfs-bus-event_sourc
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.old_kernels import PTT_ID, compute_filters, match_pci
 from ptttool.machine.pci_functions import read_functions, readable
-from ptttool.machine.pmu import PMU_PREFIX, device_numbers
+from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import FOLDERS, explain_refusal, first_line, read_device
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.sources.recorded import DemoSource
@@ -58,16 +59,14 @@ def list_devices(source: Source) -> tuple[PttDevice, ...]:
     Returns
     -------
     tuple of PttDevice
-        The devices by SICL and core; nothing but name, SICL, core, path and source is set. A device that is gone is left out.
+        The devices by the numbers in their names; nothing but name, path and source is set. A device that is gone is left out.
     """
     devices: list[PttDevice] = []
     for path in _paths(source):
-        name = path.rpartition("/")[2]
-        sicl, core = device_numbers(name) or (None, None)
         with suppress(OSError):
             source.names(path)
-            devices.append(PttDevice(name, sicl, core, path, source=source))
-    return tuple(sorted(devices, key=_order))
+            devices.append(PttDevice(path.rpartition("/")[2], None, None, path, source=source))
+    return tuple(sorted(devices, key=lambda device: [int(digits) for digits in re.findall("[0-9]+", device.name)]))
 
 
 def read_machine(source: Source, *, tune: bool = True) -> Machine:

@@ -9,9 +9,8 @@ import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.terminal.interrupts import tidy_end
-from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_line
+from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostics, print_json, print_line
 from ptttool.cli.views.tune import (
-    note_diagnostics,
     note_left_alone,
     note_target,
     print_applied,
@@ -125,7 +124,7 @@ def set_(
     machine = require_machine(source, tune=False)
     chosen = find_device(machine, device)
     plan = plan_values(chosen, assignments)
-    note_diagnostics(plan.diagnostics)
+    print_diagnostics(plan.diagnostics)
     if not dry_run:
         plan = plan.apply()
     if json:
@@ -152,7 +151,7 @@ def save(
     if file == "-" and json:
         raise UsageError("--json and the profile cannot both go to standard output", hint="give a file's name instead of -")
     snapshot = take_snapshot(require_machine(open_source(sysfs, demo), tune=False))
-    note_diagnostics(snapshot.diagnostics)
+    print_diagnostics(snapshot.diagnostics)
     if file == "-":
         sys.stdout.write(snapshot.text)
         return
@@ -184,7 +183,7 @@ def apply(
     profile = load_profile(file)
     source = open_source(sysfs, demo)
     plan = plan_profile(profile, require_devices(source), ignore_missing=ignore_missing)
-    note_diagnostics(plan.diagnostics)
+    print_diagnostics(plan.diagnostics)
     if not dry_run:
         plan = plan.apply()
     if json:
@@ -207,7 +206,7 @@ def diff(
     it. Others: no comparison was possible. What the profile does not name is no difference.
     """
     found = diff_profile(load_profile(file), require_devices(open_source(sysfs, demo)))
-    note_diagnostics(found.diagnostics)
+    print_diagnostics(found.diagnostics)
     if json:
         print_json(TuneDiffDocument.of(found))
     else:

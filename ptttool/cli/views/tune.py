@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ptttool.cli.terminal.talk import console, note, print_line, warn
-from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.cli.terminal.talk import console, note, print_line
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import DEMO, Source
 from ptttool.machine.topology import endpoints_behind, names_behind
@@ -72,12 +71,6 @@ def print_rows(rows: Sequence[DiffRow]) -> None:
         ("PTT device", "Attribute", "Profile", "Machine", "Result"),
         [(row.device, row.attribute or "(none)", _number(row.profile), _number(row.machine), row.state) for row in rows],
     )
-
-
-def note_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Print diagnostics on standard error."""
-    for one in diagnostics:
-        (note if one.severity == Severity.INFO else warn)(clean(one.message))
 
 
 def note_left_alone(pairs: Sequence[tuple[str, str | None]]) -> None:
