@@ -11,10 +11,10 @@ import typer
 from ptttool.capture.event.decode import Explanation, Named
 from ptttool.capture.event.terms import DIRECTIONS, TYPE_WORDS, Flow, Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.options.machine import load_machine, open_source
 from ptttool.cli.terminal.talk import note, print_json, print_labelled
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, InputError, MissingPackageError
+from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.model import ROOT_PORT, FilterKind, Machine
 from ptttool.wording import in_words
 
@@ -68,11 +68,11 @@ def explain_command(
 def _machine(sysfs: Path | None, demo: bool, *, local: bool) -> Machine | None:
     """Return the machine to take names from; this one only if ``local``, and only if it has PTT devices."""
     if sysfs is not None or demo:
-        return load_machine(open_source(sysfs, demo), tune=False)
+        return require_machine(open_source(sysfs, demo), tune=False)
     if not local:
         return None
     try:
-        return load_machine(open_source(None, False), tune=False)
+        return require_machine(open_source(None, False), tune=False)
     except (DeviceError, MissingPackageError, AccessError):
         return None
 

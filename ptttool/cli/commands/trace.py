@@ -26,10 +26,10 @@ from ptttool.cli.options.event import (
     choose_on,
     event_options,
 )
-from ptttool.cli.options.machine import load_machine, open_source
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, print_line
 from ptttool.errors import PtttoolError
+from ptttool.machine.discovery import open_source, require_machine
 from ptttool.units import parse_duration, parse_size
 from ptttool.wording import clean
 
@@ -106,7 +106,7 @@ def trace(
     size = parse_size(aux_size, "--aux-size")
     seconds = None if duration is None else parse_duration(duration)
     check_options(output, size, seconds, command or ())
-    machine = load_machine(open_source(sysfs, demo), tune=not dry_run)
+    machine = require_machine(open_source(sysfs, demo), tune=not dry_run)
     chosen = choose_on(options, machine)
     plan = plan_recording(chosen, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size)
     print_diagnostics(plan.chosen.diagnostics)

@@ -9,9 +9,10 @@ import typer
 
 from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose, parse_types
 from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType
-from ptttool.cli.options.machine import find_device, load_machine, open_source
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
+from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.model import Machine
+from ptttool.machine.resolve import find_device
 
 RootPortOption = Annotated[
     list[str] | None,
@@ -129,9 +130,9 @@ def choose_on(options: EventOptions, machine: Machine) -> ChosenEvent:
 def machine_for(options: EventOptions, sysfs: Path | None, demo: bool) -> Machine | None:
     """Return the machine that the options are about; None where there is none and ``--device`` is enough."""
     if sysfs is not None or demo:
-        return load_machine(open_source(sysfs, demo), tune=False)
+        return require_machine(open_source(sysfs, demo), tune=False)
     try:
-        return load_machine(open_source(None, False), tune=False)
+        return require_machine(open_source(None, False), tune=False)
     except (DeviceError, MissingPackageError) as error:
         if options.device is not None:
             return None

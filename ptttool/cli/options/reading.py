@@ -11,6 +11,7 @@ import typer
 
 from ptttool.cli.terminal.talk import note, warn
 from ptttool.errors import InputError, UsageError
+from ptttool.machine.discovery import open_source, require_machine
 from ptttool.pipeline.workers import Workers, keep_memory, workers_for
 from ptttool.wording import clean
 
@@ -194,9 +195,7 @@ def several(request: Request, paths: Sequence[str]) -> list[Request]:
 def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None:
     """Return the machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither."""
     if sysfs is not None or demo:
-        from ptttool.cli.options.machine import load_machine, open_source
-
-        return load_machine(open_source(sysfs, demo), tune=False)
+        return require_machine(open_source(sysfs, demo), tune=False)
     sidecar = sidecar_of(recording)
     return None if sidecar is None else sidecar.machine
 
