@@ -233,7 +233,7 @@ def _check_completions(request: TraceRequest) -> None:
 
 def _direction_diagnostics(request: TraceRequest, direction: int) -> Iterator[Diagnostic]:
     if request.direction is not Direction.INBOUND and len(request.types) > 1:
-        message = "several types outbound: the kernel's document allows one; the driver takes it, the device's behaviour is not documented"
+        message = "several types outbound: the kernel's document allows one; the driver takes it, what the device does is not documented"
         if request.direction is Direction.BOTH:
             message = (
                 "several types with outbound TLPs among them: the kernel's document allows one type outbound; check that each type is there"

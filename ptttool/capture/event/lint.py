@@ -127,7 +127,7 @@ def _direction(event: Explanation) -> Iterator[Diagnostic]:
     whole = DIRECTIONS[event.format][direction]
     name = f"direction={direction} of {event.format.upper()}"
     if not whole:
-        message = f"{name} is reserved: the driver takes it, the device's behaviour is not documented; inbound is 2 (CPL A: 3)"
+        message = f"{name} is reserved: the driver takes it, what the device then does is not documented; inbound is 2 (CPL A: 3)"
         yield Diagnostic(Severity.WARNING, "reserved-direction", message)
     elif event.types and not whole.of_types(event.types):
         message = f"{name} holds {in_words(whole.inbound or whole.outbound)} only, none of which is among the types: nothing is traced"
@@ -135,7 +135,7 @@ def _direction(event: Explanation) -> Iterator[Diagnostic]:
     elif event.types:
         yield from _inbound(event.types, whole, name)
     if whole.outbound and len(event.types) > 1:
-        message = "several types, outbound: the kernel's document allows one; the driver takes it, the device's behaviour is not documented"
+        message = "several types, outbound: the kernel's document allows one; the driver takes it, what the device does is not documented"
         yield Diagnostic(Severity.WARNING, "outbound-types", message)
 
 

@@ -38,8 +38,8 @@ def print_diagnostic(found: Diagnostic) -> None:
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Write diagnostics to standard error."""
-    for found in diagnostics:
+    """Write diagnostics to standard error: notes first, then warnings."""
+    for found in sorted(diagnostics, key=lambda one: one.severity is not Severity.INFO):
         print_diagnostic(found)
 
 

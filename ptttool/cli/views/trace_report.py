@@ -6,21 +6,19 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ptttool.analyses.loss.empty_recording import causes_in, causes_on
-from ptttool.analyses.summary import TlpSummary
+from ptttool.api.empty_trace import refuse_empty
 from ptttool.capture.documents import RecordedBody, TracedCommand
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
-from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, warn
+from ptttool.cli.terminal.talk import note, print_diagnostic, print_json, warn
 from ptttool.cli.views.recording import print_report
 from ptttool.cli.views.recording_line import mebibytes
-from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.errors import EmptyTraceError
 from ptttool.pipeline.info import Info, info_of
 from ptttool.pipeline.recording import Recording, Request
-from ptttool.pipeline.report import Report, report_on
+from ptttool.pipeline.report import report_on
 from ptttool.pipeline.workers import ALONE
 from ptttool.wording import clean
 
@@ -55,16 +53,20 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
             print_diagnostic(found)
     with Recording(Request(str(recorded.path))) as recording:
         report = report_on(recording, ALONE, machine=plan.machine)
-        assert isinstance(report.summary, TlpSummary)
-        if not report.summary.records:
-            raise _empty(plan, recorded, report, json=json)
+        try:
+            refuse_empty(plan, recorded, report)
+        except EmptyTraceError as error:
+            for cause in () if json else error.details["causes"]:
+                note(f"possible: {clean(cause)}")
+            raise
         if json:
             body = vars(recorded.document(plan))
             print_json(TraceDocument(**body, summary=info_of(report) if decode else None, signs_of_loss=report.loss))
             return
         if decode:
             print_report(report, counts_alone=True)
-        print_diagnostics(report.loss)
+        for sign in report.loss:
+            print_diagnostic(sign)
         for diagnostic in report.diagnostics:
             warn(clean(diagnostic.message))
     where = clean(str(recorded.path))
@@ -90,23 +92,3 @@ def _command_ending(traced: TracedCommand) -> Iterator[Diagnostic]:
         yield Diagnostic(Severity.WARNING, "command-failed", message)
     elif traced.exit == 0:
         yield Diagnostic(Severity.INFO, "command-ended", "the command ended with exit status 0")
-
-
-def _empty(plan: Plan, recorded: Recorded, report: Report, *, json: bool) -> EmptyTraceError:
-    """Return the error of a recording without a TLP, with all possible causes: perf reports none."""
-    causes = list(causes_on(plan.machine, plan.chosen.request))
-    if report.contents.auxtrace_type is None:
-        causes.append("this perf does not support PTT devices and recorded their event without its data: use a newer one (6.1 or later)")
-    findings = report.walk.findings
-    zeros = findings.zero_records if isinstance(findings, Findings) else 0
-    if zeros:
-        causes.append(f"the driver delivered {zeros} all-zero records, as that of Linux 6.1 does when a trace is restarted")
-    causes += causes_in(report.contents, cpu_checked=recorded.replay_of is None)
-    for cause in () if json else causes:
-        note(f"possible: {clean(cause)}")
-    return EmptyTraceError(
-        f"the trace is empty: perf ended well and recorded no TLP; {recorded.path} is kept",
-        hint=causes[0] if len(causes) == 1 else "check the possible causes in this order",
-        causes=causes,
-        recording=str(recorded.path),
-    )

@@ -18,7 +18,7 @@ from ptttool.capture.keep import Destination
 from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, duplicate_of_stderr, is_complete, with_own_stderr
 from tests import ROOT
 
-STANDIN = str(Path(__file__).parents[1] / "standin" / "perf")
+STANDIN = str(Path(__file__).parents[2] / "standin" / "perf")
 EVENT = "hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/"
 
 

@@ -1,4 +1,4 @@
-"""Reading event strings; what the real perf makes of them is in test_event_perf.py."""
+"""Reading event strings; what the real perf makes of them is in test_against_perf.py."""
 
 from __future__ import annotations
 

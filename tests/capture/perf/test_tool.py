@@ -13,7 +13,7 @@ from ptttool.capture.perf.command import records_device
 from ptttool.capture.perf.tool import PerfTool, elf_architecture, find_perf
 from ptttool.errors import PerfError
 
-STANDIN = Path(__file__).parents[1] / "standin"
+STANDIN = Path(__file__).parents[2] / "standin"
 
 
 def script(folder: Path, text: str) -> None:

@@ -1,0 +1,46 @@
+"""Recordings without a TLP: why that may be."""
+
+from __future__ import annotations
+
+from ptttool.analyses.loss.empty_recording import causes_in, causes_on
+from ptttool.analyses.summary import TlpSummary
+from ptttool.capture.keep import Recorded
+from ptttool.capture.plan import Plan
+from ptttool.decoders.hisi_ptt.findings import Findings
+from ptttool.errors import EmptyTraceError
+from ptttool.pipeline.report import Report
+
+
+def refuse_empty(plan: Plan, recorded: Recorded, report: Report) -> None:
+    """Refuse a recording without a TLP: perf reports no error for it.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was to be recorded.
+    recorded : Recorded
+        The recording.
+    report : Report
+        What the analyses found in it.
+
+    Raises
+    ------
+    EmptyTraceError
+        The recording is empty; ``details["causes"]`` lists the possible causes. The file stays.
+    """
+    if not isinstance(report.summary, TlpSummary) or report.summary.records:
+        return
+    causes = list(causes_on(plan.machine, plan.chosen.request))
+    if report.contents.auxtrace_type is None:
+        causes.append("this perf does not support PTT devices and recorded their event without its data: use a newer one (6.1 or later)")
+    findings = report.walk.findings
+    zeros = findings.zero_records if isinstance(findings, Findings) else 0
+    if zeros:
+        causes.append(f"the driver delivered {zeros} all-zero records, as that of Linux 6.1 does when a trace is restarted")
+    causes += causes_in(report.contents, cpu_checked=recorded.replay_of is None)
+    raise EmptyTraceError(
+        f"the trace is empty: perf ended well and recorded no TLP; {recorded.path} is kept",
+        hint=causes[0] if len(causes) == 1 else "check the possible causes in this order",
+        causes=causes,
+        recording=str(recorded.path),
+    )
