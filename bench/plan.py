@@ -106,10 +106,10 @@ def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[
         name = input_name(form, sizes.large)
         for jobs in ("1", "2"):
             yield Command(f"info-jobs-{jobs}-{form}", (*PTTTOOL, "info", large, "--jobs", jobs), name)
-        large_parquet = str(folder / f"{form}-large.parquet")
-        yield Command(
-            f"parquet-large-{form}", (*PTTTOOL, "decode", large, "--to", "parquet", "-o", large_parquet, "--force"), name, rounds=1
-        )
+        words = (*PTTTOOL, "decode", large, "--to", "parquet", "-o", str(folder / f"{form}-large.parquet"), "--force")
+        yield Command(f"parquet-large-{form}", words, name, rounds=1)
+        for jobs in ("1", "2"):
+            yield Command(f"parquet-jobs-{jobs}-{form}", (*words, "--jobs", jobs), name, rounds=1)
     python = sys.executable
     yield Command("help", (*PTTTOOL, "--help"))
     yield Command("list", (*PTTTOOL, "list", "--json", "--demo"))
@@ -135,6 +135,8 @@ def _rows(sizes: Sizes) -> Iterator[Row]:
         yield Row(
             f"jobs-{form}", f"info --jobs 2 against --jobs 1, {large} {shown}", f"info-jobs-2-{form}", f"info-jobs-1-{form}", wanted=1.7
         )
+        work = f"decode to Parquet --jobs 2 against --jobs 1, {large} {shown}"
+        yield Row(f"parquet-jobs-{form}", work, f"parquet-jobs-2-{form}", f"parquet-jobs-1-{form}", wanted=1.7)
         yield Row(f"parquet-large-{form}", f"decode to Parquet, all columns, {large} {shown}", f"parquet-large-{form}")
         for chosen, words in (("core", "eight"), ("default", "all default")):
             yield Row(

@@ -69,7 +69,7 @@ def test_the_plan_has_every_row_of_both_formats() -> None:
         assert wanted == {
             "perf": None, "info": 50, "info-middle": 120, "parquet": 20, "perf-text": 8, "csv": 5, "jsonl": 3, "where": 50, "jobs": 1.7,
             "parquet-large": None, "columns-core": 2.5, "columns-default": 2.5,
-            "writer-polars": 1, "writer-pyarrow": 1, "writer-pyarrow-tuned": 1,
+            "parquet-jobs": 1.7, "writer-polars": 1, "writer-pyarrow": 1, "writer-pyarrow-tuned": 1,
         }  # fmt: skip
     assert {row.name: row.wanted for row in whole.rows if "dw" not in row.name} == {"help": 2.5, "list": 3}
     assert {name for row in whole.rows for name in (row.subject, row.baseline) if name} == set(whole.commands)
