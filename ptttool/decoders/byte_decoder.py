@@ -7,8 +7,8 @@ from abc import abstractmethod
 import numpy as np
 
 from ptttool.decoders.contract import Buffer, Decoder
-from ptttool.decoders.element_batch import Elements, Strings
-from ptttool.decoders.elements import NO_SYNC, REASON_CODES, UNKNOWN, Flags
+from ptttool.decoders.elements.arrays import Elements, Strings
+from ptttool.decoders.elements.model import NO_SYNC, REASON_CODES, UNKNOWN, Flags
 from ptttool.decoders.offsets import Offsets
 
 

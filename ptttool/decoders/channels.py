@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ptttool.decoders.contract import PacketDecoder
-from ptttool.decoders.element_batch import Elements
+from ptttool.decoders.elements.arrays import Elements
 from ptttool.decoders.packets import Packets
 
 

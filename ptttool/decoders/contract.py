@@ -22,7 +22,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ptttool.decoders.decoded import Splitter
-from ptttool.decoders.element_batch import Elements
+from ptttool.decoders.elements.arrays import Elements
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.parameters import Parameter, Settings
@@ -95,7 +95,7 @@ class Decoder(ABC):
         Parameters
         ----------
         reason : str
-            One of :data:`~.elements.REASONS`.
+            One of :data:`~.elements.model.REASONS`.
         offset : int
             Offset of the byte that comes next.
         """
@@ -134,7 +134,7 @@ class TraceProtocol(ABC, Generic[S]):
     settings_type : type of Settings
         Dataclass of the protocol's parameters.
     fields : tuple of Column
-        Fields that elements may have: those of OpenCSD (see :func:`~.elements.common`) and the protocol's own. Every protocol has
+        Fields that elements may have: those of OpenCSD (see :func:`~.elements.model.common`) and the protocol's own. Every protocol has
         ``reason``.
     framings : tuple of str
         Framings that the protocol may be behind, the default first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U64, Array
+from ptttool.decoders.elements.arrays import I64, U64, Array
 
 
 class Offsets:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U8, U64, Array, Bool, Elements, Strings
+from ptttool.decoders.elements.arrays import I64, U8, U64, Array, Bool, Elements, Strings
 
 # A payload of 248 bits lies in four words.
 WORDS = 4
@@ -40,7 +40,7 @@ class Packets:
     shift : int
         Bits of the first payload byte that do not belong to the payload (0 to 7).
     flags : ndarray of uint32
-        :class:`~.elements.Flags`.
+        :class:`~.elements.model.Flags`.
     """
 
     data: U8

@@ -18,7 +18,7 @@ from ptttool.decoders.contract import (
     StreamContext,
     TraceProtocol,
 )
-from ptttool.decoders.elements import FIELDS_BY_NAME, schema_of
+from ptttool.decoders.elements.model import FIELDS_BY_NAME, schema_of
 from ptttool.decoders.parameters import Given, Parameter, Paths, Settings, Type, Values, files_of, settle
 from ptttool.recording.auxtrace import CS_ETM, HISI_PTT
 from ptttool.table.schema import Column, Schema

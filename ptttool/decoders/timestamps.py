@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptttool.decoders.element_batch import U64
+from ptttool.decoders.elements.arrays import U64
 
 
 class Unwrapper:

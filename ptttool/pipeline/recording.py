@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
-from ptttool.decoders.element_rows import ElementFindings
+from ptttool.decoders.elements.rows import ElementFindings
 from ptttool.decoders.stack import Stack, stack_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, UsageError

@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from ptttool.decoders.contract import Carries, Decoder, FramingProtocol
-from ptttool.decoders.element_batch import Elements
-from ptttool.decoders.element_rows import ElementFindings, ElementRows, no_rows
-from ptttool.decoders.elements import CODES
+from ptttool.decoders.elements.arrays import Elements
+from ptttool.decoders.elements.model import CODES
+from ptttool.decoders.elements.rows import ElementFindings, ElementRows, no_rows
 from ptttool.decoders.stack import Stack
 from ptttool.errors import InputError
 from ptttool.files.progress import Progress

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ptttool.decoders.element_batch import Elements, Strings
-from ptttool.decoders.elements import FIELDS, FIELDS_BY_NAME, KINDS, Flags, Origin
+from ptttool.decoders.elements.arrays import Elements, Strings
+from ptttool.decoders.elements.model import FIELDS, FIELDS_BY_NAME, KINDS, Flags, Origin
 from ptttool.table.schema import Column
 from tests import ROOT
 

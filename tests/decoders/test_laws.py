@@ -12,7 +12,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
-from ptttool.decoders.elements import FIELDS_BY_NAME, KINDS, Element, Flags
+from ptttool.decoders.elements.model import FIELDS_BY_NAME, KINDS, Element, Flags
 from ptttool.decoders.parameters import Given
 from ptttool.decoders.stack import parameters_of, stack_of
 from ptttool.errors import UsageError

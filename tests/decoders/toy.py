@@ -11,8 +11,8 @@ import numpy as np
 
 from ptttool.decoders.byte_decoder import ByteDecoder
 from ptttool.decoders.contract import ByteProtocol, StreamContext, register
-from ptttool.decoders.element_batch import Elements, Strings
-from ptttool.decoders.elements import Flags, column, common
+from ptttool.decoders.elements.arrays import Elements, Strings
+from ptttool.decoders.elements.model import Flags, column, common
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.parameters import Settings, number
 from ptttool.table.schema import DType

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol, TraceProtocol
-from ptttool.decoders.elements import schema_of as element_schema
+from ptttool.decoders.elements.model import schema_of as element_schema
 from ptttool.exporters.parquet import Parquet, columns_of
 from ptttool.parquet.arrow_schema import arrow_schema
 from ptttool.parquet.file import ParquetFile, RowGroup

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U8, U64, Bool
+from ptttool.decoders.elements.arrays import I64, U8, U64, Bool
 
 FRAME = 16
 # In effect before the first ID: the source of the data is unknown.

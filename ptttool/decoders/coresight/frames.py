@@ -13,8 +13,8 @@ from ptttool.decoders.byte_decoder import ByteDecoder, no_sync, truncated
 from ptttool.decoders.contract import Carries, ChannelDecoders, Decoder, FramingProtocol, StreamContext, register
 from ptttool.decoders.coresight.deformat import FRAME, NO_ID, Deformatted, deformat
 from ptttool.decoders.coresight.sync import FrameFinder, Part
-from ptttool.decoders.element_batch import U8, U64, Array, Elements, Strings
-from ptttool.decoders.elements import Flags, column, common
+from ptttool.decoders.elements.arrays import U8, U64, Array, Elements, Strings
+from ptttool.decoders.elements.model import Flags, column, common
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.parameters import Settings, choice
 from ptttool.recording.auxtrace import CS_ETM

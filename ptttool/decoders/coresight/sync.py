@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 
 from ptttool.decoders.coresight.deformat import FRAME
-from ptttool.decoders.element_batch import U8, U64, Array
+from ptttool.decoders.elements.arrays import U8, U64, Array
 from ptttool.decoders.offsets import Offsets
 
 FSYNC = b"\xff\xff\xff\x7f"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U8
+from ptttool.decoders.elements.arrays import I64, U8
 from ptttool.decoders.parameters import Settings, choice, flag, numbers
 
 PACKETS = ("branch", "data", "load_miss", "load_miss_data", "value_not_traced", "context_id", "reserved")

@@ -16,8 +16,8 @@ import numpy as np
 
 from ptttool.decoders.byte_decoder import ByteDecoder, no_sync, truncated
 from ptttool.decoders.contract import ByteProtocol, StreamContext, register
-from ptttool.decoders.element_batch import I64, U8, U64, Array, Bool, Elements, Strings
-from ptttool.decoders.elements import ADDR, CUSTOM, PE_CONTEXT, Flags, column, common
+from ptttool.decoders.elements.arrays import I64, U8, U64, Array, Bool, Elements, Strings
+from ptttool.decoders.elements.model import ADDR, CUSTOM, PE_CONTEXT, Flags, column, common
 from ptttool.decoders.etmv2.headers import (
     BRANCH,
     CONTEXT_ID,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ptttool.decoders.byte_decoder import ByteDecoder, no_sync
-from ptttool.decoders.element_batch import I64, NO_BYTES, U8, U64, Elements, Strings
+from ptttool.decoders.elements.arrays import I64, NO_BYTES, U8, U64, Elements, Strings
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.opencsd.elements import elements_of
 from ptttool.decoders.opencsd.library import Found, Library, library

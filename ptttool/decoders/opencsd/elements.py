@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U8, U64, Array, Elements, Strings
-from ptttool.decoders.elements import CODES, FIELDS_BY_NAME, KINDS, REASON_CODES
+from ptttool.decoders.elements.arrays import I64, U8, U64, Array, Elements, Strings
+from ptttool.decoders.elements.model import CODES, FIELDS_BY_NAME, KINDS, REASON_CODES
 from ptttool.decoders.opencsd.library import Found, Library
 from ptttool.table.schema import Column
 
@@ -42,7 +42,7 @@ def elements_of(protocol: str, library: Library, found: Found, index: U64, size:
     found : Found
         What it made.
     index, size, raw
-        As in :class:`~ptttool.decoders.element_batch.Elements`.
+        As in :class:`~ptttool.decoders.elements.arrays.Elements`.
     """
     elements = found.elements
     kinds = library.kinds[np.minimum(elements["kind"], 255)]

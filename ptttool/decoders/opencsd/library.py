@@ -15,8 +15,8 @@ from functools import cache
 
 import numpy as np
 
-from ptttool.decoders.element_batch import U8, Array
-from ptttool.decoders.elements import CODES, CUSTOM, REASON_CODES
+from ptttool.decoders.elements.arrays import U8, Array
+from ptttool.decoders.elements.model import CODES, CUSTOM, REASON_CODES
 from ptttool.decoders.opencsd import worker as opencsd_worker
 from ptttool.decoders.opencsd.workers import WorkerPool
 from ptttool.errors import MissingPackageError

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ptttool.decoders.contract import NO_FRAMING, ByteProtocol, Decoder, StreamContext, register
-from ptttool.decoders.element_batch import Elements
-from ptttool.decoders.elements import CUSTOM
+from ptttool.decoders.elements.arrays import Elements
+from ptttool.decoders.elements.model import CUSTOM
 from ptttool.decoders.opencsd.decoder import NAME, OpencsdDecoder, Undescribed
 from ptttool.decoders.opencsd.elements import FIELDS
 from ptttool.decoders.opencsd.library import library

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ptttool.decoders.element_batch import U8
+from ptttool.decoders.elements.arrays import U8
 from ptttool.decoders.opencsd.library import Found, Library
 from ptttool.decoders.opencsd.worker import Raw
 from ptttool.decoders.opencsd.workers import CrashError, WorkerProcess

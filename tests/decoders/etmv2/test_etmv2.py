@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.cli.main import main
-from ptttool.decoders.elements import Element, Flags
+from ptttool.decoders.elements.model import Element, Flags
 from ptttool.decoders.etmv2.headers import PACKET_OF, PACKETS, PATTERNS
 from tests.decoders.etmv2.encoder import Encoder
 from tests.decoders.streams import Stream, elements, stack, streams_of

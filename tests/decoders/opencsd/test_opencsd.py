@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptttool.decoders.element_batch import Elements, Strings
-from ptttool.decoders.elements import CUSTOM, KIND_NAMES, REASON_CODES, Element
+from ptttool.decoders.elements.arrays import Elements, Strings
+from ptttool.decoders.elements.model import CUSTOM, KIND_NAMES, REASON_CODES, Element
 from ptttool.decoders.opencsd import library as opencsd_library
 from ptttool.decoders.opencsd import worker as opencsd_worker
 from ptttool.decoders.opencsd.decoder import OpencsdDecoder

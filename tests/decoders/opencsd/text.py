@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ptttool.decoders.elements import Element
+from ptttool.decoders.elements.model import Element
 
 _LINE = re.compile(r"Idx:(\d+); ID:([0-9a-f]+); OCSD_GEN_TRC_ELEM_([A-Z_]+)\((.*)\)\s*$")
 _REASONS = {

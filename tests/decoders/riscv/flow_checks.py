@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ptttool.decoders.elements import Element
+from ptttool.decoders.elements.model import Element
 from tests.decoders.riscv import bits as riscv_bits
 from tests.decoders.riscv.bits import Memory
 from tests.decoders.riscv.etrace_encoder import Cycle, Encoder, Kind, Packet

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.decoders.contract import PacketDecoder
-from ptttool.decoders.element_batch import Elements
-from ptttool.decoders.elements import CUSTOM, KIND_NAMES, Element, Flags
+from ptttool.decoders.elements.arrays import Elements
+from ptttool.decoders.elements.model import CUSTOM, KIND_NAMES, Element, Flags
 from ptttool.decoders.packets import Packets, field
 from ptttool.decoders.riscv.encap.encoder import Writer, normal, null, synchronisation
 from ptttool.decoders.riscv.encap.framing import EncapSettings, Format

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptttool.decoders.elements import Element, Flags
+from ptttool.decoders.elements.model import Element, Flags
 from ptttool.decoders.parameters import read_file
 from ptttool.decoders.riscv.encap.encoder import normal
 from ptttool.decoders.riscv.encap.framing import Format

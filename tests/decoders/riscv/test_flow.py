@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptttool.decoders.elements import Element
+from ptttool.decoders.elements.model import Element
 from tests.decoders.riscv.etrace_encoder import Cycle, Encoder, Packet, Settings, framed
 from tests.decoders.riscv.flow_checks import addresses, check_flow, check_traps, retired, told_up_to
 from tests.decoders.riscv.random_programs import Hart, program, watched

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.decoders.elements import Element, Flags
+from ptttool.decoders.elements.model import Element, Flags
 from ptttool.errors import InputError, UsageError
 from tests.decoders.riscv import bits
 from tests.decoders.riscv.bits import C_NOP, MRET, NOP, Memory

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from ptttool.decoders.element_batch import Elements
-from ptttool.decoders.elements import Element
+from ptttool.decoders.elements.arrays import Elements
+from ptttool.decoders.elements.model import Element
 from ptttool.decoders.parameters import Given
 from ptttool.decoders.stack import Stack, stack_of
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64
+from ptttool.decoders.elements.arrays import I64
 from ptttool.decoders.parameters import Settings, choice, flag, number
 from ptttool.errors import UsageError
 

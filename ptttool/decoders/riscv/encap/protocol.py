@@ -14,8 +14,8 @@ import numpy as np
 from ptttool.decoders.byte_decoder import ByteDecoder, no_sync
 from ptttool.decoders.channels import Channels
 from ptttool.decoders.contract import Carries, ChannelDecoders, FramingProtocol, StreamContext, register
-from ptttool.decoders.element_batch import I64, U8, U64, Bool, Elements, Strings
-from ptttool.decoders.elements import CUSTOM, Flags, column, common
+from ptttool.decoders.elements.arrays import I64, U8, U64, Bool, Elements, Strings
+from ptttool.decoders.elements.model import CUSTOM, Flags, column, common
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.packets import MARGIN, Packets
 from ptttool.decoders.riscv.encap.framing import EXTEND, LENGTH, EncapSettings, Format, Search, packet_starts, packet_starts_in_blocks

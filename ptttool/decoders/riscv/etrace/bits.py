@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U8, U64, Array
-from ptttool.decoders.elements import ADDR, BRANCH_MAP, CUSTOM, UNKNOWN
+from ptttool.decoders.elements.arrays import I64, U8, U64, Array
+from ptttool.decoders.elements.model import ADDR, BRANCH_MAP, CUSTOM, UNKNOWN
 from ptttool.decoders.packets import field as bits
 from ptttool.decoders.riscv.etrace.setup import Setup
 

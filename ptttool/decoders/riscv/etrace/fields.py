@@ -10,8 +10,8 @@ import functools
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U8, U64
-from ptttool.decoders.elements import ADDR, BRANCH_MAP, CUSTOM, UNKNOWN, Flags
+from ptttool.decoders.elements.arrays import I64, U8, U64
+from ptttool.decoders.elements.model import ADDR, BRANCH_MAP, CUSTOM, UNKNOWN, Flags
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.packets import field as bits
 from ptttool.decoders.riscv.etrace.bits import BRANCHES, OPTIONAL, SYNC, Tables, bit_of, merged, shifted

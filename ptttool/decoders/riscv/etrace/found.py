@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U8, U64, Array, Bool
+from ptttool.decoders.elements.arrays import I64, U8, U64, Array, Bool
 
 _NO_ROWS: I64 = np.empty(0, dtype=np.int64)
 _NO_VALUES: U64 = np.empty(0, dtype=np.uint64)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ptttool.decoders.contract import PacketDecoder, PacketProtocol, StreamContext, register
-from ptttool.decoders.element_batch import I64, U64, Array, Elements
-from ptttool.decoders.elements import NO_SYNC, PE_CONTEXT, REASON_CODES, TRACE_ON, column, common
+from ptttool.decoders.elements.arrays import I64, U64, Array, Elements
+from ptttool.decoders.elements.model import NO_SYNC, PE_CONTEXT, REASON_CODES, TRACE_ON, column, common
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.riscv.etrace.fields import NO_PACKET, Reader
 from ptttool.decoders.riscv.etrace.found import Found

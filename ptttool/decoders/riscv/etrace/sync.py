@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, U64
-from ptttool.decoders.elements import ADDR, EO_TRACE, EVENT, EXCEPTION, NO_SYNC, PE_CONTEXT
+from ptttool.decoders.elements.arrays import I64, U64
+from ptttool.decoders.elements.model import ADDR, EO_TRACE, EVENT, EXCEPTION, NO_SYNC, PE_CONTEXT
 from ptttool.decoders.packets import field as bits
 from ptttool.decoders.riscv.etrace.bits import bit_of, cut, merged
 from ptttool.decoders.riscv.etrace.found import Found

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64
+from ptttool.decoders.elements.arrays import I64
 from ptttool.decoders.riscv.etrace.setup import Setup
 from ptttool.decoders.riscv.flow.problems import Problem
 from ptttool.decoders.riscv.flow.steps import Goal, Position

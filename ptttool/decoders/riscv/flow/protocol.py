@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from ptttool.decoders.contract import PacketDecoder, PacketProtocol, StreamContext, register
-from ptttool.decoders.element_batch import I64, U8, Array, Elements
-from ptttool.decoders.elements import CODES, NO_SYNC, REASON_CODES, Flags, column, common
+from ptttool.decoders.elements.arrays import I64, U8, Array, Elements
+from ptttool.decoders.elements.model import CODES, NO_SYNC, REASON_CODES, Flags, column, common
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.parameters import Parameter, Paths, files_of, flag, number_of, text
 from ptttool.decoders.riscv.elf import Image, Program

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.decoders.element_batch import I64, NO_BYTES, U8, Array, Elements, Strings
-from ptttool.decoders.elements import ISAS, InstructionSubtype, InstructionType, names_of
+from ptttool.decoders.elements.arrays import I64, NO_BYTES, U8, Array, Elements, Strings
+from ptttool.decoders.elements.model import ISAS, InstructionSubtype, InstructionType, names_of
 from ptttool.decoders.riscv.elf import Program
 from ptttool.decoders.riscv.flow.walk import Range, Walker
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ptttool.decoders.elements import InstructionSubtype, InstructionType
+from ptttool.decoders.elements.model import InstructionSubtype, InstructionType
 from ptttool.decoders.riscv.flow.code import Block, Code, Exit, IllegalInstructionError, NoCodeError
 from ptttool.decoders.riscv.flow.problems import Problem
 from ptttool.decoders.riscv.flow.steps import Goal, Position, Walk, WalkError

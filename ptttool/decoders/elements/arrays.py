@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ptttool.decoders.elements import (
+from ptttool.decoders.elements.model import (
     CUSTOM,
     FIELDS_BY_NAME,
     FLAG_NAMES,
@@ -66,11 +66,11 @@ class Elements:
     index, size : ndarray of uint64
         Offset of the packet in its stream, and the bytes that the element stands for.
     kind : ndarray of uint8 or int
-        Positions in :data:`~.elements.KIND_NAMES`.
+        Positions in :data:`~.model.KIND_NAMES`.
     channel : ndarray of int32 or int
         Source ID or trace ID; -1 for none.
     flags : ndarray of uint32 or int
-        :class:`~.elements.Flags`.
+        :class:`~.model.Flags`.
     timestamp : ndarray of uint64, optional
         Timestamps; any value where `timed` is false.
     timed : ndarray of bool, optional
@@ -149,7 +149,7 @@ class Elements:
         name : str
             Name of the field.
         dtype : DType, optional
-            Type of its values, where the field is not one of :data:`~.elements.FIELDS`.
+            Type of its values, where the field is not one of :data:`~.model.FIELDS`.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class Elements:
         Parameters
         ----------
         schema : Schema
-            Columns of the elements' stack, see :func:`~.elements.schema_of`.
+            Columns of the elements' stack, see :func:`~.model.schema_of`.
         names : sequence of str, optional
             The columns that are wanted; by default all.
         cpu : int, ndarray of int32 or None
@@ -306,7 +306,7 @@ class Elements:
         Parameters
         ----------
         columns : sequence of Column or Schema
-            Fields of the protocol; those of :data:`~.elements.FIELDS` are known.
+            Fields of the protocol; those of :data:`~.model.FIELDS` are known.
         """
         known = {**{column.name: column for column in columns}, **FIELDS_BY_NAME}
         own: list[dict[str, Any]] = [{} for _ in range(len(self))]

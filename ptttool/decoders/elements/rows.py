@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ptttool.decoders.decoded import Violation
-from ptttool.decoders.element_batch import Elements
+from ptttool.decoders.elements.arrays import Elements
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.table.batch import Array, Batch, Mask
 from ptttool.table.schema import Schema

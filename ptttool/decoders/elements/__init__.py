@@ -1,0 +1,1 @@
+"""Elements: what all packet protocols decode into."""
