@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from ptttool.machine.discovery import read_machine
+from ptttool.machine.model import Machine
+from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
 from ptttool.testing.description import MachineDescription
 from ptttool.testing.tree import Tree, read_attributes, render, write_tree
 
@@ -35,6 +38,13 @@ class FakeMachine(MachineDescription):
     def tree(self) -> Tree:
         """Return the files, links and attributes of the machine as it is described now."""
         return render(self)
+
+    def read(self) -> Machine:
+        """Return what ptttool finds on the machine, without mounting it."""
+        tree = self.tree()
+        files = {path: attribute.show() for path, attribute in tree.files.items()}
+        files["/udev.txt"] = tree.database().encode()
+        return read_machine(RecordedSource(MemoryFiles(files, tree.links), f"the fake machine {self.hostname}"))
 
     def write_to(self, folder: str | os.PathLike[str]) -> str:
         """Write the machine into a folder of the real file system, for shell scripts, playbooks and other processes.

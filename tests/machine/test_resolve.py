@@ -7,17 +7,15 @@ from dataclasses import replace
 import pytest
 
 from ptttool.errors import DeviceError, PtttoolError, UsageError
-from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
 from ptttool.machine.resolve import resolve_requester, resolve_root_port
-from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
-from tests.support.machines import MACHINES, NEW, OLD
+from ptttool.testing import kunpeng
 
 
 @pytest.fixture(scope="module")
 def machine() -> Machine:
-    return read_machine(TreeSource(MACHINES / NEW))
+    return kunpeng().read()
 
 
 PORTS = ["0000:00:10.0", "0000:00:11.0", "0000:00:12.0", "0000:00:14.0", "0000:00:15.0"]
@@ -25,7 +23,7 @@ PORTS = ["0000:00:10.0", "0000:00:11.0", "0000:00:12.0", "0000:00:14.0", "0000:0
 
 @pytest.fixture(scope="module")
 def old() -> Machine:
-    return read_machine(TreeSource(MACHINES / OLD))
+    return kunpeng("6.1").read()
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,15 @@ from ptttool.machine.model import Link, Machine, PciFunction
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.topology import all_diagnostics, endpoints_behind, is_bridge, link_words, names_behind, walk
 from ptttool.pci import PciAddress
+from ptttool.testing import kunpeng
 from tests.support.machines import MACHINES, NEW, OLD
 
 ROOT, UP, DOWN, END = (PciAddress(0, bus, 0, 0) for bus in range(4))
 
 
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return read_machine(TreeSource(MACHINES / NEW))
+@pytest.fixture(scope="module", params=["fake", "recorded"])
+def machine(request: pytest.FixtureRequest) -> Machine:
+    return kunpeng().read() if request.param == "fake" else read_machine(TreeSource(MACHINES / NEW))
 
 
 def lspci_blocks() -> dict[PciAddress, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ptttool.machine.discovery import read_machine
@@ -70,9 +72,12 @@ def test_every_release_between() -> None:
         kunpeng("newest")
 
 
-def test_written_as_files(tmp_path: object) -> None:
-    folder = kunpeng().write_to(f"{tmp_path}/machine")
-    machine, recorded = read_machine(TreeSource(folder)), read_machine(TreeSource(MACHINES / "kunpeng-6.12"))
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("way", ["files", "read"])
+def test_what_is_found_on_it(way: str, release: str, tmp_path: Path) -> None:
+    fake = kunpeng(release)
+    machine = fake.read() if way == "read" else read_machine(TreeSource(fake.write_to(tmp_path / "machine")))
+    recorded = read_machine(TreeSource(MACHINES / f"kunpeng-{release}"))
     assert machine.devices == recorded.devices
     assert machine.functions == recorded.functions
     assert (machine.kernel, machine.hostname, machine.diagnostics) == (recorded.kernel, recorded.hostname, recorded.diagnostics)

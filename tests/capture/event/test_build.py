@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from ptttool.diagnostics import Severity
 from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, PttDevice
 from ptttool.pci import PciAddress
+from ptttool.testing import FakeMachine
 
 PORT = PciAddress.parse("0000:00:10.0")
 P, NP, CPL = ("p",), ("np",), ("cpl",)
@@ -201,18 +203,18 @@ def test_warnings_and_notes(changes: dict[str, object], warnings: list[str], not
     assert codes(built, Severity.INFO) == notes
 
 
+@functools.cache
+def listed() -> PttDevice:
+    """A device with two root ports, as it is found on a machine."""
+    machine = FakeMachine()
+    ptt = machine.add_ptt("hisi_ptt0_0", "00:08.0")
+    ptt.add_root_port("00:10.0").add_nvme("01:00.0", "nvme0")
+    ptt.add_root_port("00:11.0")
+    return machine.read().devices[0]
+
+
 def device(**changes: object) -> PttDevice:
-    made = PttDevice(
-        name="hisi_ptt0_0",
-        sicl=0,
-        core=0,
-        sysfs="/sys/devices/hisi_ptt0_0",
-        format=DEFAULT_TERMS,
-        root_ports=(Filter(ROOT_PORT, PORT, 0x80001), Filter(ROOT_PORT, PciAddress.parse("00:11.0"), 0x80004)),
-        requesters=(Filter(REQUESTER, PciAddress.parse("01:00.0"), 0x100),),
-        multiselect={ROOT_PORT: True, REQUESTER: False},
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(listed(), **changes)  # type: ignore[arg-type]
 
 
 def test_the_drivers_list_decides() -> None:

@@ -12,21 +12,19 @@ from ptttool.capture.event.explain import explain, terms_for
 from ptttool.capture.event.terms import DEFAULT_TERMS, Flow, encode
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import to_json
-from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
-from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
-from tests.support.machines import MACHINES, NEW, OLD
+from ptttool.testing import kunpeng
 
 
 @pytest.fixture(scope="module")
 def machine() -> Machine:
-    return read_machine(TreeSource(MACHINES / NEW), tune=False)
+    return kunpeng().read()
 
 
 @pytest.fixture(scope="module")
 def old() -> Machine:
-    return read_machine(TreeSource(MACHINES / OLD), tune=False)
+    return kunpeng("6.1").read()
 
 
 def config(filter: int = 0x80100, type: int = 1, direction: int = 0, format: int = 0) -> int:
