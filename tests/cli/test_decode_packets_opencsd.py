@@ -1,4 +1,4 @@
-"""``ptttool packets --protocol opencsd`` on perf.data: the recording itself describes the trace units."""
+"""``ptttool decode --protocol opencsd`` on perf.data: the recording itself describes the trace units."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class FlowProtocol(PacketProtocol[FlowSettings]):
         if settings.version != "2.0":
             raise UsageError(
                 f"version={settings.version}: only packets of version 2.0 can be followed through a program",
-                hint="the draft does not say how; ptttool packets --protocol riscv-etrace lists its packets", code="bad-parameter",
+                hint="the draft does not say how; ptttool decode --protocol riscv-etrace lists its packets", code="bad-parameter",
             )  # fmt: skip
         _code(settings.elf)
 
