@@ -187,3 +187,8 @@ class ErrorDocument:
     """What every command with ``--json`` prints where it fails."""
 
     error: ErrorBody
+
+    @classmethod
+    def of(cls, error: PtttoolError) -> ErrorDocument:
+        """Make the document of an error."""
+        return cls(ErrorBody.of(error))

@@ -84,14 +84,6 @@ class PtttoolError(Exception):
         self.details = self.details | details
         return self
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the error as the value of ``"error"`` in ``--json`` output."""
-        body: dict[str, Any] = {"code": self.code, "exit_code": int(self.exit_code), "message": self.message}
-        if self.hint is not None:
-            body["hint"] = self.hint
-        body.update(self.details)
-        return body
-
 
 def _restored(kind: type[PtttoolError], arguments: tuple[Any, ...], state: dict[str, Any]) -> PtttoolError:
     error = kind.__new__(kind, *arguments)
@@ -167,12 +159,6 @@ class InputError(PtttoolError):
         self.path = str(path)
         self.offset = offset
         self.reason = reason
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the error as the value of ``"error"`` in ``--json`` output, with path, offset and reason."""
-        body = super().as_json()
-        body.update({"path": self.path, "offset": self.offset, "reason": self.reason})
-        return body
 
 
 class OutputError(PtttoolError):

@@ -14,7 +14,7 @@ import pytest
 
 from ptttool.cli.schemas import DIALECT, schema_of, schemas
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, ErrorDocument, document, documents, dumps, to_json
+from ptttool.documents import MERGED, OMIT_NONE, ErrorDocument, document, documents, dumps, to_json
 from ptttool.errors import InputError
 from tests import ROOT
 
@@ -125,7 +125,7 @@ def test_the_schemas_are_those_of_the_code() -> None:
 
 def test_document_of_an_error() -> None:
     error = InputError("x.data", "is damaged", offset=64, hint="record again", code="damaged", size=3)
-    printed = to_json(ErrorDocument(ErrorBody.of(error)))
+    printed = to_json(ErrorDocument.of(error))
     assert printed == {
         "error": {
             "code": "damaged",

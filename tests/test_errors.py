@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ptttool import errors
+from ptttool.documents import ErrorBody
 from ptttool.errors import ExitCode, InputError, PtttoolError
 from tests import ROOT
 
@@ -39,4 +40,4 @@ def test_documentation_has_the_table() -> None:
 def test_pickled_errors_are_whole(error: PtttoolError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
-    assert (again.as_json(), str(again), again.exit_code) == (error.as_json(), str(error), error.exit_code)
+    assert (ErrorBody.of(again), str(again), again.exit_code) == (ErrorBody.of(error), str(error), error.exit_code)

@@ -19,6 +19,7 @@ from ptttool import __version__
 from ptttool.cli import commands
 from ptttool.cli.app import app
 from ptttool.cli.terminal.talk import PrintedError, json_text, say, warn
+from ptttool.documents import ErrorDocument
 from ptttool.errors import InputError, InterruptedByUserError, OutputError, PlugInError, PtttoolError, UsageError, WorkersError
 from ptttool.registry import PlugIns
 from ptttool.wording import clean
@@ -173,7 +174,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 def _write_json_error(error: PtttoolError) -> None:
     try:
-        sys.stdout.write(json_text({"error": error.as_json()}))
+        sys.stdout.write(json_text(ErrorDocument.of(error)))
         sys.stdout.flush()
     except OSError:  # a closed or full standard output must not hide the error
         return

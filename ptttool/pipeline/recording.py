@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.decoders.elements.rows import ElementFindings
@@ -268,7 +268,7 @@ class Recording:
         """Close the file."""
         self._source.close()
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

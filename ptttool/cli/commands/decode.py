@@ -11,6 +11,7 @@ from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.terminal.talk import PrintedError, json_line
+from ptttool.documents import ErrorDocument
 from ptttool.errors import PtttoolError, UsageError
 
 
@@ -105,6 +106,6 @@ def decode(
         ).run()  # fmt: skip
     except PtttoolError as error:
         if json and output in (None, "-"):
-            sys.stdout.write(json_line({"error": error.as_json()}))
+            sys.stdout.write(json_line(ErrorDocument.of(error)))
             raise PrintedError(error) from error
         raise

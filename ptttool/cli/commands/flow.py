@@ -12,6 +12,7 @@ from ptttool.cli.app import ForceOption, app
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.terminal.talk import PrintedError, json_line
+from ptttool.documents import ErrorDocument
 from ptttool.errors import PtttoolError, UsageError
 
 
@@ -70,6 +71,6 @@ def flow(
         ).run()  # fmt: skip
     except PtttoolError as error:
         if json and output in (None, "-"):
-            sys.stdout.write(json_line({"error": error.as_json()}))
+            sys.stdout.write(json_line(ErrorDocument.of(error)))
             raise PrintedError(error) from error
         raise

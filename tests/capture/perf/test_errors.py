@@ -80,7 +80,7 @@ def test_recorded_failure(case: dict[str, Any]) -> None:
     assert (type(error), error.code) == (kind, code)
     assert "\n" not in error.message + (error.hint or "")
     assert error.hint
-    assert error.as_json()["perf_stderr"] == case["stderr"]
+    assert error.details["perf_stderr"] == case["stderr"]
 
 
 def test_refused_event_is_narrowed_by_what_is_known() -> None:
