@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ptttool.api.machine import find_device
-from ptttool.capture import record as live
 from ptttool.capture.checks.host import online_cpus
 from ptttool.capture.event.build import BuiltEvent
 from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose, choose_without_machine
@@ -17,7 +17,6 @@ from ptttool.capture.event.parse import parse_event, parse_number, pmu_of
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.capture.keep import Recorded
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
-from ptttool.capture.perf.recorder import RecordingProgress
 from ptttool.capture.plan import Plan, choose_cpu
 from ptttool.capture.replay import replay
 from ptttool.capture.sidecar import load
@@ -29,6 +28,9 @@ from ptttool.perfdata.model import Attribute, Contents
 from ptttool.perfdata.problems import error_of
 from ptttool.recording.identity import pmu_names, ptt_attribute
 from ptttool.recording.opening import open_perfdata
+
+if TYPE_CHECKING:
+    from ptttool.capture.perf.recorder import RecordingProgress
 
 __all__ = [
     "BuiltEvent",
@@ -340,5 +342,7 @@ def record(
     """
     source = plan.device.source
     if source is not None and source.live:
-        return live.record(plan, source, progress=progress, report=report, command_stdout=command_stdout)
+        from ptttool.capture.record import record as record_live  # a replay does without perf
+
+        return record_live(plan, source, progress=progress, report=report, command_stdout=command_stdout)
     return replay(plan, report=report)
