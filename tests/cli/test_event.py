@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ptttool.cli.main import main
 from ptttool.testing import FakeMachine
-from tests.support.machines import MACHINES, NEW, OLD, document, run, umockdev
+from tests.support.machines import NEW, OLD, document, run, umockdev
 
-NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
+Mount = Callable[[FakeMachine], FakeMachine]
 # A machine without anything in /sys.
 NOWHERE = ["umockdev-run", "--"]
 
@@ -117,20 +117,35 @@ def test_an_old_kernel_needs_the_device(ptt_machine: FakeMachine, capsys: pytest
     assert "the filter is computed" in err
 
 
-def test_bit_positions_come_from_the_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    device = tmp_path / "sys/bus/event_source/devices/hisi_ptt0_0"
-    files: dict[str, Any] = {
-        "type": 12, "cpumask": "4-7", "format/filter": "config:0-19", "format/type": "config:24-31", "format/direction": "config:20-23",
-        "format/format": "config:40-43", "format/pattern": "config:36-39", "root_port_filters/0000:00:10.0": "0x80001",
-        "root_port_filters/multiselect": 1, "requester_filters/multiselect": 0,
+def test_bit_positions_come_from_the_machine(mount_ptt_machine: Mount, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = FakeMachine(nodes={0: "0-3", 1: "4-7"})
+    terms = {
+        "filter": "config:0-19", "type": "config:24-31", "direction": "config:20-23", "format": "config:40-43", "pattern": "config:36-39",
     }  # fmt: skip
-    for name, value in files.items():
-        (device / name).parent.mkdir(parents=True, exist_ok=True)
-        (device / name).write_text(f"{value}\n")
-    arguments = ["--sysfs", str(tmp_path), "--rootport", "00:10.0", "--format", "8dw", "--type", "p", "--pattern", "v1"]
-    out, _ = said(capsys, *arguments)
+    machine.add_ptt("hisi_ptt0_0", "00:08.0", numa_node=1, format=terms).add_root_port("00:10.0")
+    mount_ptt_machine(machine)
+    out, _ = said(capsys, "--rootport", "00:10.0", "--format", "8dw", "--type", "p", "--pattern", "v1")
     event = "hisi_ptt0_0/filter=0x80001,type=1,direction=2,format=1,pattern=1/"
     assert out.splitlines() == [event, hex(1 << 40 | 1 << 36 | 0x01280001), f"perf record -e {event} -C 4 -m ,64M -o perf.data"]
+
+
+def test_a_port_removed_and_one_added(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the machine is at that moment counts."""
+    ptt_machine.remove("00:12.0")
+    out, _ = said(capsys, "--rootport", "00:12.0", "--json", code=3)
+    assert json.loads(out)["error"]["code"] == "unknown-function"
+    ptt_machine["hisi_ptt2_0"].add_root_port("00:16.0").add_nic("09:00.0", "ens9")
+    ptt_machine.refresh()
+    out, _ = said(capsys, "--rootport", "ens9")
+    assert out.startswith("hisi_ptt2_0/filter=0x81000,type=7,direction=0,format=0/\n")
+
+
+def test_filters_that_only_root_reads(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their names give the values."""
+    asked = ("--rootport", "nvme1", "--device", "hisi_ptt0_2")
+    as_root, _ = said(capsys, *asked)
+    with ptt_machine.as_user():
+        assert said(capsys, *asked)[0] == as_root
 
 
 def test_without_any_device() -> None:

@@ -21,6 +21,7 @@ from ptttool.capture.sidecar import Sidecar, save
 from ptttool.cli.main import main
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.tree import TreeSource
+from ptttool.testing import FakeMachine
 from tests.support.machines import MACHINES, NEW, REPOSITORY, document, run, umockdev
 
 NEW_TREE = ["--sysfs", str(MACHINES / NEW)]
@@ -29,8 +30,8 @@ SWITCH = CAPTURES / "6.12" / "x-switch-port14.data"
 NOWHERE = ["umockdev-run", "--"]
 
 
-def test_words(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", *NEW_TREE, "hisi_ptt0_0/filter=0x80005,type=6,direction=2/"]) == 0
+def test_words(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "hisi_ptt0_0/filter=0x80005,type=6,direction=2/"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     lines = out.splitlines()
@@ -51,8 +52,8 @@ def test_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert [re.match(r"(problems)? +(\w+): ", line)[2] for line in lines[-2:]] == ["warning", "note"]  # type: ignore[index]
 
 
-def test_contradictions_are_said_and_are_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", *NEW_TREE, "hisi_ptt0_2/filter=0x80005,tpye=6,direction=2,format=1/u"]) == 0
+def test_contradictions_are_said_and_are_no_failure(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "hisi_ptt0_2/filter=0x80005,tpye=6,direction=2,format=1/u"]) == 0
     out, _ = capsys.readouterr()
     assert "traces     nothing: the event is refused\n" in out
     assert re.findall(r"(error|warning|note): ", out) == ["error"] * 4
@@ -91,8 +92,8 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("config", ["117964800", "0x7080000"])
-def test_config_numbers(capsys: pytest.CaptureFixture[str], config: str) -> None:
-    assert main(["explain", *NEW_TREE, config]) == 0
+def test_config_numbers(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str], config: str) -> None:
+    assert main(["explain", config]) == 0
     assert "the port mask is empty (0x80000)" in capsys.readouterr().out
 
 
@@ -182,8 +183,8 @@ def test_without_a_machine() -> None:
     assert "pattern    1: v1" in run(["explain", "0x1007080100"], prefix=NOWHERE).stdout
 
 
-def test_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", *NEW_TREE, "hisi_ptt0_2/filter=0x80100,type=1,name=\x1b[31m\u202e/"]) == 0
+def test_control_characters(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "hisi_ptt0_2/filter=0x80100,type=1,name=\x1b[31m\u202e/"]) == 0
     out, _ = capsys.readouterr()
     assert "\x1b" not in out
     assert "\u202e" not in out

@@ -19,7 +19,7 @@ import pytest
 from pyfakefs.fake_filesystem import FakeFilesystem
 
 from ptttool.cli.main import main
-from ptttool.testing import FakeMachine
+from ptttool.testing import FakeMachine, kunpeng
 from tests import ROOT
 from tests.support.tune_driver import ATTRIBUTES, MACHINES, Driver, failure
 
@@ -270,18 +270,44 @@ def test_set_interrupted(driver: Driver, run: Run) -> None:
     assert set(driver.attributes.values()) == {1}
 
 
-def test_a_device_without_attributes(tree: Path, run: Run) -> None:
-    shutil.rmtree(tune_file(tree, "hisi_ptt2_0", "x").parent.resolve())
-    where = ["--sysfs", str(tree)]
-    code, out, _ = run("show", "hisi_ptt2_0", *where)
+@pytest.fixture(params=["6.1", "6.12"])
+def machine(request: pytest.FixtureRequest, mount_ptt_machine: Callable[[FakeMachine], FakeMachine]) -> FakeMachine:
+    """A fake machine under either kernel."""
+    return mount_ptt_machine(kunpeng(request.param))
+
+
+def test_a_device_without_attributes(machine: FakeMachine, run: Run) -> None:
+    machine["hisi_ptt2_0"].tune.clear()
+    machine.refresh()
+    code, out, _ = run("show", "hisi_ptt2_0")
     assert code == 0
     assert "no tune attributes" in out
-    assert run("set", "hisi_ptt2_0", "qos_tx_p=1", *where)[0] == 3
-    assert run("get", "hisi_ptt2_0", *where)[0] == 3
-    code, out, err = run("save", "-", *where)
+    assert run("set", "hisi_ptt2_0", "qos_tx_p=1")[0] == 3
+    assert run("get", "hisi_ptt2_0")[0] == 3
+    code, out, err = run("save", "-")
     assert code == 0
     assert "hisi_ptt2_0 has no tune attributes" in err
     assert list(tomllib.loads(out)["devices"]) == ["hisi_ptt0_0", "hisi_ptt0_2"]
+
+
+def test_a_device_that_hangs(machine: FakeMachine, run: Run) -> None:
+    """Nothing is written to any device where one does not answer."""
+    machine["hisi_ptt0_2"].hang(errno.ETIMEDOUT)
+    code, out, _ = run("get", "hisi_ptt0_2", "--json")
+    assert (code, document(out)["error"]["code"]) == (7, "timeout")
+    code, out, _ = run("set", "hisi_ptt0_2", "qos_tx_p=2", "--json")
+    assert (code, document(out)["error"]["code"]) == (7, "timeout")
+    assert run("set", "hisi_ptt0_0", "qos_tx_p=2")[0] == 0
+    assert machine.writes == ["hisi_ptt0_0/qos_tx_p=2"]
+
+
+def test_as_another_user(machine: FakeMachine, run: Run) -> None:
+    with machine.as_user():
+        for command in (["get", "hisi_ptt0_0"], ["set", "hisi_ptt0_0", "qos_tx_p=2"], ["save", "-"]):
+            code, out, _ = run(*command, *(["--json"] if command[0] != "save" else []))
+            assert code == 4, command
+            assert not out or document(out)["error"]["code"] == "no-permission"
+    assert machine.writes == []
 
 
 def test_a_plain_tree_is_written_and_said(tree: Path, run: Run) -> None:
@@ -292,15 +318,15 @@ def test_a_plain_tree_is_written_and_said(tree: Path, run: Run) -> None:
     assert "not to the machine this runs on" in err
 
 
-def test_the_long_names_of_a_kernel(tree: Path, run: Run) -> None:
+def test_the_long_names_of_a_kernel(mount_ptt_machine: Callable[[FakeMachine], FakeMachine], run: Run) -> None:
     """A kernel whose files have the document's long names."""
-    path = tune_file(tree, "hisi_ptt0_0", "rx_alloc_buf_level")
-    path.rename(path.with_name("tx_path_rx_req_alloc_buf_level"))
-    code, out, _ = run("set", "hisi_ptt0_0", "rx_alloc_buf_level=2", "--sysfs", str(tree))
+    machine = FakeMachine()
+    ptt = machine.add_ptt("hisi_ptt0_0", "00:08.0", tune={"qos_tx_p": 1, "tx_path_rx_req_alloc_buf_level": 1})
+    mount_ptt_machine(machine)
+    code, out, _ = run("set", "hisi_ptt0_0", "rx_alloc_buf_level=2")
     assert code == 0
     assert "hisi_ptt0_0/tx_path_rx_req_alloc_buf_level: 1 → 2" in out
-    assert path.with_name("tx_path_rx_req_alloc_buf_level").read_text() == "2\n"
-    assert not path.exists()
+    assert ptt["tx_path_rx_req_alloc_buf_level"].writes == ["2"]
 
 
 def test_profile_round_trip(driver: Driver, run: Run, folder: Path) -> None:
