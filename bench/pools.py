@@ -133,10 +133,9 @@ def try_one(name: str) -> None:
 def main(names: Sequence[str]) -> int:
     """Try the pools, each in its own process."""
     for name in names or POOLS:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "bench.pools", "--one", name], stderr=subprocess.PIPE, text=True, check=False
-        )
-        if done.returncode:
+        words = [sys.executable, "-W", "ignore", "-m", "bench.pools", "--one", name]
+        done = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False, start_new_session=True)
+        if done.returncode != -signal.SIGKILL:
             sys.stdout.write(f"{name}: {done.stderr.strip().splitlines()[-1]}\n")
     return 0
 
