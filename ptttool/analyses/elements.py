@@ -15,9 +15,18 @@ from ptttool.table.batch import Batch, Texts
 @document("elements")
 @dataclass(frozen=True)
 class ElementSummary:
-    """Elements summed up.
+    """Elements of packet traces, summed up.
 
-    ``kinds``, ``protocols``, ``flags``: counts by name; ``channels``: counts by number, as text; ``bytes``: of the streams.
+    Parameters
+    ----------
+    records : int
+        Number of elements.
+    bytes : int
+        Bytes of the streams.
+    kinds, protocols, flags : Mapping[str, int]
+        Number of elements by name.
+    channels : Mapping[str, int]
+        Number of elements by channel.
     """
 
     records: int

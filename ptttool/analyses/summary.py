@@ -28,7 +28,15 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sums:
-    """TLPs, and bytes of data that they carried."""
+    """A sum over TLPs.
+
+    Parameters
+    ----------
+    records : int
+        Number of TLPs.
+    payload_bytes : int
+        Bytes of data that they carried.
+    """
 
     records: int
     payload_bytes: int
@@ -36,7 +44,19 @@ class Sums:
 
 @dataclass(frozen=True)
 class RequesterSums:
-    """Sums of one requester; completions count for the requester that they answer."""
+    """Sums of one requester; a completion counts for the requester of its request.
+
+    Parameters
+    ----------
+    requester : str
+        Requester ID.
+    records : int
+        Number of TLPs.
+    payload_bytes : int
+        Bytes of data that they carried.
+    classes : Mapping[str, Sums]
+        The same by class.
+    """
 
     requester: str
     records: int
@@ -46,7 +66,15 @@ class RequesterSums:
 
 @dataclass(frozen=True)
 class TimeRange:
-    """The raw Time fields of the first and last TLP, and the extremes of all; None without TLPs."""
+    """The range of the raw Time field; None without TLPs.
+
+    Parameters
+    ----------
+    first, last : int or None
+        Time of the first and of the last TLP.
+    smallest, largest : int or None
+        The extremes of all TLPs.
+    """
 
     first: int | None
     last: int | None
@@ -57,7 +85,21 @@ class TimeRange:
 @document("summary")
 @dataclass(frozen=True)
 class TlpSummary:
-    """TLPs summed up by kind, class and requester; Unknown TLPs belong to no class."""
+    """TLPs, summed up.
+
+    Parameters
+    ----------
+    records : int
+        Number of TLPs.
+    payload_bytes : int
+        Bytes of data that they carried.
+    kinds, classes : Mapping[str, Sums]
+        Sums by kind, and by class. Unknown TLPs have no class.
+    requesters : list of RequesterSums
+        Sums by requester.
+    time : TimeRange
+        Range of the raw Time field.
+    """
 
     records: int
     payload_bytes: int

@@ -33,7 +33,17 @@ def is_folder(files: list[str], output: str | None, partition: str | None, to: s
 @document("decode-folder")
 @dataclass(frozen=True)
 class FolderResult:
-    """What was written to a folder: rows in all, and each recording."""
+    """What was written to a folder.
+
+    Parameters
+    ----------
+    folder : str
+        The folder.
+    records : int
+        Number of records in all files.
+    recordings : list of RecordingResult
+        The recordings, in order.
+    """
 
     folder: str
     records: int
@@ -42,7 +52,17 @@ class FolderResult:
 
 @dataclass(frozen=True)
 class RecordingResult:
-    """One recording: its rows, None where it could not be read; and its error."""
+    """One recording.
+
+    Parameters
+    ----------
+    path : str
+        The recording.
+    records : int or None
+        Number of its records in the folder; null if it could not be read.
+    error : ErrorBody or None
+        Why it could not be read, or not to its end.
+    """
 
     path: str
     records: int | None

@@ -146,20 +146,6 @@ class Parameter:
             return None
         return None if self.maximum is not None and number > self.maximum else number
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what ``--json`` says about it."""
-        return {
-            "name": self.name,
-            "type": self.type,
-            "mandatory": self.mandatory,
-            "default": self.default,
-            "minimum": self.minimum,
-            "maximum": self.maximum,
-            "choices": list(self.choices) or None,
-            "used": self.used,
-            "meaning": self.meaning,
-        }
-
 
 @dataclass(frozen=True)
 class Given:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ptttool.analyses.elements import ElementSummary
 from ptttool.analyses.summary import RequesterSums, Sums, TimeRange, TlpSummary
@@ -14,11 +13,24 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.documents import OMIT_NONE, ErrorBody, document
 from ptttool.errors import PtttoolError
 from ptttool.pipeline.report import Report, StreamSize
+from ptttool.recording.cs_etm import CsEtm
 
 
 @dataclass(frozen=True)
 class HostFacts:
-    """Where it was recorded, as far as perf noted it."""
+    """Where the recording was made, as far as perf noted it.
+
+    Parameters
+    ----------
+    hostname : str or None
+        Name of the host.
+    kernel : str or None
+        Release of the kernel.
+    arch : str or None
+        Architecture.
+    perf : str or None
+        Version of perf.
+    """
 
     hostname: str | None
     kernel: str | None
@@ -26,14 +38,125 @@ class HostFacts:
     perf: str | None
 
 
+@dataclass(frozen=True)
+class TraceUnitBody:
+    """The CoreSight trace unit of one CPU.
+
+    Parameters
+    ----------
+    cpu : int
+        The CPU.
+    kind : str
+        Kind of trace unit.
+    trace_id : int or None
+        Trace ID of its packets.
+    registers : Mapping[str, str]
+        Its registers by name, in hexadecimal.
+    more : tuple of int
+        Numbers of perf's metadata that have no name here.
+    """
+
+    cpu: int
+    kind: str
+    trace_id: int | None
+    registers: Mapping[str, str]
+    more: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CoreSightBody:
+    """What perf kept of CoreSight trace units.
+
+    Parameters
+    ----------
+    version : int
+        Version of the metadata.
+    pmu_type : int
+        Type number of the PMU.
+    cpus : int
+        Number of CPUs that the header states.
+    snapshot : bool
+        Whether the recording was made in snapshot mode.
+    trace_units : tuple of TraceUnitBody
+        The trace units.
+    damage : str or None
+        Why there are no more of them.
+    """
+
+    version: int
+    pmu_type: int
+    cpus: int
+    snapshot: bool
+    trace_units: tuple[TraceUnitBody, ...]
+    damage: str | None
+
+    @classmethod
+    def of(cls, metadata: CsEtm) -> CoreSightBody:
+        """Describe the metadata of a recording."""
+        units = tuple(
+            TraceUnitBody(unit.cpu, unit.kind, unit.trace_id, {name: f"{value:#x}" for name, value in unit.registers.items()}, unit.more)
+            for unit in metadata.units
+        )
+        return cls(metadata.version, metadata.pmu_type, metadata.cpus, metadata.snapshot, units, metadata.damage)
+
+
 @document("info")
 @dataclass(frozen=True)
 class Info:
     """What a recording holds.
 
-    ``records`` counts rows: TLPs, or elements of a packet trace. Of TLPs there are ``payload_bytes``, ``kinds``, ``classes``,
-    ``requesters`` and ``time``; of elements ``elements``. ``trace_units``: what perf kept of CoreSight trace units. ``findings``: counts of
-    what was odd in PTT records. A list or value that does not apply is null.
+    Parameters
+    ----------
+    path : str
+        The recording.
+    protocol : str
+        What its trace is, in words.
+    mode : str
+        How it is stored: ``file``, ``pipe``, ``directory``, ``raw``.
+    host : HostFacts
+        Where it was made.
+    started : str or None
+        When recording began.
+    command : list of str, str or None
+        The command of perf.
+    event : str or None
+        The PMU event.
+    config : int or None
+        The event's config.
+    explanation : ExplanationBody or None
+        The PTT event in words.
+    formats : Mapping[str, int]
+        Payloads by format of their records.
+    streams : list of StreamSize
+        The AUX streams.
+    trace_units : CoreSightBody or None
+        What perf kept of CoreSight trace units.
+    container_records : Mapping[str, int]
+        Records of the perf.data by type.
+    container_unknown : Mapping[str, int]
+        Records of unknown types, by number.
+    records : int or None
+        Number of TLPs or elements.
+    payload_bytes : int or None
+        Bytes of data that the TLPs carried.
+    kinds, classes : Mapping[str, Sums] or None
+        TLPs and bytes by kind, and by class.
+    requesters : list of RequesterSums or None
+        TLPs and bytes by requester.
+    time : TimeRange or None
+        Range of the raw Time field.
+    elements : ElementSummary or None
+        Elements of a packet trace, summed up.
+    findings : Mapping[str, object] or None
+        Counts of what was odd in PTT records.
+    diagnostics : list of Diagnostic
+        What was odd while decoding.
+    signs_of_loss : list of Diagnostic
+        Signs that trace data are missing, the worst first.
+    problems : list of Diagnostic
+        What is damaged in the file.
+    error : ErrorBody
+        Why the command failed.
     """
 
     path: str
@@ -47,7 +170,7 @@ class Info:
     explanation: ExplanationBody | None
     formats: dict[str, int]
     streams: list[StreamSize]
-    trace_units: dict[str, Any] | None
+    trace_units: CoreSightBody | None
     container_records: dict[str, int]
     container_unknown: dict[str, int]
     records: int | None
@@ -65,7 +188,7 @@ class Info:
 
 
 def info_of(report: Report, error: PtttoolError | None = None) -> Info:
-    """Return the document of a report; `error`: with which the command ends."""
+    """Return the document of a report. ``error`` is the one that the command ends with."""
     contents, recording, findings = report.contents, report.recording, report.walk.findings
     attribute, summary = recording.attribute, report.summary
     tlps = summary if isinstance(summary, TlpSummary) else None
@@ -82,7 +205,7 @@ def info_of(report: Report, error: PtttoolError | None = None) -> Info:
         explanation=None if report.explanation is None else ExplanationBody.of(report.explanation),
         formats=dict(findings.formats) if isinstance(findings, Findings) else {},
         streams=report.streams,
-        trace_units=None if report.trace_units is None else report.trace_units.as_json(),
+        trace_units=None if report.trace_units is None else CoreSightBody.of(report.trace_units),
         container_records=dict(contents.records),
         container_unknown={str(number): count for number, count in contents.unknown.items()},
         records=None if summary is None else summary.records,

@@ -29,7 +29,19 @@ _NOT_DECODED = ("no-frames", "no-library", "missing-package")
 
 @dataclass(frozen=True)
 class StreamSize:
-    """An AUX stream: its CPU (None where the recording does not tell), payloads, bytes held, AUX events."""
+    """The size of an AUX stream.
+
+    Parameters
+    ----------
+    cpu : int or None
+        The CPU; None where the recording does not say.
+    payloads : int
+        Number of payloads (AUXTRACE records).
+    bytes : int
+        Bytes of trace.
+    aux_events : int
+        Number of AUX events.
+    """
 
     cpu: int | None
     payloads: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from ptttool.perfdata.model import HardwareId
 
@@ -94,11 +93,6 @@ class TraceUnit:
         """The registers, with the trace ID that is in use."""
         return {**self.registers, _TRACE_ID[self.kind]: self.trace_id or 0}
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it for ``ptttool info --json``, with registers as hexadecimal text."""
-        registers = {name: f"{value:#x}" for name, value in self.registers.items()}
-        return {"cpu": self.cpu, "kind": self.kind.value, "trace_id": self.trace_id, "registers": registers, "more": list(self.more)}
-
 
 @dataclass(frozen=True)
 class CsEtm:
@@ -126,17 +120,6 @@ class CsEtm:
     snapshot: bool
     units: tuple[TraceUnit, ...]
     damage: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it for ``ptttool info --json``."""
-        return {
-            "version": self.version,
-            "pmu_type": self.pmu_type,
-            "cpus": self.cpus,
-            "snapshot": self.snapshot,
-            "trace_units": [unit.as_json() for unit in self.units],
-            "damage": self.damage,
-        }
 
 
 def parse_cs_etm(numbers: Sequence[int], hardware_ids: Iterable[HardwareId] = ()) -> CsEtm:

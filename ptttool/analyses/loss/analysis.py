@@ -13,7 +13,13 @@ from ptttool.documents import document
 @document("loss")
 @dataclass(frozen=True)
 class LossSigns:
-    """The signs, the worst first."""
+    """Signs that trace data are missing.
+
+    Parameters
+    ----------
+    signs : list of Diagnostic
+        The signs, the worst first.
+    """
 
     signs: list[Diagnostic]
 

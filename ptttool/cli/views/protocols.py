@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ptttool.cli.terminal.talk import print_json, print_labelled, print_line, warn
-from ptttool.documents import document
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -17,41 +15,9 @@ if TYPE_CHECKING:
 _TEXT_AT = 17
 
 
-@dataclass(frozen=True)
-class ColumnView:
-    """A column of a protocol's rows."""
-
-    name: str
-    type: str
-    meaning: str
-    values: list[str] | None
-
-
-@dataclass(frozen=True)
-class ProtocolView:
-    """A protocol: how to decode with it, the framings before it, and the types of AUX trace that hold it."""
-
-    name: str
-    meaning: str
-    command: str
-    framings: list[str]
-    auxtrace_types: list[int]
-    resync: str | None
-    parameters: list[dict[str, Any]]
-    fields: list[ColumnView]
-
-
-@document("decode-protocols")
-@dataclass(frozen=True)
-class ProtocolsView:
-    """The protocols."""
-
-    protocols: list[ProtocolView]
-
-
 def show_protocols(names: Sequence[str], *, json: bool) -> None:
     """Print protocols: all, or those with the names. Raises UsageError for an unknown name."""
-    from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
+    from ptttool.decoders.contract import PROTOCOLS
     from ptttool.decoders.stack import parameters_of
 
     known = [PROTOCOLS.get(name) for name in names] if names else list(PROTOCOLS)
@@ -59,26 +25,9 @@ def show_protocols(names: Sequence[str], *, json: bool) -> None:
         for error in PROTOCOLS.broken():
             warn(clean(str(error)))
     if json:
-        print_json(
-            ProtocolsView(
-                [
-                    ProtocolView(
-                        name=protocol.name,
-                        meaning=protocol.meaning,
-                        command=f"ptttool decode --protocol {protocol.name}",
-                        framings=list(protocol.framings),
-                        auxtrace_types=list(protocol.auxtrace),
-                        resync=protocol.resync or None,
-                        parameters=[parameter.as_json() for parameter in parameters_of(protocol)],
-                        fields=[
-                            ColumnView(column.name, column.dtype, column.meaning, list(column.values) or None)
-                            for column in (protocol.schema if isinstance(protocol, RecordProtocol) else protocol.fields)
-                        ],
-                    )
-                    for protocol in known
-                ]
-            )
-        )
+        from ptttool.decoders.documents import ProtocolsDocument
+
+        print_json(ProtocolsDocument.of(names))
         return
     for number, protocol in enumerate(known):
         if number:

@@ -1,0 +1,158 @@
+"""The JSON document of protocols and their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ptttool.decoders.contract import PROTOCOLS, RecordProtocol, TraceProtocol
+from ptttool.decoders.parameters import Parameter
+from ptttool.decoders.stack import parameters_of
+from ptttool.documents import document
+from ptttool.table.schema import Column
+
+
+@dataclass(frozen=True)
+class ParameterBody:
+    """A parameter of a protocol or of its framing.
+
+    Parameters
+    ----------
+    name : str
+        Name, as in ``-p NAME=VALUE``.
+    type : str
+        ``int``, ``ints``, ``bool``, ``choice`` or ``text``.
+    mandatory : bool
+        Whether it must be given.
+    default : bool, int, str, list of int, or None
+        Value by default.
+    minimum, maximum : int or None
+        The smallest and the largest number.
+    choices : tuple of str or None
+        The values of a choice.
+    used : bool
+        Whether decoding depends on it. Files of parameters may hold others.
+    meaning : str
+        What it means.
+    """
+
+    name: str
+    type: str
+    mandatory: bool
+    default: bool | int | str | tuple[int, ...] | None
+    minimum: int | None
+    maximum: int | None
+    choices: tuple[str, ...] | None
+    used: bool
+    meaning: str
+
+    @classmethod
+    def of(cls, parameter: Parameter) -> ParameterBody:
+        """Describe a parameter."""
+        return cls(
+            name=parameter.name,
+            type=parameter.type,
+            mandatory=parameter.mandatory,
+            default=parameter.default,
+            minimum=parameter.minimum,
+            maximum=parameter.maximum,
+            choices=tuple(parameter.choices) or None,
+            used=parameter.used,
+            meaning=parameter.meaning,
+        )
+
+
+@dataclass(frozen=True)
+class ColumnBody:
+    """A column of a protocol's records.
+
+    Parameters
+    ----------
+    name : str
+        Name.
+    type : str
+        Type: ``u8`` to ``u64``, ``i32``, ``i64``, ``bool``, ``enum``, ``bytes`` or ``text``.
+    meaning : str
+        What it means.
+    values : tuple of str or None
+        The values of an enum.
+    """
+
+    name: str
+    type: str
+    meaning: str
+    values: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, column: Column) -> ColumnBody:
+        """Describe a column."""
+        return cls(column.name, column.dtype, column.meaning, tuple(column.values) or None)
+
+
+@dataclass(frozen=True)
+class ProtocolBody:
+    """A protocol.
+
+    Parameters
+    ----------
+    name : str
+        Name, as in ``--protocol NAME``.
+    meaning : str
+        What it decodes.
+    command : str
+        The command that decodes it.
+    framings : tuple of str
+        The framings that may stand before it; ``none`` is the bare stream.
+    auxtrace_types : tuple of int
+        The types of AUX trace whose recordings it decodes by default.
+    resync : str or None
+        Where decoding goes on after bytes that could not be decoded.
+    parameters : tuple of ParameterBody
+        Parameters of the protocol and its framings.
+    fields : tuple of ColumnBody
+        Columns of TLPs; for other protocols the columns that are not common to all elements.
+    """
+
+    name: str
+    meaning: str
+    command: str
+    framings: tuple[str, ...]
+    auxtrace_types: tuple[int, ...]
+    resync: str | None
+    parameters: tuple[ParameterBody, ...]
+    fields: tuple[ColumnBody, ...]
+
+    @classmethod
+    def of(cls, protocol: TraceProtocol[Any]) -> ProtocolBody:
+        """Describe a protocol."""
+        columns = protocol.schema if isinstance(protocol, RecordProtocol) else protocol.fields
+        return cls(
+            name=protocol.name,
+            meaning=protocol.meaning,
+            command=f"ptttool decode --protocol {protocol.name}",
+            framings=tuple(protocol.framings),
+            auxtrace_types=tuple(protocol.auxtrace),
+            resync=protocol.resync or None,
+            parameters=tuple(ParameterBody.of(parameter) for parameter in parameters_of(protocol)),
+            fields=tuple(ColumnBody.of(column) for column in columns),
+        )
+
+
+@document("decode-protocols")
+@dataclass(frozen=True)
+class ProtocolsDocument:
+    """Protocols that traces can be decoded as."""
+
+    protocols: tuple[ProtocolBody, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str] = ()) -> ProtocolsDocument:
+        """Describe the protocols with these names, or all that can be loaded.
+
+        Raises
+        ------
+        UsageError
+            A name is unknown.
+        """
+        return cls(tuple(ProtocolBody.of(PROTOCOLS.get(name)) for name in names) or tuple(ProtocolBody.of(one) for one in PROTOCOLS))
