@@ -86,7 +86,7 @@ class EventDocument(RequestBody):
     checked : bool
         Whether the filter was found in the driver's own list.
     warnings, notes : tuple of Diagnostic
-        What to look at, and what is good to know.
+        Warnings, and notes of severity ``info``.
     """
 
     event: str
@@ -294,7 +294,7 @@ class PlanBody(RequestBody):
     command : tuple of str
         The perf command.
     warnings : tuple of Diagnostic
-        What to look at.
+        The warnings.
     """
 
     device: str
