@@ -52,6 +52,7 @@ class FormatTerm:
         return (1 << (self.high - self.low + 1)) - 1
 
     def __str__(self) -> str:
+        """Write the bits as sysfs does."""
         return f"{self.word}:{self.low}" + ("" if self.low == self.high else f"-{self.high}")
 
 
@@ -215,6 +216,7 @@ class PttDevice:
         return self.root_ports + self.requesters
 
     def __getstate__(self) -> dict[str, Any]:
+        """Leave the source behind: it belongs to this process."""
         return {name: value for name, value in self.__dict__.items() if name != "source"}
 
     def _repr_html_(self) -> str:
