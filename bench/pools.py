@@ -52,7 +52,7 @@ class Timed:
 
 def own() -> Submit:
     """Return submit() of the project's own pool."""
-    from ptttool.pipeline.workers import Pool
+    from ptttool.pipeline.workers.pool import Pool
 
     pool = Pool(2)
     return lambda function, *arguments: Timed(pool.submit(function, *arguments))

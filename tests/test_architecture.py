@@ -36,5 +36,4 @@ def test_no_folder_is_crowded() -> None:
         modules = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
         if len(modules) > MOST_IN_FOLDER:
             crowded[str(folder.relative_to(PACKAGE))] = len(modules)
-    crowded.pop("exporters", None)  # until the exporters of elements and of TLPs are one
     assert not crowded

@@ -9,7 +9,8 @@ import numpy as np
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.documents import document
-from ptttool.table.batch import Batch, Texts
+from ptttool.table.batch import Batch
+from ptttool.table.values import Texts
 
 
 @document("elements")

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.documents import document
 from ptttool.pci import format_id
-from ptttool.table.batch import Array, Batch, Values
+from ptttool.table.batch import Batch
+from ptttool.table.values import Array, Values
 from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, KIND_MASK, TRAITS
 from ptttool.tlp.columns import CLASSES, KINDS
 

@@ -11,7 +11,7 @@ from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import Recording as _Recording
 from ptttool.pipeline.recording import Request
 from ptttool.pipeline.report import analyze
-from ptttool.pipeline.workers import workers_for
+from ptttool.pipeline.workers.pool import workers_for
 from ptttool.recording.opening import InputForm
 from ptttool.table.batch import Batch
 

@@ -11,14 +11,14 @@ from ptttool.cli.options.reading import chosen_workers, failure_of, show_diagnos
 from ptttool.cli.terminal.talk import PrintedError, note, print_json, warn
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
-from ptttool.pipeline.workers import WORTH_A_WRITER, size_of
+from ptttool.pipeline.workers.pool import WORTH_A_WRITER, size_of
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
     from ptttool.pipeline.dataset import Location
     from ptttool.pipeline.query import Query
     from ptttool.pipeline.recording import Recording, Request
-    from ptttool.pipeline.workers import Workers
+    from ptttool.pipeline.workers.pool import Workers
 
 
 def is_folder(files: list[str], output: str | None, partition: str | None, to: str | None) -> bool:

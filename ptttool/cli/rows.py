@@ -22,7 +22,7 @@ from ptttool.cli.terminal.destination import destination, page_rows
 from ptttool.cli.terminal.talk import note, warn
 from ptttool.errors import InputError, UsageError
 from ptttool.files.remote import is_remote
-from ptttool.pipeline.workers import WORTH_A_WRITER, Workers
+from ptttool.pipeline.workers.pool import WORTH_A_WRITER, Workers
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:

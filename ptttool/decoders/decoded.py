@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from ptttool.diagnostics import Diagnostic
-from ptttool.table.batch import Batch, Mask
+from ptttool.table.batch import Batch
+from ptttool.table.values import Mask
 
 if TYPE_CHECKING:
     from ptttool.perfdata.model import AuxChunk

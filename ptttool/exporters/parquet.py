@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from ptttool.parquet.file import RowGroup
     from ptttool.parquet.pages import Cells
     from ptttool.parquet.schema import Column
-    from ptttool.table.batch import Batch, Values
+    from ptttool.table.batch import Batch
+from ptttool.table.values import Values
 
 
 class Parquet(Exporter):
@@ -62,7 +63,7 @@ class _RowGroups:
 def _cells(values: Values, size: int, levels: dict[int, bytes | None]) -> Cells:
     """The values of a column and which rows have one, as the writer takes them."""
     from ptttool.parquet import pages
-    from ptttool.table.batch import Strings, Texts, spread
+    from ptttool.table.values import Strings, Texts, spread
 
     if values.array is None:
         return pages.ABSENT

@@ -28,7 +28,7 @@ from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.streams import Decoded, Filter, StreamDecoder, StreamWalk
 from ptttool.pipeline.walk import RecordWalk, Walk
 from ptttool.pipeline.work import Encode, Outcome
-from ptttool.pipeline.workers import Workers
+from ptttool.pipeline.workers.pool import Workers
 from ptttool.table.schema import Schema
 
 # Names of the files of a dataset, and the end of those that are not finished.

@@ -16,7 +16,7 @@ from ptttool.pipeline.query import Query, in_range
 from ptttool.pipeline.recording import Recording
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import Select, encoder_of
-from ptttool.pipeline.workers import Workers
+from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.opening import InputForm
 from ptttool.table.batch import Batch
 

@@ -20,7 +20,7 @@ from ptttool.decoders.decoded import Decoded, LoadedUnit, Piece, Unit
 from ptttool.errors import InputError, PtttoolError
 from ptttool.files.remote import read_into
 from ptttool.pipeline.work import Mergeable, Outcome, Work
-from ptttool.pipeline.workers import Promise, Workers
+from ptttool.pipeline.workers.pool import Promise, Workers
 
 R = TypeVar("R")
 M = TypeVar("M", bound=Mergeable)

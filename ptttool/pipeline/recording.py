@@ -18,7 +18,7 @@ from ptttool.perfdata.model import AuxChunk, Contents
 from ptttool.pipeline.lanes import decoded_elsewhere
 from ptttool.pipeline.streams import Filter, StreamDecoder, StreamWalk
 from ptttool.pipeline.walk import RecordWalk, Walk
-from ptttool.pipeline.workers import Workers
+from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording import auxtrace
 from ptttool.recording.identity import aux_type_name, pmu_names, ptt_attribute
 from ptttool.recording.marks import all_contents

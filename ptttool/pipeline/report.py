@@ -20,7 +20,7 @@ from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import Recording
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import Analyze
-from ptttool.pipeline.workers import Workers
+from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.cs_etm import CsEtm, parse_cs_etm
 
 # Errors of decoders that leave the recording as it is: it is described without its rows.

@@ -14,7 +14,7 @@ from ptttool.pipeline import jobs
 from ptttool.pipeline.jobs import Each, Task
 from ptttool.pipeline.query import Query, in_range
 from ptttool.pipeline.work import Encode, Mergeable, Select, Work, encoder_of
-from ptttool.pipeline.workers import Workers
+from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.opening import Source
 from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema

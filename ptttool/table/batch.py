@@ -7,166 +7,15 @@ pyarrow as it is: it speaks the Arrow PyCapsule interface.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptttool.table.schema import Schema
+from ptttool.table.values import ABSENT, Array, Mask, Rows, Strings, Texts, Values, spread
 
 if TYPE_CHECKING:
     import polars as pl
-
-Array: TypeAlias = NDArray[Any]
-Mask: TypeAlias = NDArray[np.bool_]
-Rows: TypeAlias = NDArray[np.int64]
-
-NUMPY_DTYPES: dict[str, np.dtype[np.generic]] = {
-    name: np.dtype(code)
-    for name, code in {
-        "u8": "u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4", "i64": "<i8", "bool": "?", "enum": "u1",
-    }.items()
-}  # fmt: skip
-"""By :class:`~.schema.DType`; an enum's values are its codes. Text and bytes have :class:`Strings` or :class:`Texts` instead."""
-
-NO_BYTES: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
-
-
-@dataclass(frozen=True)
-class Strings:
-    """Byte strings of any length (UTF-8 where a column is text).
-
-    Parameters
-    ----------
-    data : ndarray of uint8
-        The bytes of all strings.
-    start, length : ndarray of int64, shape (n,)
-        String i is ``data[start[i] : start[i] + length[i]]``; a negative start is null.
-    """
-
-    data: NDArray[np.uint8]
-    start: Rows
-    length: Rows
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def __getitem__(self, row: int) -> bytes | None:
-        start = int(self.start[row])
-        return None if start < 0 else self.data[start : start + int(self.length[row])].tobytes()
-
-    def take(self, rows: Array | slice) -> Strings:
-        """The strings of some rows; they share `data`."""
-        return Strings(self.data, self.start[rows], self.length[rows])
-
-    @staticmethod
-    def none(count: int) -> Strings:
-        """As many nulls."""
-        return Strings(NO_BYTES, np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64))
-
-    @staticmethod
-    def join(parts: Sequence[Strings]) -> Strings:
-        """Strings one after the other."""
-        shift, starts = 0, []
-        for part in parts:
-            starts.append(np.where(part.start < 0, -1, part.start + shift))
-            shift += len(part.data)
-        data = np.concatenate([part.data for part in parts])
-        return Strings(data, np.concatenate(starts), np.concatenate([part.length for part in parts]))
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Texts of which there are few different ones.
-
-    Parameters
-    ----------
-    codes : ndarray of unsigned integers, shape (n,)
-        Position of each row's text in `texts`.
-    texts : tuple of str
-        The different texts.
-    """
-
-    codes: Array
-    texts: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def take(self, rows: Array | slice) -> Texts:
-        """The texts of some rows."""
-        return Texts(self.codes[rows], self.texts)
-
-
-class Values(NamedTuple):
-    """The values of one column of a batch.
-
-    Parameters
-    ----------
-    array : ndarray, range, Strings, Texts or None
-        Dense (`rows` is None): one entry a row, with any value where the row has none; a range where numbers are evenly spaced; None
-        where no row has a value. Sparse: one entry for each of `rows`.
-    valid : ndarray of bool, shape (size,), or None
-        Which rows have a value; None: all of them. Columns that have values in the same rows share the array. Dense only.
-    rows : ndarray of int64 or None
-        The rows that have a value, ascending, each once. Sparse only.
-    """
-
-    array: Array | range | Strings | Texts | None
-    valid: Mask | None = None
-    rows: Rows | None = None
-
-    def present(self) -> Array | range | Strings | Texts:
-        """The values of the rows that have one, in order; a range stays a range where all rows have one."""
-        if self.array is None:
-            return np.empty(0, dtype=np.uint8)
-        if isinstance(self.array, Strings) and self.rows is None and self.valid is None:
-            missing = self.array.start < 0
-            return self.array.take(~missing) if missing.any() else self.array
-        if self.rows is not None or self.valid is None:
-            return self.array
-        array = spread(self.array) if isinstance(self.array, range) else self.array
-        return array.take(self.valid) if isinstance(array, (Strings, Texts)) else array[self.valid]
-
-    def mask(self, size: int) -> Mask | None:
-        """Which of a batch's `size` rows have a value; None: all of them."""
-        if self.array is None:
-            return np.zeros(size, dtype=np.bool_)
-        if self.rows is not None:
-            mask = np.zeros(size, dtype=np.bool_)
-            mask[self.rows] = True
-            return mask
-        if isinstance(self.array, Strings) and self.valid is None:
-            missing = self.array.start < 0
-            return ~missing if missing.any() else None
-        return self.valid
-
-    def dense(self, size: int) -> Values:
-        """The same with one entry a row."""
-        if self.rows is None or self.array is None:
-            return self
-        mask = self.mask(size)
-        if isinstance(self.array, Strings):
-            start, length = np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=np.int64)
-            start[self.rows], length[self.rows] = self.array.start, self.array.length
-            return Values(Strings(self.array.data, start, length))
-        if isinstance(self.array, Texts):
-            codes = np.zeros(size, dtype=self.array.codes.dtype)
-            codes[self.rows] = self.array.codes
-            return Values(Texts(codes, self.array.texts), mask)
-        values = spread(self.array) if isinstance(self.array, range) else self.array
-        whole = np.zeros(size, dtype=values.dtype)
-        whole[self.rows] = values
-        return Values(whole, mask)
-
-
-ABSENT = Values(None)
-
-
-def spread(numbers: range) -> Array:
-    """A range as an array of 64-bit numbers."""
-    return np.arange(len(numbers), dtype=np.uint64) * np.uint64(numbers.step) + np.uint64(numbers.start)
 
 
 class Batch:
@@ -223,7 +72,7 @@ class Batch:
         """The batch as a polars frame with the columns of its schema; what a row does not have is null."""
         from ptttool.table.frame import frame_of
 
-        return frame_of(self)
+        return frame_of(self.schema, self.values, self.size)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule interface."""

@@ -1,14 +1,14 @@
-"""Batches as polars frames."""
+"""Columns as polars frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import polars as pl
 
-from ptttool.table.batch import NUMPY_DTYPES, Array, Batch, Mask, Strings, Texts, Values, spread
 from ptttool.table.schema import Column, DType, Schema
+from ptttool.table.values import NUMPY_DTYPES, Array, Mask, Strings, Texts, Values, spread
 
 _TYPES: dict[DType, pl.DataType] = {
     DType.U8: pl.UInt8(), DType.U16: pl.UInt16(), DType.U32: pl.UInt32(), DType.U64: pl.UInt64(), DType.I32: pl.Int32(),
@@ -17,19 +17,34 @@ _TYPES: dict[DType, pl.DataType] = {
 
 
 def type_of(column: Column) -> pl.DataType:
-    """The polars type of a column."""
+    """Return the polars type of a column."""
     return pl.Enum(column.values) if column.dtype == DType.ENUM else _TYPES[column.dtype]
 
 
 def polars_schema(columns: Schema | Iterable[Column]) -> dict[str, pl.DataType]:
-    """The polars type of every column by name."""
+    """Return the polars type of every column by name."""
     return {column.name: type_of(column) for column in columns}
 
 
-def frame_of(batch: Batch) -> pl.DataFrame:
-    """A batch as a frame with the columns of its schema; what a row does not have is null."""
+def frame_of(schema: Schema, values: Callable[[str], Values], size: int) -> pl.DataFrame:
+    """Make a frame of columns.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns of the frame.
+    values : callable
+        Returns the values of a column by its name.
+    size : int
+        Number of rows.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row without a value is null.
+    """
     masks: dict[int, tuple[Mask, pl.Series]] = {}
-    return pl.DataFrame([_series(column, batch.values(column.name), batch.size, masks) for column in batch.schema])
+    return pl.DataFrame([_series(column, values(column.name), size, masks) for column in schema])
 
 
 def _series(column: Column, values: Values, size: int, masks: dict[int, tuple[Mask, pl.Series]]) -> pl.Series:
@@ -59,13 +74,13 @@ def _nulls(name: str, dtype: pl.DataType, size: int) -> pl.Series:
 
 
 def _gathered(name: str, texts: tuple[str, ...], codes: Array, dtype: pl.DataType) -> pl.Series:
-    """Texts by their codes; codes of rows without a value may be anything."""
+    """Look texts up by their codes; a row without a value may have any code."""
     known = pl.Series(name, [*texts, texts[0] if texts else ""], dtype=dtype)
     return known.gather(pl.Series(np.minimum(codes, len(texts)).astype(np.uint32)))
 
 
 def _strings(name: str, strings: Strings, dtype: pl.DataType) -> pl.Series:
-    """Byte strings, cut out of one: polars shares its memory."""
+    """Cut byte strings out of one string: polars shares its memory."""
     if not len(strings) or not len(strings.data):
         missing = strings.start < 0
         empty = pl.Series(name, [b""], dtype=pl.Binary()).new_from_index(0, len(strings)).cast(dtype)
@@ -77,7 +92,7 @@ def _strings(name: str, strings: Strings, dtype: pl.DataType) -> pl.Series:
 
 
 def _mask(valid: Mask, masks: dict[int, tuple[Mask, pl.Series]]) -> pl.Series:
-    """The mask as a series, made once for all columns that share it. It is kept, so that no other one gets its id."""
+    """Return a mask as a series, made once for all columns that share it. The mask is kept, so no other mask gets its id."""
     if id(valid) not in masks:
         masks[id(valid)] = valid, pl.Series("", valid)
     return masks[id(valid)][1]

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ptttool.table.batch import Batch, Strings, Texts
+from ptttool.table.batch import Batch
 from ptttool.table.schema import DType
+from ptttool.table.values import Strings, Texts
 
 
 def rows_of(batch: Batch) -> list[dict[str, Any]]:

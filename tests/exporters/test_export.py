@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from ptttool.errors import InputError, UsageError
 from ptttool.exporters.contract import EXPORTERS, ExportContext, exporter_name, write_pieces
 from ptttool.pci import format_id
-from ptttool.table.batch import NUMPY_DTYPES, Batch, Values
+from ptttool.table.batch import Batch
 from ptttool.table.text import as_shown, as_text
+from ptttool.table.values import NUMPY_DTYPES, Values
 from ptttool.tlp.columns import ALL_COLUMNS, DEFAULT_COLUMNS, TLP_SCHEMA
 from tests.support import captures
 from tests.support.rows import Read, schema_of

@@ -19,8 +19,9 @@ from ptttool.parquet.arrow_schema import arrow_schema
 from ptttool.parquet.file import ParquetFile, RowGroup
 from ptttool.parquet.pages import Cells, chunk_of
 from ptttool.parquet.schema import Column
-from ptttool.table.batch import NUMPY_DTYPES, Batch, Values
+from ptttool.table.batch import Batch
 from ptttool.table.frame import polars_schema
+from ptttool.table.values import NUMPY_DTYPES, Values
 from ptttool.tlp.columns import TLP_SCHEMA
 from tests.support.rows import schema_of
 

@@ -21,8 +21,8 @@ import pytest
 from ptttool.cli.main import main
 from ptttool.errors import InputError, WorkersError
 from ptttool.exporters.parquet import Parquet
-from ptttool.pipeline import cluster as cluster_module
-from ptttool.pipeline.cluster import Cluster
+from ptttool.pipeline.workers import cluster as cluster_module
+from ptttool.pipeline.workers.cluster import Cluster
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_4dw, words_8dw
 from tests.support.rows import Read

@@ -25,7 +25,7 @@ from ptttool.errors import InputError, WorkersError
 from ptttool.pipeline.jobs import Each
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.work import Select
-from ptttool.pipeline.workers import Pool, Workers
+from ptttool.pipeline.workers.pool import Pool, Workers
 from ptttool.table.where import compile_where
 from ptttool.tlp.columns import TLP_SCHEMA
 from tests.support import captures

@@ -18,7 +18,7 @@ import pytest
 
 from ptttool.errors import InputError, WorkersError
 from ptttool.parquet import Cells, Chunk, Column, chunk_of
-from ptttool.pipeline.workers import ALONE, Alone, Pool, Promise, Workers, jobs_worth_it, workers_for
+from ptttool.pipeline.workers.pool import ALONE, Alone, Pool, Promise, Workers, jobs_worth_it, workers_for
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ def test_what_is_imported_first() -> None:
 
 def test_processes_end_with_their_parent() -> None:
     code = (
-        "import os, sys, time; from ptttool.pipeline.workers import Pool\n"
+        "import os, sys, time; from ptttool.pipeline.workers.pool import Pool\n"
         "if __name__ == '__main__':\n"
         "    workers = Pool(2)\n"
         "    print(*(workers.submit(os.getpid).result() for _ in range(8)), flush=True); time.sleep(60)\n"
@@ -212,7 +212,7 @@ def test_closing_takes_busy_processes_along() -> None:
 
 
 def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ptttool.pipeline.workers.available_cores", lambda: 8)
+    monkeypatch.setattr("ptttool.pipeline.workers.pool.available_cores", lambda: 8)
     assert [jobs_worth_it(size << 20, 64 << 20) for size in (0, 1, 127, 128, 512, 4096)] == [1, 1, 1, 2, 8, 8]
     assert jobs_worth_it(1 << 40, 0) == 1
     for path in (str(tmp_path / "none"), "-"):

@@ -19,7 +19,7 @@ from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.report import analyze
 from ptttool.pipeline.walk import Walk
-from ptttool.pipeline.workers import ALONE, Workers
+from ptttool.pipeline.workers.pool import ALONE, Workers
 from ptttool.recording.opening import InputForm
 from ptttool.table.frame import polars_schema
 from ptttool.tlp.columns import TLP_SCHEMA

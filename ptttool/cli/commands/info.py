@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
 from ptttool.cli.terminal.talk import PrintedError, print_json
-from ptttool.pipeline.workers import WORTH_AN_ADDER, Workers
+from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, Workers
 
 if TYPE_CHECKING:
     from ptttool.pipeline.recording import Request

@@ -12,7 +12,7 @@ import typer
 from ptttool.cli.terminal.talk import note, warn
 from ptttool.errors import InputError, UsageError
 from ptttool.machine.discovery import open_source, require_machine
-from ptttool.pipeline.workers import Workers, keep_memory, workers_for
+from ptttool.pipeline.workers.pool import Workers, keep_memory, workers_for
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def chosen_workers(path: str, jobs: int | None, scheduler: str | None, worth: in
         raise UsageError("--jobs and --scheduler exclude each other", hint="a cluster has as many jobs as its workers have threads")
     if path == "-":
         raise UsageError("a cluster cannot read standard input", hint="save it where the workers can read it", code="stdin-cluster")
-    from ptttool.pipeline.cluster import Cluster
+    from ptttool.pipeline.workers.cluster import Cluster
 
     return Cluster(scheduler)
 

@@ -19,7 +19,7 @@ from ptttool.errors import EmptyTraceError
 from ptttool.pipeline.info import Info, info_of
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.report import report_on
-from ptttool.pipeline.workers import ALONE
+from ptttool.pipeline.workers.pool import ALONE
 from ptttool.wording import clean
 
 

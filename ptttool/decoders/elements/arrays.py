@@ -25,8 +25,9 @@ from ptttool.decoders.elements.model import (
     Flags,
     StrictError,
 )
-from ptttool.table.batch import ABSENT, NO_BYTES, NUMPY_DTYPES, Array, Batch, Strings, Texts, Values
+from ptttool.table.batch import Batch
 from ptttool.table.schema import Column, DType, Schema
+from ptttool.table.values import ABSENT, NO_BYTES, NUMPY_DTYPES, Array, Strings, Texts, Values
 
 U8: TypeAlias = NDArray[np.uint8]
 I64: TypeAlias = NDArray[np.int64]

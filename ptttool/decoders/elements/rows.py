@@ -11,8 +11,9 @@ import numpy as np
 from ptttool.decoders.decoded import Violation
 from ptttool.decoders.elements.arrays import Elements
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.table.batch import Array, Batch, Mask
+from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
+from ptttool.table.values import Array, Mask
 
 # Different remarks that are reported; more would not help.
 _MOST_REMARKS = 5

@@ -11,8 +11,9 @@ import numpy as np
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Records
-from ptttool.table.batch import ABSENT, NUMPY_DTYPES, Array, Batch, Mask, Values
+from ptttool.table.batch import Batch
 from ptttool.table.schema import DType, Schema
+from ptttool.table.values import ABSENT, NUMPY_DTYPES, Array, Mask, Values
 from ptttool.tlp.bulk import ANYTHING, KNOWN, RECORD, RULES, U32, Headers, Rule
 from ptttool.tlp.columns import DW_COLUMNS, TLP_SCHEMA
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.decoders.hisi_ptt.layout import Layout
-from ptttool.table.batch import Array, Mask
+from ptttool.table.values import Array, Mask
 from ptttool.tlp.bulk import U32
 
 Places = npt.NDArray[np.intp]

@@ -12,8 +12,9 @@ from ptttool.decoders.hisi_ptt.columns import decode
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Piece, Places, Records, records_of
-from ptttool.table.batch import Batch, Mask, Texts, Values
+from ptttool.table.batch import Batch
 from ptttool.table.schema import Column, DType, Schema, Style
+from ptttool.table.values import Mask, Texts, Values
 from ptttool.tlp.columns import KINDS, TLP_SCHEMA
 
 _UNKNOWN = KINDS.index("Unknown")

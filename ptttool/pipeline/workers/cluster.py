@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from ptttool import __version__
 from ptttool.errors import MissingPackageError, UsageError, WorkersError
-from ptttool.pipeline.workers import Promise, Workers
+from ptttool.pipeline.workers.pool import Promise, Workers
 
 R = TypeVar("R")
 

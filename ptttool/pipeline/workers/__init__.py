@@ -1,0 +1,1 @@
+"""Processes that decode: of this machine, or of a cluster."""
