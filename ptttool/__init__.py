@@ -1,3 +1,163 @@
-"""Tune and trace PCIe links with the HiSilicon PTT device, and decode its traces."""
+"""Tune and trace PCIe links with the HiSilicon PTT device, and decode its traces.
+
+What ``__all__`` lists is the library; it follows semantic versioning. Everything is imported when it is first used: ``import ptttool``
+costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+    from ptttool.api.capture import (
+        BuiltEvent,
+        ChosenEvent,
+        Explanation,
+        Plan,
+        Recorded,
+        Subject,
+        build_event,
+        explain_event,
+        plan_recording,
+        record,
+    )
+    from ptttool.api.machine import (
+        Change,
+        ChangeState,
+        Machine,
+        ProfileDiff,
+        PttDevice,
+        Snapshot,
+        TunePlan,
+        apply_tune_profile,
+        diff_tune_profile,
+        find_device,
+        find_devices,
+        find_machine,
+        save_tune_profile,
+        set_tune_attributes,
+        tune_attributes,
+    )
+    from ptttool.api.recording import Recording, open
+    from ptttool.decoders.contract import PROTOCOLS
+    from ptttool.diagnostics import Diagnostic, Severity
+    from ptttool.errors import (
+        AccessError,
+        DeviceError,
+        EmptyTraceError,
+        ExitCode,
+        HardwareError,
+        InputError,
+        InterruptedByUserError,
+        MissingPackageError,
+        OutputError,
+        PerfError,
+        PlugInError,
+        PtttoolError,
+        UsageError,
+        WorkersError,
+    )
+    from ptttool.exporters.contract import EXPORTERS, ExportContext, Exporter
+    from ptttool.table.batch import Batch
+    from ptttool.table.schema import Column, DType, Schema, Style
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ANALYSES",
+    "EXPORTERS",
+    "PROTOCOLS",
+    "AccessError",
+    "Analysis",
+    "AnalysisContext",
+    "Batch",
+    "BuiltEvent",
+    "Change",
+    "ChangeState",
+    "ChosenEvent",
+    "Column",
+    "DType",
+    "DeviceError",
+    "Diagnostic",
+    "EmptyTraceError",
+    "ExitCode",
+    "Explanation",
+    "ExportContext",
+    "Exporter",
+    "HardwareError",
+    "InputError",
+    "InterruptedByUserError",
+    "Machine",
+    "MissingPackageError",
+    "OutputError",
+    "PerfError",
+    "Plan",
+    "PlugInError",
+    "ProfileDiff",
+    "PttDevice",
+    "PtttoolError",
+    "Recorded",
+    "Recording",
+    "Schema",
+    "Severity",
+    "Snapshot",
+    "Style",
+    "Subject",
+    "TunePlan",
+    "UsageError",
+    "WorkersError",
+    "__version__",
+    "apply_tune_profile",
+    "build_event",
+    "diff_tune_profile",
+    "explain_event",
+    "find_device",
+    "find_devices",
+    "find_machine",
+    "open",
+    "plan_recording",
+    "record",
+    "save_tune_profile",
+    "set_tune_attributes",
+    "tune_attributes",
+]
+
+# The module that each name comes from.
+_HOMES = {
+    name: module
+    for module, names in {
+        "ptttool.analyses.contract": "ANALYSES Analysis AnalysisContext",
+        "ptttool.api.capture": ("BuiltEvent ChosenEvent Explanation Plan Recorded Subject build_event explain_event plan_recording record"),
+        "ptttool.api.machine": (
+            "Change ChangeState Machine ProfileDiff PttDevice Snapshot TunePlan apply_tune_profile diff_tune_profile find_device "
+            "find_devices find_machine save_tune_profile set_tune_attributes tune_attributes"
+        ),
+        "ptttool.api.recording": "Recording open",
+        "ptttool.decoders.contract": "PROTOCOLS",
+        "ptttool.diagnostics": "Diagnostic Severity",
+        "ptttool.errors": (
+            "AccessError DeviceError EmptyTraceError ExitCode HardwareError InputError InterruptedByUserError MissingPackageError "
+            "OutputError PerfError PlugInError PtttoolError UsageError WorkersError"
+        ),
+        "ptttool.exporters.contract": "EXPORTERS ExportContext Exporter",
+        "ptttool.table.batch": "Batch",
+        "ptttool.table.schema": "Column DType Schema Style",
+    }.items()
+    for name in names.split()
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'ptttool' has no attribute {name!r}")
+    import importlib
+
+    value = globals()[name] = getattr(importlib.import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

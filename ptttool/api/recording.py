@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ptttool.errors import MissingPackageError, PtttoolError
+from ptttool.pipeline.export import export, export_payloads
 from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import Recording as _Recording
-from ptttool.pipeline.recording import Request
+from ptttool.pipeline.recording import Request, traced_part
 from ptttool.pipeline.report import analyze
-from ptttool.pipeline.workers.pool import workers_for
+from ptttool.pipeline.workers.pool import Workers, workers_for
 from ptttool.recording.opening import InputForm
 from ptttool.table.batch import Batch
 
@@ -24,15 +27,23 @@ if TYPE_CHECKING:
 
 # Rows of the table that a notebook shows.
 _SHOWN_ROWS = 10
+_PRELOAD = ("ptttool.pipeline.work",)
 
 
 class Recording(_Recording):
     """An open recording: its rows as tables, and what analyses say about it.
 
-    Made by :func:`open`; a context manager. Every method reads the recording anew, in bounded memory where it returns an iterator.
-    Standard input can be read once. It speaks the Arrow PyCapsule interface: ``polars.DataFrame(recording)``,
-    ``pyarrow.table(recording)`` and DuckDB take it as it is.
+    :func:`open` makes it. It is a context manager. Every method reads the recording anew; standard input can be read once. A damaged
+    recording gives what can be read: :attr:`diagnostics` says afterwards what is wrong with it.
+
+    The recording speaks the Arrow PyCapsule interface: ``polars.DataFrame(recording)``, ``pandas.DataFrame.from_arrow(recording)``,
+    ``pyarrow.table(recording)`` and DuckDB take it as it is. So do they take each of its batches.
     """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._machine: Machine | None = None
+        self._has_looked = False
 
     def batches(
         self,
@@ -43,7 +54,7 @@ class Recording(_Recording):
         limit: int | None = None,
         jobs: int = 1,
     ) -> Iterator[Batch]:
-        """Yield the rows in batches, at least one.
+        """Yield the rows in batches, at least one, in bounded memory.
 
         Parameters
         ----------
@@ -66,13 +77,17 @@ class Recording(_Recording):
         Raises
         ------
         UsageError
-            An unknown column, or a condition that means nothing.
+            An unknown column, a condition that means nothing, or the recording is closed.
         InputError
             The recording turns out to be of something else, or, if it was opened as strict, the first odd row.
         """
-        query = self._query(columns, where, offset, limit)
-        with workers_for(self.path, jobs, 0, preload=("ptttool.pipeline.work",)) as workers:
-            yield from self.walk(workers).batches(query)
+        return self._batches(self._query(columns, where, offset, limit), jobs)
+
+    def _batches(self, query: Query, jobs: int) -> Iterator[Batch]:
+        with self._workers(jobs) as workers:
+            for batch in self.walk(workers).batches(query):
+                yield batch
+                self.check_open()
 
     def to_polars(
         self, columns: Sequence[str] | None = None, where: str | None = None, *, offset: int = 0, limit: int | None = None, jobs: int = 1
@@ -85,20 +100,33 @@ class Recording(_Recording):
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: str | None = None, *, offset: int = 0, limit: int | None = None, jobs: int = 1
     ) -> pa.Table:
-        """Return the rows as a pyarrow table; parameters are those of :meth:`batches`. Needs pyarrow."""
-        import pyarrow as pa
+        """Return the rows as a pyarrow table; parameters are those of :meth:`batches`.
 
+        Raises
+        ------
+        MissingPackageError
+            pyarrow is not installed.
+        """
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise MissingPackageError("to_arrow() needs pyarrow", hint="pip install pyarrow", package="pyarrow") from None
         return pa.table(self.to_polars(columns, where, offset=offset, limit=limit, jobs=jobs))
 
     def to_pandas(
         self, columns: Sequence[str] | None = None, where: str | None = None, *, offset: int = 0, limit: int | None = None, jobs: int = 1
     ) -> pd.DataFrame:
-        """Return the rows as a pandas frame; parameters are those of :meth:`batches`. Needs pandas.
+        """Return the rows as a pandas frame; parameters are those of :meth:`batches`.
 
         Returns
         -------
         pandas.DataFrame
             Numbers have pandas' nullable types (``UInt16``), so that absent values stay integers; enums are categories.
+
+        Raises
+        ------
+        MissingPackageError
+            pandas is not installed.
         """
         from ptttool.table.to_pandas import pandas_of
 
@@ -110,11 +138,11 @@ class Recording(_Recording):
         Parameters
         ----------
         name : str
-            Such as ``summary`` or ``loss``.
+            One of ``ptttool.ANALYSES.names()``, such as ``summary`` or ``loss``.
         jobs : int
             Processes that decode.
         machine : Machine or None
-            The machine that was recorded, for names.
+            The machine that was recorded, for names; by default the one that ``trace`` keeps beside a recording.
         where : str or None
             Only rows for which this SQL condition is true.
         **options
@@ -123,26 +151,134 @@ class Recording(_Recording):
         Raises
         ------
         UsageError
-            The analysis is unknown, or needs columns that the rows do not have.
+            The analysis is unknown, or needs columns that the rows do not have (code ``missing-columns``).
         """
-        query = None if where is None else parse_query(self.schema, columns=(), where=where)
-        with workers_for(self.path, jobs, 0, preload=("ptttool.pipeline.work",)) as workers:
-            return analyze(self, name, workers, machine=machine, query=query, **options)
+        query = None if where is None else self._query((), where, 0, None)
+        with self._workers(jobs) as workers:
+            return analyze(self, name, workers, machine=machine or self.machine, query=query, **options)
+
+    def export(
+        self,
+        path: str | Path,
+        to: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+        jobs: int = 1,
+        machine: Machine | None = None,
+        force: bool = False,
+    ) -> int:
+        """Write the rows to a file, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        to : str or None
+            One of ``ptttool.EXPORTERS.names()``; None: the one that the suffix of the file means.
+        columns : sequence of str or None
+            Columns to write; None for those of the format.
+        where, offset, limit, jobs
+            As in :meth:`batches`. perf's text (``perf``) is made of whole payloads: it has no choice of rows and columns.
+        machine : Machine or None
+            As in :meth:`analyze`.
+        force : bool
+            Replace an existing file.
+
+        Returns
+        -------
+        int
+            Number of rows that were written.
+
+        Raises
+        ------
+        UsageError
+            The format is unknown or does not write this protocol; an unknown column; a condition that means nothing.
+        OutputError
+            The file exists, or cannot be written.
+
+        Examples
+        --------
+        >>> target = getfixture("tmp_path") / "reads.csv"
+        >>> with ptttool.open("fixtures/captures/6.12/m-8dw-port10-type7-dir2.data") as recording:
+        ...     recording.export(target, columns=["index", "requester"], where="kind = 'MRd'", limit=2)
+        2
+        >>> print(target.read_text())
+        index,requester
+        0,01:00.0
+        1,01:00.0
+        <BLANKLINE>
+        """
+        from ptttool.exporters.contract import EXPORTERS, ExportContext, exporter_name
+        from ptttool.exporters.perf import PerfText
+        from ptttool.files.atomic import output_file
+
+        exporter = EXPORTERS.get(exporter_name(to, Path(path)) or "table")
+        if isinstance(exporter, PerfText):
+            with output_file(path, force=force) as file:
+                return export_payloads(self, exporter, file, _unwatched)
+        layout = self.stack.protocol.layout
+        context = ExportContext(
+            recordings=(self.path,),
+            protocol=self.protocol,
+            facts=self.facts,
+            machine=machine or self.machine,
+            diagnostics=self.diagnostics,
+            layout="columns" if columns is not None and layout == "tlp" else layout,
+        )
+        default = exporter.columns(self.schema, context)
+        query = parse_query(self.schema, columns=columns, default=default, where=where, offset=offset, limit=limit)
+        with output_file(path, force=force) as file, self._workers(jobs) as workers:
+            return export([self], self, exporter, query, file, context, workers, _unwatched).rows
+
+    @property
+    def machine(self) -> Machine | None:
+        """The part of the machine that was recorded, from the file that ``trace`` keeps beside a recording; None without it."""
+        if not self._has_looked:
+            from ptttool.capture.sidecar import load
+
+            sidecar = load(self.path)
+            self._machine = None if sidecar is None else traced_part(sidecar.machine, self)
+            self._has_looked = True
+        return self._machine
 
     def _query(self, columns: Sequence[str] | None, where: str | None, offset: int, limit: int | None) -> Query:
         return parse_query(self.schema, columns=columns, default=self.schema.usual_names, where=where, offset=offset, limit=limit)
 
+    def _workers(self, jobs: int) -> Workers:
+        return workers_for(self.path, jobs, 0, preload=_PRELOAD)
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export the rows through the Arrow PyCapsule interface."""
-        return self.to_polars().__arrow_c_stream__(requested_schema)
+        """Export the rows through the Arrow PyCapsule interface.
+
+        With pyarrow installed, batches are decoded while the reader takes them; without it, all rows are decoded first.
+        """
+        try:
+            import pyarrow as pa
+        except ImportError:
+            return self.to_polars().__arrow_c_stream__(requested_schema)
+        import polars as pl
+
+        from ptttool.table.frame import polars_schema
+
+        schema = pa.table(pl.DataFrame(schema=polars_schema(self.schema.select(self.schema.usual_names)))).schema
+        parts = (part for batch in self.batches() for part in pa.table(batch.to_polars()).to_batches())
+        return pa.RecordBatchReader.from_batches(schema, parts).__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return f"<Recording {self.path!r}, {self.title}>"
 
     def _repr_html_(self) -> str:
-        """Show the first rows in a notebook."""
-        table = self.to_polars(limit=_SHOWN_ROWS)._repr_html_() if self.path != "-" else ""
-        return f"<p><b>{html.escape(self.path)}</b>: {html.escape(self.title)}</p>{table}"
+        """Show the first rows in a notebook; what cannot be read again is not read for that."""
+        shown = ""
+        if self.path != "-" and not self.is_closed:
+            try:
+                shown = self.to_polars(limit=_SHOWN_ROWS)._repr_html_()
+            except PtttoolError as error:
+                shown = f"<p>{html.escape(error.message)}</p>"
+        return f"<p><b>{html.escape(self.path)}</b>: {html.escape(self.title)}</p>{shown}"
 
 
 def open(
@@ -179,7 +315,6 @@ def open(
 
     Examples
     --------
-    >>> import ptttool
     >>> with ptttool.open("fixtures/captures/6.12/m-8dw-port10-type7-dir2.data") as recording:
     ...     frame = recording.to_polars(["kind", "requester", "tag"], where="kind = 'MRd'", limit=2)
     >>> frame.shape
@@ -193,3 +328,7 @@ def open(
 
 def _text(value: object) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _unwatched(_progress: object) -> AbstractContextManager[None]:
+    return nullcontext()

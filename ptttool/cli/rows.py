@@ -16,7 +16,6 @@ from ptttool.cli.options.reading import (
     machine_of,
     several,
     show_diagnostic,
-    traced_part,
 )
 from ptttool.cli.terminal.destination import destination, page_rows
 from ptttool.cli.terminal.talk import note, warn
@@ -135,7 +134,8 @@ class RowsJob:
             def opened() -> Iterator[Recording]:
                 yield first
                 for request in requests[1:]:
-                    yield Recording(request)
+                    with Recording(request) as recording:
+                        yield recording
 
             with (
                 tidy_end(),
@@ -152,8 +152,9 @@ class RowsJob:
         self._report(first, exported, page)
 
     def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:
-        if exporter.protocols is not None and first.protocol not in exporter.protocols:
-            raise UsageError(f"--to {exporter.name} writes {' and '.join(exporter.protocols)} only", code="other-protocol")
+        from ptttool.pipeline.export import check_protocol
+
+        check_protocol(first, exporter)
         if self.dws and not first.is_ptt:
             raise UsageError(f"--words: {first.title} has no header DWs", hint="leave it out", code="no-header-dws")
         if workers.reduces and not first.is_ptt:
@@ -165,6 +166,8 @@ class RowsJob:
 
     def _machine(self, first: Recording) -> Machine | None:
         """Return the machine with names that a terminal may see."""
+        from ptttool.pipeline.recording import traced_part
+
         machine = traced_part(machine_of(first.path, self.sysfs, self.demo), first)
         if machine is None:
             return None
@@ -263,13 +266,12 @@ class RowsJob:
     def _write_perf(self, request: Request) -> None:
         from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.perf import PerfText
-        from ptttool.pipeline.export import export_payloads
+        from ptttool.pipeline.export import check_protocol, export_payloads
         from ptttool.pipeline.recording import Recording
 
         exporter = PerfText()
         with Recording(request) as recording:
-            if not recording.is_ptt:
-                raise UsageError("--to perf writes hisi-ptt only", hint="choose another format with --to", code="other-protocol")
+            check_protocol(recording, exporter)
             with tidy_end(), destination(self._path, self.paths, "perf", binary=False, force=self.force) as file:
                 records = export_payloads(recording, exporter, file, self._watch)
             if not records and not recording.contents.problems:

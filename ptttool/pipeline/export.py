@@ -58,7 +58,7 @@ def export(
     Parameters
     ----------
     recordings : iterable of Recording
-        The recordings, each opened when it is its turn and closed after it.
+        The recordings; the next one is asked for when the one before has been written.
     first : Recording
         The first of them: it says what the columns are.
     exporter : Exporter
@@ -79,6 +79,7 @@ def export(
     UsageError
         A further recording is of another protocol (code ``other-protocol``), or the exporter does not write this one.
     """
+    check_protocol(first, exporter)
     exported = Exported()
     schema = first.schema.select(query.columns)
     walks = _walks(recordings, first, workers, watch, exported)
@@ -101,19 +102,28 @@ def export(
     return exported
 
 
+def check_protocol(recording: Recording, exporter: Exporter) -> None:
+    """Raise a UsageError (code ``other-protocol``) where an exporter does not write a recording's protocol."""
+    if exporter.protocols is not None and recording.protocol not in exporter.protocols:
+        raise UsageError(
+            f"{exporter.name} is a format of {' and '.join(exporter.protocols)} only, and {recording.path} holds {recording.title}",
+            hint="choose another format with --to",
+            code="other-protocol",
+        )
+
+
 def _walks(recordings: Iterable[Recording], first: Recording, workers: Workers, watch: Watch, exported: Exported) -> Iterator[Walk]:
     for recording in recordings:
-        with recording:
-            if recording.title != first.title:
-                raise UsageError(
-                    f"{recording.path} holds {recording.title}, {first.path} {first.title}",
-                    hint="decode them one by one",
-                    code="other-protocol",
-                )
-            walk = recording.walk(workers)
-            exported.walks.append((recording, walk))
-            with watch(walk.progress):
-                yield walk
+        if recording.title != first.title:
+            raise UsageError(
+                f"{recording.path} holds {recording.title}, {first.path} {first.title}",
+                hint="decode them one by one",
+                code="other-protocol",
+            )
+        walk = recording.walk(workers)
+        exported.walks.append((recording, walk))
+        with watch(walk.progress):
+            yield walk
 
 
 def export_payloads(recording: Recording, exporter: PerfText, file: IO[bytes], watch: Watch) -> int:
@@ -122,8 +132,9 @@ def export_payloads(recording: Recording, exporter: PerfText, file: IO[bytes], w
     Raises
     ------
     UsageError
-        A dump comes through a pipe, so its size is unknown.
+        It is a recording of something else (code ``other-protocol``), or a dump comes through a pipe, so its size is unknown.
     """
+    check_protocol(recording, exporter)
     source = recording.source()
     progress = Progress(total=source.size)
 

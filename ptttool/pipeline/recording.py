@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.decoders.elements.rows import ElementFindings
@@ -28,6 +29,7 @@ from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.decoders.parameters import Given
+    from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Attribute
 
 PTT = "hisi-ptt"
@@ -94,12 +96,16 @@ class Recording:
         self.request = replace(request, form=form)
         self._fresh: _Begun | None = _Begun(open_source(self.path, form))
         self._source: Source = self._fresh
+        # A walk that has not ended keeps its source; one that nobody has any more goes by itself.
+        self._sources: WeakSet[Source] = WeakSet((self._fresh,))
+        self._is_closed = False
         try:
             self.stack = self._check(stack)
         except BaseException:
             self.close()
             raise
-        self.diagnostics: tuple[Diagnostic, ...] = ()
+        self._notes: tuple[Diagnostic, ...] = ()
+        self._last_walk: Walk | None = None
         if self.stack.protocol.described:
             self._describe()
 
@@ -164,21 +170,28 @@ class Recording:
             facts |= {"ptttool.event": attribute.name or "", "ptttool.config": f"{attribute.config:#x}"}
         return {name: clean(value) for name, value in facts.items()}
 
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is odd, as far as the recording has been read: damage, and what decoding found; complete after a walk to the end."""
+        walk = self._last_walk
+        return (*self.contents.problems, *(self._notes if walk is None else walk.findings.diagnostics()))
+
     def source(self) -> Source:
         """Return the recording's source, not yet read.
 
         Raises
         ------
         UsageError
-            Standard input has been read already (code ``stdin-twice``).
+            The recording is closed (code ``recording-closed``); standard input has been read already (``stdin-twice``).
         """
+        self.check_open()
         fresh, self._fresh = self._fresh, None
         if fresh is not None:
             return fresh
         if self.path == "-":
             raise UsageError("standard input can be read once only", hint="save it to a file first", code="stdin-twice")
-        self._source.close()
         self._source = open_source(self.path, self.request.form)
+        self._sources.add(self._source)
         return self._source
 
     def walk(self, workers: Workers) -> Walk:
@@ -188,7 +201,16 @@ class Recording:
         ----------
         workers : Workers
             Who decodes. Records of one size go to workers in parts; a packet stream goes to one process as a whole.
+
+        Raises
+        ------
+        UsageError
+            The protocol has no channels, and some are wanted (code ``no-channels``); or as :meth:`source` does.
         """
+        self._last_walk = self._new_walk(workers)
+        return self._last_walk
+
+    def _new_walk(self, workers: Workers) -> Walk:
         protocol = self.stack.protocol
         request = self.request
         if isinstance(protocol, RecordProtocol):
@@ -207,7 +229,7 @@ class Recording:
             file=request.file,
             strict=request.strict,
             elsewhere=elsewhere,
-            findings=ElementFindings(notes=list(self.diagnostics)),
+            findings=ElementFindings(notes=list(self._notes)),
         )
 
     def _check(self, stack: Stack | None) -> Stack:
@@ -262,17 +284,45 @@ class Recording:
         self.stack = replace(self.stack, sources=tuple(sources))
         if damage is not None:
             message = f"what the recording says of its trace units is incomplete: {damage}"
-            self.diagnostics = (Diagnostic(Severity.WARNING, "metadata-incomplete", message, where=self.path),)
+            self._notes = (Diagnostic(Severity.WARNING, "metadata-incomplete", message, where=self.path),)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._is_closed
+
+    def check_open(self) -> None:
+        """Raise a UsageError (code ``recording-closed``) where the recording is closed."""
+        if self._is_closed:
+            raise UsageError(f"{self.path} is closed", hint="open the recording again", code="recording-closed")
 
     def close(self) -> None:
-        """Close the file."""
-        self._source.close()
+        """Close the file, for all walks."""
+        self._is_closed = True
+        for source in self._sources:
+            source.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def traced_part(machine: Machine | None, recording: Recording) -> Machine | None:
+    """Return the part of a machine that the recording's device can trace: elsewhere the same IDs may be of other functions.
+
+    The whole machine where the recording does not name its device.
+    """
+    attribute = recording.attribute
+    if machine is None or attribute is None:
+        return machine
+    from ptttool.capture.event.parse import pmu_of
+    from ptttool.capture.sidecar import part_of
+
+    name = recording.device or pmu_of(attribute.name or "")
+    device = next((device for device in machine.devices if device.name == name), None)
+    return machine if device is None else part_of(machine, device)
 
 
 def stream_decoder(request: Request) -> StreamDecoder:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ptttool.decoders.parameters import Given
     from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine
-    from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.recording import Request
     from ptttool.pipeline.report import Read
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
@@ -208,22 +208,6 @@ def sidecar_of(recording: str) -> Sidecar | None:
     if problem is not None:
         note(clean(f"{problem.message}: no names of devices"))
     return sidecar
-
-
-def traced_part(machine: Machine | None, recording: Recording) -> Machine | None:
-    """Return the part of a machine that the recording's device can trace: elsewhere the same IDs may be of other functions.
-
-    The whole machine where the recording does not name its device.
-    """
-    from ptttool.capture.event.parse import pmu_of
-    from ptttool.capture.sidecar import part_of
-
-    attribute = recording.attribute
-    if machine is None or attribute is None:
-        return machine
-    name = recording.device or pmu_of(attribute.name or "")
-    device = next((device for device in machine.devices if device.name == name), None)
-    return machine if device is None else part_of(machine, device)
 
 
 def failure_of(walk: Read) -> InputError | None:

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ptttool.cli.options.reading import traced_part
 from ptttool.cli.terminal.talk import console, print_labelled
 from ptttool.machine.model import ROOT_PORT, Machine
 from ptttool.machine.topology import functions_by_id, names_behind
@@ -51,6 +50,8 @@ def print_report(report: Report, *, counts_alone: bool = False) -> None:
 
 
 def _print_tlps(report: Report, summary: TlpSummary) -> None:
+    from ptttool.pipeline.recording import traced_part
+
     out = console()
     out.print(f"{summary.records:,} TLPs, {summary.payload_bytes:,} bytes of data")
     if summary.records:

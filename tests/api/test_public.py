@@ -1,0 +1,59 @@
+"""``import ptttool``: what it offers, that this is documented, and that it costs nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ptttool
+from tests import ROOT
+
+SOURCE = Path(ptttool.__file__)
+
+
+def test_every_name_is_there() -> None:
+    assert all(getattr(ptttool, name) is not None for name in ptttool.__all__)
+    assert set(ptttool.__all__) <= set(dir(ptttool))
+    with pytest.raises(AttributeError):
+        ptttool.nothing  # noqa: B018
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(SOURCE.read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    homes = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert sorted((*homes, "__version__")) == sorted(ptttool.__all__)
+    assert homes == ptttool._HOMES
+
+
+def test_the_reference_has_every_name() -> None:
+    page = (ROOT / "docs" / "api" / "ptttool.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted(ptttool.__all__)
+
+
+def test_the_import_is_light() -> None:
+    code = "import sys; before = set(sys.modules); import ptttool; print(sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['ptttool']"
+
+
+def test_star_import_and_submodules() -> None:
+    code = "from ptttool import *; from ptttool import registry; print(Severity.ERROR, open.__module__, registry.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["error", "ptttool.api.recording", "ptttool.registry"]
+
+
+def test_rooms_take_only_the_version_from_the_package() -> None:
+    """What the package offers is above every room; the import linter cannot see which name is taken."""
+    taken = set()
+    for path in SOURCE.parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "ptttool":
+                taken |= {alias.name for alias in node.names}
+    assert {name for name in taken if name in ptttool.__all__} <= {"__version__"}
