@@ -4,10 +4,8 @@ What ``__all__`` lists is the library; it follows semantic versioning. Everythin
 costs nothing.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
+# Not from typing: its import takes longer than all of this.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
     from ptttool.api.capture import (
@@ -148,15 +146,17 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'ptttool' has no attribute {name!r}")
-    import importlib
+if not TYPE_CHECKING:  # to a type checker, an unknown name stays an error
 
-    value = globals()[name] = getattr(importlib.import_module(home), name)
-    return value
+    def __getattr__(name):
+        """Import a public name when it is first used."""
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'ptttool' has no attribute {name!r}")
+        import importlib
+
+        value = globals()[name] = getattr(importlib.import_module(home), name)
+        return value
 
 
 def __dir__() -> list[str]:

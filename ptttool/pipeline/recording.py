@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakSet
+from weakref import finalize
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.decoders.elements.rows import ElementFindings
@@ -96,8 +96,9 @@ class Recording:
         self.request = replace(request, form=form)
         self._fresh: _Begun | None = _Begun(open_source(self.path, form))
         self._source: Source = self._fresh
-        # A walk that has not ended keeps its source; one that nobody has any more goes by itself.
-        self._sources: WeakSet[Source] = WeakSet((self._fresh,))
+        # A walk has its source to itself, until nobody has the walk any more or the recording is closed.
+        self._closing = [finalize(self, self._source.close)]
+        self._is_walked = False
         self._is_closed = False
         try:
             self.stack = self._check(stack)
@@ -190,8 +191,9 @@ class Recording:
             return fresh
         if self.path == "-":
             raise UsageError("standard input can be read once only", hint="save it to a file first", code="stdin-twice")
-        self._source = open_source(self.path, self.request.form)
-        self._sources.add(self._source)
+        if not self._is_walked:
+            self._source.close()
+        self._source, self._is_walked = open_source(self.path, self.request.form), False
         return self._source
 
     def walk(self, workers: Workers) -> Walk:
@@ -207,8 +209,11 @@ class Recording:
         UsageError
             The protocol has no channels, and some are wanted (code ``no-channels``); or as :meth:`source` does.
         """
-        self._last_walk = self._new_walk(workers)
-        return self._last_walk
+        walk = self._last_walk = self._new_walk(workers)
+        self._closing = [each for each in self._closing if each.alive]
+        self._closing.append(finalize(walk, self._source.close))
+        self._is_walked = True
+        return walk
 
     def _new_walk(self, workers: Workers) -> Walk:
         protocol = self.stack.protocol
@@ -299,8 +304,9 @@ class Recording:
     def close(self) -> None:
         """Close the file, for all walks."""
         self._is_closed = True
-        for source in self._sources:
-            source.close()
+        for close in self._closing:
+            close()
+        self._source.close()
 
     def __enter__(self) -> Self:
         return self

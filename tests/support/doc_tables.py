@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 
+import ptttool
 from ptttool.cli.schemas import schemas
 from ptttool.errors import ExitCode
 from ptttool.generate.profiles import PROFILES
@@ -51,10 +53,30 @@ def profiles() -> Iterator[str]:
         yield f"`{profile.name}` | {profile.text}"
 
 
+def public() -> Iterator[str]:
+    for name in ptttool.__all__:
+        thing = getattr(ptttool, name)
+        yield f"`{name}` | {_REGISTRIES.get(name) or _first_sentence(thing)}"
+
+
+_REGISTRIES = {
+    "ANALYSES": "The analyses, by name: `names()`, `get(name)`, `add(name, class)`.",
+    "EXPORTERS": "The output formats, by name: `names()`, `get(name)`, `add(name, exporter)`.",
+    "PROTOCOLS": "The protocols, by name: `names()`, `get(name)`, `add(name, protocol)`.",
+    "__version__": "The version of the package.",
+}
+
+
+def _first_sentence(thing: object) -> str:
+    lines = inspect.getdoc(thing) or ""
+    return " ".join(lines.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
+
+
 TABLES: Mapping[str, str] = {
     "columns": table("column | type | meaning", list(columns())),
     "documents": table("document | what it is", list(documents())),
     "exit-codes": table("code | meaning", list(exit_codes())),
     "functions": table("function | result", list(functions())),
+    "public": table("name | what it is", list(public())),
     "profiles": table("profile | what goes over the link", list(profiles())),
 }
