@@ -97,7 +97,7 @@ class Recording:
         self._fresh: _Begun | None = _Begun(open_source(self.path, form))
         self._source: Source = self._fresh
         # A walk has its source to itself, until nobody has the walk any more or the recording is closed.
-        self._closing = [finalize(self, self._source.close)]
+        self._closing: list[finalize[[], Any]] = [finalize(self, self._source.close)]
         self._is_walked = False
         self._is_closed = False
         try:
@@ -210,8 +210,7 @@ class Recording:
             The protocol has no channels, and some are wanted (code ``no-channels``); or as :meth:`source` does.
         """
         walk = self._last_walk = self._new_walk(workers)
-        self._closing = [each for each in self._closing if each.alive]
-        self._closing.append(finalize(walk, self._source.close))
+        self._closing = [*(each for each in self._closing if each.alive), finalize(walk, self._source.close)]
         self._is_walked = True
         return walk
 

@@ -65,6 +65,12 @@ def plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
     return frame.with_columns(pl.col(pl.Enum).cast(pl.String)).to_dicts()
 
 
+def from_duckdb(relation: Any) -> list[dict[str, Any]]:
+    """The rows of a relation."""
+    rows: list[dict[str, Any]] = relation.to_arrow_table().to_pylist()
+    return rows
+
+
 def as_python(value: Any) -> Any:
     return None if value is None or value is pd.NA or value != value else value.item() if hasattr(value, "item") else value
 
@@ -78,9 +84,9 @@ def test_the_same_rows_for_every_library(recording: ptttool.Recording) -> None:
     assert recording.to_arrow().to_pylist() == expected
     assert pa.table(recording).to_pylist() == expected
     assert pa.RecordBatchReader.from_stream(recording).read_all().to_pylist() == expected
-    assert duckdb.sql("select * from recording").to_arrow_table().to_pylist() == expected
+    assert from_duckdb(duckdb.sql("select * from recording")) == expected
     reader = pa.RecordBatchReader.from_stream(recording)
-    assert duckdb.from_arrow(reader).to_arrow_table().to_pylist() == expected
+    assert from_duckdb(duckdb.from_arrow(reader)) == expected
     for frame in (recording.to_pandas(), pd.DataFrame.from_arrow(recording).astype(object)):
         found = [{name: as_python(value) for name, value in row.items()} for row in frame.astype(object).to_dict("records")]
         assert [row.keys() for row in found] == [row.keys() for row in expected]
@@ -92,7 +98,7 @@ def test_the_same_rows_of_a_batch(recording: ptttool.Recording) -> None:
     expected = plain(batch.to_polars())
     assert plain(pl.DataFrame(batch)) == expected
     assert pa.table(batch).to_pylist() == expected
-    assert duckdb.sql("select * from batch").to_arrow_table().to_pylist() == expected
+    assert from_duckdb(duckdb.sql("select * from batch")) == expected
     frame = pd.DataFrame.from_arrow(batch).astype(object)
     assert [{name: as_python(value) for name, value in row.items()} for row in frame.to_dict("records")] == expected
 
@@ -116,7 +122,7 @@ def test_the_largest_numbers(tmp_path: Path) -> None:
         assert recording.to_polars()["address"][0] == wanted
         assert recording.to_pandas()["address"][0] == wanted
         assert pa.table(recording)["address"][0].as_py() == wanted
-        assert duckdb.sql("select address from recording").fetchall() == [(wanted,)]
+        assert duckdb.connect().execute("select address from recording").fetchall() == [(wanted,)]
 
 
 def test_an_empty_recording(tmp_path: Path) -> None:
@@ -128,7 +134,7 @@ def test_an_empty_recording(tmp_path: Path) -> None:
         assert [batch.size for batch in recording.batches()] == [0]
         assert pa.table(recording).num_rows == recording.to_arrow().num_rows == 0
         assert list(recording.to_pandas().columns) == names == list(pd.DataFrame.from_arrow(recording).columns)
-        assert duckdb.sql("select count(*) from recording").fetchall() == [(0,)]
+        assert duckdb.connect().execute("select count(*) from recording").fetchall() == [(0,)]
         assert recording.analyze("summary").records == 0
         assert recording.export(tmp_path / "out.parquet") == 0
         assert pl.read_parquet(tmp_path / "out.parquet").schema == recording.to_polars().schema
