@@ -97,7 +97,7 @@ def test_packets(protocol: str, parameters: list[str], tmp_path: Path) -> None:
     trace = tmp_path / "trace.bin"
     trace.write_bytes(bytes(range(256)) * 16)
     options = [word for parameter in parameters for word in ("-p", parameter)]
-    assert main(["packets", "--protocol", protocol, *options, "-o", str(tmp_path / "out.parquet"), str(trace)]) == 0
+    assert main(["decode", "--protocol", protocol, *options, "-o", str(tmp_path / "out.parquet"), str(trace)]) == 0
     assert pl.read_parquet(tmp_path / "out.parquet").height > 0
 
 

@@ -92,11 +92,11 @@ REASONS = (
 ITM_PACKETS = ("ts_sync", "ts_delay", "ts_pkt_delay", "ts_pkt_ts_delay", "ts_global", "swit_payload", "dwt_payload")
 
 FIELDS: tuple[Column, ...] = (
-    column("reason", DType.ENUM, "why: trace begins, ends, or cannot be decoded", REASONS),
+    column("reason", DType.ENUM, "why trace begins, ends, or cannot be decoded", REASONS),
     column("isa", DType.ENUM, "instruction set", ISAS),
     column("st_addr", DType.U64, "first address of the instructions; the address that cannot be read", style=Style.HEX),
     column("en_addr", DType.U64, "address after the last instruction; of an exception the preferred return address", style=Style.HEX),
-    column("num_instr_range", DType.U32, "instructions in the range; 0 in i_range_nopath: not known"),
+    column("num_instr_range", DType.U32, "instructions in the range; 0 in i_range_nopath: unknown"),
     column("last_i_type", DType.ENUM, "type of the last instruction", names_of(InstructionType)),
     column("last_i_subtype", DType.ENUM, "subtype of the last instruction", names_of(InstructionSubtype)),
     column("last_instr_exec", DType.BOOL, "whether the last instruction was executed (a branch: taken)"),
@@ -109,9 +109,9 @@ FIELDS: tuple[Column, ...] = (
     column("vmid", DType.U32, "virtual machine ID", style=Style.HEX),
     column("bits64", DType.BOOL, "whether execution is 64-bit"),
     column("exception_number", DType.U32, "number of the exception; RISC-V: its cause"),
-    column("excep_data_marker", DType.BOOL, "a mark in the data trace alone (v7-M)"),
+    column("excep_data_marker", DType.BOOL, "a marker that is only in the data trace (v7-M)"),
     column("excep_ret_addr_br_tgt", DType.BOOL, "en_addr is also the target of the branch before"),
-    column("ev_type", DType.ENUM, "what kind of event", ("unknown", "trigger", "numbered")),
+    column("ev_type", DType.ENUM, "type of the event", ("unknown", "trigger", "numbered")),
     column("ev_number", DType.U16, "number of the event; ETMv4: a bit for each of four"),
     column("master_id", DType.U16, "STM master"),
     column("swt_channel", DType.U16, "STM channel"),
@@ -119,7 +119,7 @@ FIELDS: tuple[Column, ...] = (
     column("payload_packets", DType.U8, "payload packets"),
     column("marker", DType.BOOL, "the packet is a marker"),
     column("trigger", DType.BOOL, "the packet is a trigger"),
-    column("frequency", DType.BOOL, "the packet tells the timestamps' frequency"),
+    column("frequency", DType.BOOL, "the packet has the frequency of timestamps"),
     column("master_error", DType.BOOL, "the master reported an error"),
     column("global_error", DType.BOOL, "the trace unit reported an error"),
     column("payload", DType.BYTES, "data carried"),
@@ -132,7 +132,7 @@ FIELDS: tuple[Column, ...] = (
     column("source_id", DType.U8, "ITM stimulus port or DWT discriminator"),
     column("payload_size", DType.U8, "bytes of the value"),
     column("itm_overflow", DType.BOOL, "packets were lost before this one"),
-    column("address", DType.U64, "address, absolute; absent while it cannot be known", style=Style.HEX),
+    column("address", DType.U64, "absolute address; absent while it is unknown", style=Style.HEX),
     column("branches", DType.U8, "branches in the map; 0: 31, and no address"),
     column("branch_map", DType.U32, "one bit a branch, the oldest in bit 0: 0 taken, 1 not taken", style=Style.HEX),
 )
@@ -175,8 +175,8 @@ class Kind:
 
 _CC = ("cycle_count",)
 KINDS: tuple[Kind, ...] = (
-    Kind("unknown", "bytes that are no packet of the protocol, or a packet without its end"),
-    Kind("no_sync", "bytes passed over: decoding is not in step with the packets", ("reason",)),
+    Kind("unknown", "bytes that are not a packet of the protocol, or an incomplete packet"),
+    Kind("no_sync", "skipped bytes: decoding is out of step with the packets", ("reason",)),
     Kind("trace_on", "trace begins, or goes on after a gap", ("reason",), _CC),
     Kind("eo_trace", "trace ends", (), ("reason",)),
     Kind(
@@ -195,7 +195,7 @@ KINDS: tuple[Kind, ...] = (
         _CC,
     ),
     Kind("i_range_nopath", "instructions executed on an unknown path", ("isa", "st_addr", "en_addr", "num_instr_range")),
-    Kind("addr_nacc", "an address whose memory is not at hand", ("st_addr",)),
+    Kind("addr_nacc", "an address in memory that is not available", ("st_addr",)),
     Kind("addr_unknown", "waiting for an address", (), _CC),
     Kind(
         "exception",
@@ -216,11 +216,11 @@ KINDS: tuple[Kind, ...] = (
             "payload",
         ),
     ),
-    Kind("sync_marker", "place of an element that comes later", ("marker_type", "marker_value"), origin=Origin.LATER),
+    Kind("sync_marker", "position of an element that comes later", ("marker_type", "marker_value"), origin=Origin.LATER),
     Kind("memtrans", "transactional memory", ("mem_trans",), origin=Origin.LATER),
     Kind("instrumentation", "value that software wrote into the trace (FEAT_ITE)", ("el", "value"), origin=Origin.LATER),
     Kind("itmtrace", "ITM or DWT packet", ("itm_packet",), ("source_id", "payload_size", "value", "itm_overflow"), origin=Origin.LATER),
-    Kind("custom", "packet of the protocol without a general meaning: its own fields say what it is", (), ("payload",)),
+    Kind("custom", "packet of the protocol that no other kind describes; its own fields do", (), ("payload",)),
     Kind("addr", "an address that was reached", (), ("address",), origin=Origin.PTTTOOL),
     Kind("branch_map", "branches taken and not taken, and the address reached", ("branches", "branch_map"), ("address",),
          origin=Origin.PTTTOOL),

@@ -241,7 +241,7 @@ def test_aux_records_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixtur
         )
     )
     given = ("-p", "data_addr=no", "-p", "data_value=no", "-p", "contextid_bytes=0")
-    assert main(["packets", "--protocol", "etmv2", *given, "--json", str(path)]) == 0
+    assert main(["decode", "--protocol", "etmv2", *given, "--json", str(path)]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     lost = [(each["cpu"], each["index"], each["size"]) for each in found if each["kind"] == "no_sync"]
     assert lost == [(0, 2, 14 if told else 30), (1, 2, 30)]
