@@ -118,7 +118,7 @@ class RowsJob:
         with first:
             self._check_protocol(first, workers, exporter)
             layout = self.layout or first.stack.protocol.layout
-            if self.columns is not None and layout == "tlp":
+            if self.columns is not None:
                 layout = "columns"
             context = ExportContext(
                 recordings=tuple(self.paths),
