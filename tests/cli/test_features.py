@@ -14,19 +14,20 @@ from tests.support import captures
 
 TRACE = ROOT / "fixtures" / "etrace" / "median-basic.bin"
 PROGRAM = ROOT / "fixtures" / "riscv"
+Asked = tuple[str, list[str], Path | None, str, list[str]]
 # How each protocol is asked for; its recording; a condition that some of the records meet; two columns.
-PTT = ("hisi-ptt", [], None, "kind = 'MRd'", ["index", "tag"])
-ENCAP = ("riscv-encap", ["-p", "srcid_bits=6"], TRACE, "size > 2", ["index", "size"])
-ETRACE = ("riscv-etrace", [], TRACE, "kind = 'addr'", ["index", "address"])
-FLOW = (
+PTT: Asked = ("hisi-ptt", [], None, "kind = 'MRd'", ["index", "tag"])
+ENCAP: Asked = ("riscv-encap", ["-p", "srcid_bits=6"], TRACE, "size > 2", ["index", "size"])
+ETRACE: Asked = ("riscv-etrace", [], TRACE, "kind = 'addr'", ["index", "address"])
+FLOW: Asked = (
     "riscv-flow",
     ["-p", f"elf={PROGRAM / 'program.elf'}", "-p", "iaddress_width_p=64"],
     PROGRAM / "program.bin",
     "last_i_type = 'br'",
     ["index", "st_addr"],
 )
-FRAMES = ("coresight-16", [], None, "size > 1", ["index", "size"])
-ETMV2 = (
+FRAMES: Asked = ("coresight-16", [], None, "size > 1", ["index", "size"])
+ETMV2: Asked = (
     "etmv2",
     ["-p", "data_addr=no", "-p", "data_value=no", "-p", "contextid_bytes=0", "-p", "isa=arm"],
     None,
@@ -39,7 +40,7 @@ ALL = [PTT, ENCAP, ETRACE, FLOW, FRAMES, ETMV2]
 class Case:
     """A protocol with a file of its trace."""
 
-    def __init__(self, case: tuple[str, list[str], Path | None, str, list[str]], folder: Path) -> None:
+    def __init__(self, case: Asked, folder: Path) -> None:
         self.protocol, options, path, self.where, self.columns = case
         self.options = ["--protocol", self.protocol, *options]
         self.folder = folder
