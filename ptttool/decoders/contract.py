@@ -51,7 +51,7 @@ class StreamContext:
     cpu : int or None
         CPU whose trace the stream is.
     sources : tuple
-        Trace sources that the recording describes; each protocol knows its own class of them.
+        Trace sources that the recording describes; each protocol has its own class of them.
     framing : str
         Name of the framing before the protocol, or :data:`NO_FRAMING`.
     """

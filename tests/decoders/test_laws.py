@@ -82,17 +82,17 @@ def test_back_in_step_after_damage(name: str, data: st.DataObject) -> None:
 @every_protocol
 @given(data=st.data())
 def test_lost_bytes(name: str, data: st.DataObject) -> None:
-    """A piece that never came, told or seen by the index: sizes add up to what was fed, and the gap is told."""
+    """A missing piece, reported or seen by the offset: sizes add up to what was fed, and the gap is an element."""
     stream = data.draw(streams_of(name))
     end, start = sorted(data.draw(st.tuples(st.integers(0, len(stream.data)), st.integers(0, len(stream.data)))))
-    told = data.draw(st.booleans())
+    reported = data.draw(st.booleans())
     decoder = stack(name, stream.parameters).decoder()
     fields = stack(name, stream.parameters).fields
     found = list(decoder.feed(stream.data[:end], offset=0).objects(fields))
-    found += decoder.feed(stream.data[start:], offset=start, discontinuity=told or start == end).objects(fields)
+    found += decoder.feed(stream.data[start:], offset=start, discontinuity=reported or start == end).objects(fields)
     found += decoder.finish().objects(fields)
     assert sum(element.size for element in found) == end + len(stream.data) - start
-    if end and (start > end or told):
+    if end and (start > end or reported):
         assert any(element.fields.get("reason") == "discontinuity" for element in found)
 
 

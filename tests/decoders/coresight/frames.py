@@ -8,7 +8,7 @@ FSYNC, HSYNC = b"\xff\xff\xff\x7f", b"\xff\x7f"
 
 
 def frames(chunks: Iterable[tuple[int, bytes]], *, current: int | None = None, delay: bool = True) -> bytes:
-    """Frames of ``(ID, bytes)``, filled up with ID 0. ``delay``: whether an ID may be told one byte early, as formatters do."""
+    """Frames of ``(ID, bytes)``, filled up with ID 0. ``delay``: whether an ID may come one byte early, as from formatters."""
     pending = [(number, value) for number, data in chunks for value in data]
     out = bytearray()
     while pending:

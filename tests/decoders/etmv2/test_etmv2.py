@@ -218,7 +218,7 @@ def test_a_packet_across_a_place_of_synchronisation_has_no_end() -> None:
 
 
 def test_where_the_trace_unit_began_anew() -> None:
-    """What perf's AUX records say: told before the bytes are fed, any piece may end anywhere."""
+    """perf's AUX records: boundaries are given before the bytes are fed, and any piece may end anywhere."""
     data = b"\x10\x11\x12\x13\x6a\xea\x6a"
     for cut in range(len(data)):
         decoder = stack("etmv2", {"data_addr": "no", "data_value": "no", "contextid_bytes": "0"}).decoder()
@@ -229,23 +229,23 @@ def test_where_the_trace_unit_began_anew() -> None:
         assert [each.fields.get("cycle") for each in found] == [None, None, 4, 5, 6]
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_aux_records_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str], told: bool) -> None:
+@pytest.mark.parametrize("reported", [True, False])
+def test_aux_records_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str], reported: bool) -> None:
     """Lost after the reserved header of the first record, in step again with the second; in an own stream for each CPU."""
     first, second = b"\x6a\x10" + bytes(14), b"\x6a" * 16
     events = [(0, 0, 16, 0, 2_000_000_000), (0, 16, 16, 0, 3_000_000_000), (1, 0, 32, 0, 3_000_000_000)]
     path = tmp_path / "perf.data"
     path.write_bytes(
         build_perfdata(
-            [(0, 0, first + second), (1, 0, first + second)], aux_events=events if told else [], auxtrace_type=99, name="etm/event=1/"
+            [(0, 0, first + second), (1, 0, first + second)], aux_events=events if reported else [], auxtrace_type=99, name="etm/event=1/"
         )
     )
     given = ("-p", "data_addr=no", "-p", "data_value=no", "-p", "contextid_bytes=0")
     assert main(["decode", "--protocol", "etmv2", *given, "--json", str(path)]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     lost = [(each["cpu"], each["index"], each["size"]) for each in found if each["kind"] == "no_sync"]
-    assert lost == [(0, 2, 14 if told else 30), (1, 2, 30)]
-    assert [(each["cpu"], each["index"]) for each in found if each.get("flags") == "resynced"] == ([(0, 16)] if told else [])
+    assert lost == [(0, 2, 14 if reported else 30), (1, 2, 30)]
+    assert [(each["cpu"], each["index"]) for each in found if each.get("flags") == "resynced"] == ([(0, 16)] if reported else [])
 
 
 def stack_fields() -> Any:

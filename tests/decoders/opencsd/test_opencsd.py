@@ -143,7 +143,7 @@ def killed(by: signal.Signals) -> tuple[OpencsdDecoder, bytes, Elements]:
 
 
 def test_the_library_may_crash() -> None:
-    """Its process is gone: what it was given is passed over, and another goes on."""
+    """Its process is gone: what it was given is skipped, and another goes on."""
     decoder, piece, batch = killed(signal.SIGSEGV)
     batches = [batch, decoder.feed(piece, offset=4096), decoder.feed(piece, offset=8192), decoder.finish()]
     found = [element for batch in batches for element in batch.objects()]
@@ -291,7 +291,7 @@ def test_architectures(core: str, wanted: tuple[int, int]) -> None:
     assert architecture_of(core) == wanted
 
 
-def test_what_must_be_told() -> None:
+def test_descriptions_that_are_missing() -> None:
     with pytest.raises(UsageError) as caught:
         elements("opencsd", Stream(b""))
     assert caught.value.code == "missing-parameter"
@@ -323,11 +323,11 @@ def test_a_recording_of_six_cores(cuts: tuple[int, ...]) -> None:
     found = [each for each in elements("opencsd", Stream(data, {"snapshot": str(folder)}), cuts) if each.protocol == "opencsd"]
     with gzip.open(RECORDINGS / "juno_r1_1.ppl.gz", "rt") as file:
         wanted = list(listed(file))
-    places = indexes_of_the_library(data)
+    indexes = indexes_of_the_library(data)
     ours: dict[int | None, list[tuple[int | None, str]]] = defaultdict(list)
     theirs: dict[int | None, list[tuple[int | None, str]]] = defaultdict(list)
     for each in found:
-        ours[each.channel].append((None if each.kind == "eo_trace" else places[each.index], text_of(each)))
+        ours[each.channel].append((None if each.kind == "eo_trace" else indexes[each.index], text_of(each)))
     for place, channel, text in wanted:
         theirs[channel].append((None if text.startswith("EO_TRACE") else place, text))
     assert theirs.pop(0x14) == [(None, "EO_TRACE([end-of-trace])")]  # a source without a single byte
@@ -414,7 +414,7 @@ def test_images_without_an_address(memory: str) -> None:
 
 
 @pytest.mark.parametrize("core", ["nonsense", "ARMv0", "ARMv999-A", "Cortex-X"])
-def test_cores_that_nobody_knows(core: str) -> None:
+def test_unknown_cores(core: str) -> None:
     given = {**etm4.PARAMETERS, "framing": "none", "core": core}
     with pytest.raises(UsageError, match="core="):
         stack_of("opencsd", {name: Given(text, "-p") for name, text in given.items()}).decoder()

@@ -1,4 +1,4 @@
-"""Programs as they are read: code, symbols, lines of source. What is told of ``fixtures/riscv`` is what objdump and addr2line say."""
+"""Programs as they are read: code, symbols, lines of source. For ``fixtures/riscv`` the result is that of objdump and addr2line."""
 
 from __future__ import annotations
 

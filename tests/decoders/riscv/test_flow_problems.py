@@ -175,13 +175,13 @@ def test_instructions_that_are_none(tmp_path: Path, illegal: bytes) -> None:
     [(bits.branch(0, 1, 2, 8), ("no_sync", "bad_image", "no_outcome")), (bits.jal(0, -64), ("addr_nacc", AT - 60))],
 )
 def test_a_synchronisation_that_cannot_be_reached(tmp_path: Path, jump: bytes, element: tuple[object, ...]) -> None:
-    """It is told of, and the way goes on from there."""
+    """It is reported, and following goes on from there."""
     path = written(tmp_path, NOP, jump, NOP, NOP)
     packets = start(AT), start(AT + 8), to(4), ENDS
     found = told(decoded(path, *packets))
     assert found[-2:] == [element, ("instr_range", AT + 8, AT + 16)]
     assert [each[0] for each in found[:-2]] == ["instr_range"]
-    # Where it is itself where no code is, that is told once.
+    # A hart at an address without code is reported once.
     found = told(decoded(path, start(AT + 8), start(0x1000), to(4), start(AT + 8), ENDS))
     assert [each[0] for each in found] == ["instr_range", "addr_nacc", "instr_range"]
 
@@ -219,7 +219,7 @@ CACHE_INDEX = payload(("format", 2, 0), ("cache_index", 4, 3), ("branches", 5, 0
     ],
 )
 def test_packets_of_format_0(tmp_path: Path, packet: bytes, options: int, problem: str, parameters: dict[str, str]) -> None:
-    """What packets have told before stays."""
+    """What packets reported before stays."""
     path = written(tmp_path, NOP, NOP, NOP, NOP)
     packets = support(options), start(AT), to(8), packet, packet, to(4), start(AT + 12), ENDS
     assert told(decoded(path, *packets, **parameters)) == [
@@ -319,7 +319,7 @@ def test_another_program(tmp_path: Path, address: int, code: bytes) -> None:
 
 
 def test_a_function_that_is_missing(tmp_path: Path) -> None:
-    """The address that was reached is told, and all that was done elsewhere from each synchronisation on."""
+    """The address that was reached is reported, and everything executed elsewhere from each synchronisation on."""
     (begin, part), *_ = memory("program").parts
     gap = 0x8000_024C, 0x8000_027E  # fibonacci
     path = tmp_path / "holed.elf"
@@ -402,7 +402,7 @@ def test_debugging_information_that_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_return_to_the_same_level_and_to_another(tmp_path: Path) -> None:
-    """mret is a jump that must be told; where the level changes the packet of format 3.0 does it."""
+    """The target of mret must be in a packet; where the level changes, that is the one of format 3.0."""
     path = written(tmp_path, NOP, MRET, NOP, NOP, MRET, NOP)
     done = [Cycle(AT), Cycle(AT + 4, Kind.TRAP_RETURN), Cycle(AT + 12), Cycle(AT + 16, Kind.TRAP_RETURN), Cycle(AT + 8, privilege=0)]
     done.append(replace(Cycle(AT + 12, retired=False, privilege=0), trap=Trap(2)))

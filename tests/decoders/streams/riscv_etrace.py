@@ -40,7 +40,7 @@ def streams(draw: st.DrawFn) -> Stream:
         return writer.packet(normal(form, number & (1 << bits) - 1, bits, channel=source, timestamp=time, padding=sign))
 
     def synchronise() -> None:
-        """After this a decoder knows everything of every source: options, and where it is."""
+        """After this a decoder has the options and the address of every source."""
         start = len(writer.data)
         writer.synchronise()
         whole = True

@@ -1,4 +1,4 @@
-"""Streams of RISC-V E-Trace with their program: any way through any program, of one hart or several."""
+"""Streams of RISC-V E-Trace with their program: any path through any program, of one hart or several."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def streams(draw: st.DrawFn) -> Stream:
         if draw(st.booleans()):
             start = len(writer.data)
             writer.synchronise()
-            # A support packet and one of format 3.0: after these a decoder knows everything.
+            # A support packet and one of format 3.0: after these a decoder has everything it needs.
             for source, packets in walks.items():
                 for packet in packets[:2]:
                     add(source, packet)
