@@ -1,0 +1,1 @@
+"""Exporters: one file for each output format."""

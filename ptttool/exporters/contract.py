@@ -174,4 +174,4 @@ class TextWriter:
         """Nothing follows the last line."""
 
     def abandon(self) -> None:
-        """A file of lines holds nothing back."""
+        """Write nothing more: a file of lines has no end of its own."""

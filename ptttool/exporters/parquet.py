@@ -61,7 +61,7 @@ class _RowGroups:
 
 
 def _cells(values: Values, size: int, levels: dict[int, bytes | None]) -> Cells:
-    """The values of a column and which rows have one, as the writer takes them."""
+    """Convert the values of a column, and which rows have one, to what the writer takes."""
     from ptttool.parquet import pages
     from ptttool.table.values import Strings, Texts, spread
 

@@ -73,7 +73,7 @@ class PerfText(Exporter):
 
 
 def text(payloads: Iterable[Payload]) -> Iterator[bytes]:
-    """The text of payloads (:func:`ptttool.decoders.hisi_ptt.payloads.payloads`) in pieces of whole lines, each below 1 MiB."""
+    """Yield the text of payloads (:func:`ptttool.decoders.hisi_ptt.payloads.payloads`) in pieces of whole lines, each below 1 MiB."""
     pages: dict[bool, _Page] = {}
     for payload in payloads:
         layout = payload.layout
@@ -85,7 +85,7 @@ def text(payloads: Iterable[Payload]) -> Iterator[bytes]:
 
 
 def _digits(numbers: Numbers, count: int) -> Bytes:
-    """The lower ``count`` hexadecimal digits of numbers: shape (n, count), ASCII."""
+    """Return the lower ``count`` hexadecimal digits of numbers: shape (n, count), ASCII."""
     shifts = np.arange(4 * count - 4, -1, -4)
     digits: Bytes = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)[numbers[:, np.newaxis] >> shifts & 0xF]
     return digits
@@ -137,7 +137,7 @@ class _Page:
         return np.ndarray(len(self.rows), np.uint64, self.rows, at, self.rows.strides[0])
 
     def texts(self, records: U32, start: int) -> Iterator[bytes]:
-        """The lines of records, shape (n, words), piece by piece; ``start``: of the first one in its payload, in bytes."""
+        """Yield the lines of records, shape (n, DWs), in pieces; ``start`` is the offset of the first one in its payload in bytes."""
         while len(records):
             first = start % PAGE_SIZE // self.layout.record_size
             part = records[: STEP - first % STEP]
@@ -150,7 +150,7 @@ class _Page:
             start += len(part) * self.layout.record_size
 
     def _text(self, records: U32, rows: slice) -> bytes:
-        """These rows' text, of records."""
+        """Return the text of these rows of records."""
         self._put_words(records, rows)
         return self.rows[rows].tobytes()
 
@@ -199,7 +199,7 @@ class _Page4DW(_Page):
         return self._put_together(rows, (self._unused_type[upper], self._unused_length[lengths], self._unused_time[times]))
 
     def _put_together(self, rows: slice, unused: tuple[Numbers, Numbers, Numbers]) -> bytes:
-        """The rows without the unused places at the ends of their first three parts."""
+        """Return the rows without the unused characters at the ends of their first three parts."""
         size = self.rows.shape[1]
         ends = np.cumsum(size - sum(unused))
         places = np.concatenate(([0], ends[:-1]))

@@ -80,7 +80,7 @@ class TableWriter:
         """Nothing follows the last line."""
 
     def abandon(self) -> None:
-        """A table holds nothing back."""
+        """Write nothing more: a table has no end of its own."""
 
 
 EXPORTERS.add("table", Table())

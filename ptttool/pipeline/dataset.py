@@ -58,7 +58,7 @@ PARTITIONS: Mapping[str, Callable[[Recording], str] | None] = {"host": _host, "d
 
 
 def _quoted(text: str) -> str:
-    """A part of a path that cannot lead anywhere else, as Hive writes it; of a long one the beginning."""
+    """Quote a part of a path as Hive does, so that it names no other folder; a long one is cut."""
     return quote(os.fsencode(text)[:_LONGEST], safe=" ")
 
 
@@ -121,6 +121,7 @@ class WriteUnits:
     target: Target
 
     def __call__(self, units: Units, index: int) -> Outcome[int]:
+        """Write the rows of units, the first of which has the number `index`."""
         outcome: Outcome[int] = Outcome(0, size=size_of(units))
         first = units[0].pieces[0]
         name = f"{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}"
@@ -153,6 +154,7 @@ class WriteStream:
     target: Target
 
     def __call__(self) -> Outcome[int]:
+        """Write the rows of the stream."""
         with Recording(self.request) as recording:
             decoder = _OneStream(recording, self.number)
             chosen = Filter(self.request.channels, self.request.without)
@@ -188,7 +190,7 @@ def _write_walk(walk: Walk, query: Query, target: Target, name: str) -> int:
 
 @contextmanager
 def _whole_file(path: str) -> Iterator[Any]:
-    """A file that is there when it is whole: two workers that do the same task do not spoil each other's."""
+    """Open a file that appears when it is complete, so two workers that do the same task do not damage each other's file."""
     if is_remote(path):
         import fsspec
 
@@ -311,7 +313,7 @@ def _write_streams(recording: Recording, walk: Walk, query: Query, target: Targe
 
 
 def prefix_of(number: int) -> str:
-    """What the names of a recording's files begin with."""
+    """Return how the names of a recording's files begin."""
     return f"r{number:04}-"
 
 
@@ -330,7 +332,7 @@ def remove_recording(folder: str, number: int) -> None:
 
 @contextmanager
 def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str]:
-    """A folder to write to, which takes the place of ``path`` when the block ends well and leaves no trace otherwise.
+    """Make a folder to write to, which replaces ``path`` if the block ends without an error and is removed otherwise.
 
     One with something in it is refused; ``force`` replaces it where all of it is such a dataset. ``inputs``: recordings, none of which may
     be in it. At an address the folder is written in place, and must be empty.

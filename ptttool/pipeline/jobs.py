@@ -52,6 +52,7 @@ class Each(Generic[R]):
     strict: bool = False
 
     def __call__(self, units: Units, index: int) -> Outcome[list[R]]:
+        """Work on units, the first row of which has the number `index`."""
         outcome: Outcome[list[R]] = Outcome([], size=size_of(units))
         for value in self.results(units, index, outcome):
             outcome.value.append(value)
@@ -92,6 +93,7 @@ class AllMerged(Generic[M]):
     each: Each[M]
 
     def __call__(self, units: Units, index: int) -> Outcome[M]:
+        """Work on units, and merge the results."""
         outcome = self.each(units, index)
         whole = outcome.value[0]
         for value in outcome.value[1:]:

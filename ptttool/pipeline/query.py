@@ -103,7 +103,7 @@ def parse_query(
 
 
 def in_range(batches: Iterator[Batch], query: Query) -> Iterator[Batch]:
-    """The rows of the query's range; batches are no longer asked for once there are enough."""
+    """Yield the rows of the query's range; no more batches are read when there are enough."""
     if query.is_whole:
         yield from batches
         return

@@ -337,7 +337,7 @@ def stream_decoder(request: Request) -> StreamDecoder:
 
 
 def _form(request: Request) -> InputForm:
-    """What the input is: as asked for, else what its first bytes say."""
+    """Determine the format of the input: as asked for, else by its first bytes."""
     if request.form is not None:
         return request.form
     if request.protocol is None:

@@ -231,9 +231,14 @@ class Read(Protocol):
     """What has been read to its end: a walk, or a recording."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """Path of the recording."""
+        ...
+
     @property
-    def contents(self) -> Contents: ...
+    def contents(self) -> Contents:
+        """What the recording holds."""
+        ...
 
 
 def damage_of(walk: Read) -> tuple[InputError | None, list[Diagnostic]]:

@@ -67,6 +67,7 @@ class Filter:
     without: tuple[str, ...] = ()
 
     def __call__(self, elements: Elements) -> Elements:
+        """Return the elements that are wanted."""
         if self.channels:
             elements = elements.take(np.isin(elements.channel, self.channels))
         return elements
@@ -142,7 +143,7 @@ class StreamDecoder:
                 yield at, min(at + FEED, end), broken and at == start
 
     def _aux_marks(self) -> Marks:
-        """What AUX events say; of a pipe, of those that have come so far."""
+        """Return what AUX events say; of a pipe, those that have arrived so far."""
         if self._marks is None or not self._is_whole:
             contents = all_contents(self.source)
             self._check_frames(contents)

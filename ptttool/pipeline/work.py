@@ -30,16 +30,26 @@ class Work(Protocol[R_co]):
     """
 
     @property
-    def needs_index(self) -> bool: ...
+    def needs_index(self) -> bool:
+        """Whether the numbers of rows are used."""
+        ...
+
     @property
-    def unit_records(self) -> int: ...
-    def __call__(self, decoded: Decoded, /) -> R_co: ...
+    def unit_records(self) -> int:
+        """Largest number of records in a unit."""
+        ...
+
+    def __call__(self, decoded: Decoded, /) -> R_co:
+        """Work on decoded rows."""
+        ...
 
 
 class Mergeable(Protocol):
     """A result that takes in the one of the rows behind."""
 
-    def merge(self, later: Any) -> None: ...
+    def merge(self, later: Any) -> None:
+        """Merge the result of later rows into this one."""
+        ...
 
 
 @dataclass
@@ -65,6 +75,7 @@ class Select:
         return self.query.needs_index
 
     def __call__(self, decoded: Decoded, /) -> Batch:
+        """Return the rows of the query."""
         return self.query.of(decoded)
 
 
@@ -83,13 +94,14 @@ class Encode:
         return self.query.needs_index
 
     def __call__(self, decoded: Decoded, /) -> tuple[int, Any]:
+        """Return the number of rows and their encoded form."""
         batch = self.query.of(decoded)
         return batch.size, encoder_of(self.exporter, self.schema)(batch)
 
 
 @lru_cache(maxsize=8)
 def encoder_of(exporter: str, schema: Schema) -> Encoder:
-    """The exporter's encoder, made once in a process: encoders have tables."""
+    """Return the exporter's encoder, made once in a process: encoders have tables."""
     return EXPORTERS.get(exporter).encoder(schema)
 
 
@@ -108,6 +120,7 @@ class Analyze:
         return "index" in ANALYSES.get(self.name).columns or (self.query is not None and self.query.needs_index)
 
     def __call__(self, decoded: Decoded, /) -> Analysis[Any]:
+        """Return the analysis of these rows."""
         analysis = ANALYSES.get(self.name)(**dict(self.options))
         if self.query is not None and self.query.where is not None:
             wanted = self.query.where.mask(decoded.batch(self.query.where.columns).to_polars(), decoded.size)

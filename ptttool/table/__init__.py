@@ -1,0 +1,1 @@
+"""The one columnar layer: schemas, batches, and conditions on them."""

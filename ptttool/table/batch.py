@@ -40,7 +40,7 @@ class Batch:
         return self.size
 
     def values(self, name: str) -> Values:
-        """The values of a column; a column of the schema that the batch does not hold is null."""
+        """Return the values of a column; a column of the schema that the batch does not hold is null."""
         found = self.columns.get(name)
         if found is None and name not in self.schema:
             raise KeyError(name)
@@ -51,7 +51,7 @@ class Batch:
         return Batch(self.schema.select(names), self.size, {name: self.values(name) for name in names})
 
     def part(self, start: int, stop: int) -> Batch:
-        """The rows from `start` up to `stop`; arrays are shared."""
+        """Return the rows from `start` up to `stop`; arrays are shared."""
         start, stop = min(start, self.size), min(stop, self.size)
         if (start, stop) == (0, self.size):
             return self
@@ -59,7 +59,7 @@ class Batch:
         return Batch(self.schema, stop - start, {name: _cut(values, start, stop, masks) for name, values in self.columns.items()})
 
     def take(self, wanted: Mask) -> Batch:
-        """The rows for which a mask of shape (size,) is true, in order."""
+        """Return the rows for which a mask of shape (size,) is true, in order."""
         if wanted.all():
             return self
         masks: dict[int, Mask] = {}
@@ -69,13 +69,13 @@ class Batch:
         return Batch(self.schema, int(np.count_nonzero(wanted)), columns)
 
     def to_polars(self) -> pl.DataFrame:
-        """The batch as a polars frame with the columns of its schema; what a row does not have is null."""
+        """Return the batch as a polars frame with the columns of its schema; absent values are null."""
         from ptttool.table.frame import frame_of
 
         return frame_of(self.schema, self.values, self.size)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow PyCapsule interface."""
+        """Export the batch through the Arrow PyCapsule interface."""
         return self.to_polars().__arrow_c_stream__(requested_schema)
 
 

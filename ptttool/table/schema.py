@@ -125,7 +125,7 @@ class Schema:
         return self._columns_by_name[name]
 
     def select(self, names: Iterable[str]) -> Schema:
-        """The schema of just these columns, in this order.
+        """Return the schema of these columns alone, in this order.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Schema:
         return Schema(tuple(self[name] for name in self.checked(list(names))))
 
     def checked(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The names as given, after a check that each is a column and occurs once; raises as `select` does."""
+        """Check that each name is a column and occurs once, and return the names; raises as `select` does."""
         for name in names:
             if name not in self:
                 near = difflib.get_close_matches(name, self.names, n=3)

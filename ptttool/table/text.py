@@ -50,12 +50,12 @@ def hex_text(column: pl.Series) -> pl.Series:
 
 
 def as_text(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """The frame as CSV and JSON lines hold it: IDs, addresses and bytes as text, the rest as it is."""
+    """Convert a frame to what CSV and JSON lines hold: IDs, addresses and bytes as text, the rest as it is."""
     return pl.DataFrame([_textual(column, schema[column.name], schema[column.name].style) for column in frame.iter_columns()])
 
 
 def as_shown(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """The frame as people see it: codes, byte enables and DWs in hexadecimal, too."""
+    """Convert a frame to what people see: codes, byte enables and DWs in hexadecimal, too."""
     return pl.DataFrame([_textual(column, schema[column.name], schema[column.name].shown_style) for column in frame.iter_columns()])
 
 

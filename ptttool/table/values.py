@@ -48,7 +48,7 @@ class Strings:
         return None if start < 0 else self.data[start : start + int(self.length[row])].tobytes()
 
     def take(self, rows: Array | slice) -> Strings:
-        """The strings of some rows; they share `data`."""
+        """Return the strings of some rows; they share `data`."""
         return Strings(self.data, self.start[rows], self.length[rows])
 
     @staticmethod
@@ -86,7 +86,7 @@ class Texts:
         return len(self.codes)
 
     def take(self, rows: Array | slice) -> Texts:
-        """The texts of some rows."""
+        """Return the texts of some rows."""
         return Texts(self.codes[rows], self.texts)
 
 
@@ -109,7 +109,7 @@ class Values(NamedTuple):
     rows: Rows | None = None
 
     def present(self) -> Array | range | Strings | Texts:
-        """The values of the rows that have one, in order; a range stays a range where all rows have one."""
+        """Return the values of the rows that have one, in order; a range stays a range if all rows have one."""
         if self.array is None:
             return np.empty(0, dtype=np.uint8)
         if isinstance(self.array, Strings) and self.rows is None and self.valid is None:
@@ -134,7 +134,7 @@ class Values(NamedTuple):
         return self.valid
 
     def dense(self, size: int) -> Values:
-        """The same with one entry a row."""
+        """Return the same values with one entry for each row."""
         if self.rows is None or self.array is None:
             return self
         mask = self.mask(size)
@@ -156,5 +156,5 @@ ABSENT = Values(None)
 
 
 def spread(numbers: range) -> Array:
-    """A range as an array of 64-bit numbers."""
+    """Return a range as an array of 64-bit numbers."""
     return np.arange(len(numbers), dtype=np.uint64) * np.uint64(numbers.step) + np.uint64(numbers.start)

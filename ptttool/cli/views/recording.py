@@ -159,7 +159,7 @@ def _trace_unit_table(units: CsEtm) -> Table:
 
 
 def _format(report: Report) -> Iterator[tuple[str, str]]:
-    """The layout of PTT records, and what the data say about it."""
+    """Describe the layout of PTT records, and what the data say about it."""
     from ptttool.decoders.hisi_ptt.findings import CHECK_CODE, Findings
 
     findings = report.walk.findings
@@ -231,7 +231,7 @@ def requester_table(summary: TlpSummary, machine: Machine | None, width: int) ->
 
 
 def name_of(machine: Machine | None, requester: str) -> str:
-    """A function's names and PCI name; empty where the machine is not known or has none of that ID."""
+    """Return the names of a function and its PCI name; empty if the machine is unknown or has no function of that ID."""
     address = PciAddress.try_parse(requester)
     if machine is None or address is None:
         return ""

@@ -101,7 +101,7 @@ class _Filled:
                 array[place] = source.values(headers, records, self.layout)
 
     def values(self, name: str) -> Values:
-        """A column."""
+        """Return the values of a column."""
         array, source = self.arrays.get(name), _SOURCES[name]
         if array is None or not self.some & source.traits or (source.v1_only and self.layout.pattern != 1):
             return ABSENT

@@ -77,7 +77,7 @@ class Findings:
         self.formats[name] = self.formats.get(name, 0) + count
 
     def count_tail(self, size: int) -> None:
-        """A payload ended with ``size`` bytes that are no whole record."""
+        """Count the `size` bytes at the end of a payload that are not a whole record."""
         if size:
             self.tails += 1
             self.tail_bytes += size

@@ -65,7 +65,7 @@ class Layout:
         return ONLY_IN_4DW if self.eight_dw else LOST_IN_4DW
 
     def headers(self, records: U32) -> Headers:
-        """Standard TLP headers of records, shape (n, words)."""
+        """Return the standard TLP headers of records, shape (n, DWs)."""
         v1 = self.pattern == 1
         if not self.eight_dw:
             return Headers(_standard_word(records[:, 0]), lambda i: np.ascontiguousarray(records[:, i]), v1=v1)
@@ -83,7 +83,7 @@ class Layout:
         )
 
     def times(self, records: U32) -> U32:
-        """The Time field of records, shape (n, words): 32 bits in 8DW, 11 in 4DW."""
+        """Return the Time field of records, shape (n, DWs): 32 bits in 8DW, 11 in 4DW."""
         return np.ascontiguousarray(records[:, 7]) if self.eight_dw else records[:, 0] & 0x7FF
 
     def header_word(self, records: U32, number: int) -> U32:
@@ -175,7 +175,7 @@ class Choice(NamedTuple):
 
 
 def choose_layout(words: U32, declared: Declared) -> Choice:
-    """The layout of a chunk's words. Undeclared and undecided, the first word decides, as it does in perf."""
+    """Determine the layout of the DWs of a chunk. If nothing else decides, the first DW does, as in perf."""
     seen = layout_in_data(words)
     pattern = declared.pattern or 0
     if seen is not None:

@@ -102,7 +102,7 @@ def _offsets(run: _Run, record_size: int) -> Array:
 
 
 def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview | None]) -> Records:
-    """Records of pieces; ``data``: the bytes of each. All-zero records are left out."""
+    """Make the records of pieces from the bytes of each, ``data``. All-zero records are left out."""
     records = Records(layout)
     small: list[U32] = []
     for piece, part in zip(pieces, data, strict=True):
@@ -131,7 +131,7 @@ def _put_together(small: list[U32], words: list[U32]) -> None:
 
 
 def without_zeros(records: U32) -> tuple[U32, Places | None]:
-    """Records that are not all zero, and their places (None: all are kept).
+    """Return the records that are not all zero, and their indexes (None: all records).
 
     Older drivers (seen: Linux 6.1) may commit memory that the hardware never wrote: no TLP looks like that.
     """

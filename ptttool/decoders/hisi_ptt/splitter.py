@@ -54,7 +54,7 @@ class TlpSplitter:
         return TlpRows(Records(Layout(bool(self._raw))), 0, Findings(), self._file)
 
     def units(self, most: int) -> Iterator[PlannedUnit]:
-        """The records in units of one layout: ``most`` of them, or, where they come through a pipe, as many as there are.
+        """Yield the records in units of one layout: ``most`` of them, or, from a pipe, as many as have arrived.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class TlpSplitter:
             yield planned()
 
     def _laid_out(self) -> Iterator[tuple[AuxChunk, Layout]]:
-        """The chunks, each with the layout of its records."""
+        """Yield the chunks, each with the layout of its records."""
         declared = Declared(self._raw, self._pattern)
         number, choice = -1, None
         for chunk in self._source.chunks():
@@ -125,7 +125,7 @@ class TlpSplitter:
         return choice._replace(layout=Layout(self._raw, declared.pattern or 0), conflict=False)
 
     def _declared(self) -> Declared:
-        """What the recording says of its layout; the user's choice of a pattern comes first."""
+        """Return what the recording says about its layout; the user's choice of a pattern takes precedence."""
         contents = self._source.contents
         attribute, private = ptt_attribute(contents), contents.auxtrace_priv
         config = None if attribute is None else attribute.config
@@ -136,7 +136,7 @@ class TlpSplitter:
 
 
 def _sample(chunk: AuxChunk) -> U32:
-    """The first DWs of a chunk, as many as it takes to see what its records are."""
+    """Return the first DWs of a chunk, as many as determine its layout."""
     if chunk.in_memory:
         return np.frombuffer(chunk.read(0, chunk.size), dtype="<u4", count=chunk.size // 4)
     size = min(_SAMPLE, chunk.size)

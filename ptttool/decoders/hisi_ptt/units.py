@@ -48,7 +48,7 @@ class TlpRows:
         return self.records.size
 
     def batch(self, names: Sequence[str]) -> Batch:
-        """The columns of these names."""
+        """Return the columns of these names."""
         findings, self._findings = self._findings, None
         batch = decode(self.records, [name for name in names if name != "file"], index=self.index, findings=findings)
         columns = dict(batch.columns)
@@ -61,7 +61,7 @@ class TlpRows:
         return Batch(schema, batch.size, {name: columns[name] for name in names})
 
     def taken(self, wanted: Mask) -> TlpRows:
-        """The TLPs for which the mask is true."""
+        """Return the TLPs for which the mask is true."""
         chosen = TlpRows(self.records.taken(wanted), self.index, Findings(), self._file)
         chosen._findings = None
         rows = np.flatnonzero(wanted)
@@ -69,7 +69,7 @@ class TlpRows:
         return chosen
 
     def violation(self) -> Violation | None:
-        """The first record of unknown kind."""
+        """Return the first record of unknown kind."""
         batch = decode(self.records, ("kind", "offset"))
         kind, offset = batch.values("kind").array, batch.values("offset").array
         rows = np.flatnonzero(np.asarray(kind) == _UNKNOWN)
@@ -98,7 +98,7 @@ class LoadedTlpUnit:
         return self.records.size
 
     def decoded(self, index: int) -> tuple[TlpRows, Findings]:
-        """The rows, the first of which has the number ``index``, and the counts that they add to."""
+        """Decode the rows, the first of which has the number ``index``, and the counts that they add to."""
         findings = Findings(records=self.records.size, zero_records=self.records.zeros)
         return TlpRows(self.records, index, findings, self.file), findings
 
@@ -132,11 +132,11 @@ class TlpUnit:
         return all(piece.data is not None for piece in self.pieces)
 
     def bare(self) -> TlpUnit:
-        """The same without bytes, for whoever can read them."""
+        """Return the unit without its bytes, for a worker that can read them."""
         return replace(self, pieces=tuple(replace(piece, data=None) for piece in self.pieces))
 
     def load(self, fetch: Fetch, memory: memoryview) -> LoadedTlpUnit:
-        """The records; ``fetch`` reads the pieces of a bare unit into ``memory`` of at least its size."""
+        """Return the records; ``fetch`` reads the pieces of a bare unit into ``memory``, which has at least its size."""
         if self.is_loaded:
             return LoadedTlpUnit(records_of(self.layout, self.pieces, [piece.data for piece in self.pieces]), self.file)
         parts, at = [], 0

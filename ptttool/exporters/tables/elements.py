@@ -99,7 +99,7 @@ class ElementLayout:
 
     @staticmethod
     def _fitting(cell: Cell, text: pl.DataFrame) -> Cell:
-        """A column of addresses as wide as these are."""
+        """Make a column of addresses that is as wide as these."""
         if cell.name != "st_addr":
             return cell
         longest = text.get_column("st_addr").str.len_chars().max()

@@ -50,8 +50,19 @@ class TlpLayout:
 
 
 def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *, dws: bool = False) -> tuple[str, pl.Series]:
-    """Headline and lines of TLPs. ``frame``: with :data:`LINE_COLUMNS`. ``machine``: for names, which are shown as they are.
-    ``width``: of the terminal, None for a pipe, where nothing is left out or cut. ``dws``: the header DWs, too."""
+    """Format TLPs as the header line and the lines of a table.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Rows with :data:`LINE_COLUMNS`.
+    machine : Machine or None
+        Source of names, which are shown as they are.
+    width : int or None
+        Width of the terminal; None: a pipe, for which nothing is left out or cut.
+    dws : bool
+        Whether the header DWs are shown, too.
+    """
     prepared = pl.DataFrame(
         [
             *(frame.get_column(name) for name in ("index", "time", "kind", "class", "length_dw", "payload_bytes", "tag", "byte_count")),
@@ -82,7 +93,7 @@ def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *
 
 
 def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
-    """Requester IDs, with the kernel's name behind where there is one."""
+    """Format requester IDs, each followed by the kernel's name if there is one."""
     text = id_text(requesters)
     if machine is None:
         return text
@@ -99,12 +110,12 @@ def _longest_name(machine: Machine) -> int:
 
 
 def _messages() -> pl.Series:
-    """What a Message Code is called, by its value; codes that nobody named as numbers."""
+    """Name Message Codes by their values; unknown codes are numbers."""
     return pl.Series([codes.message_name(code) if code in codes.MESSAGES else f"message {code:#04x}" for code in range(256)])
 
 
 def _bytes() -> pl.Expr:
-    """What a TLP carries, or, for a read, asks for."""
+    """Describe what a TLP carries or, for a read, asks for."""
     asks = pl.col("kind").is_in(["MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "TCfgRd"])
     return pl.when(asks).then(pl.col("length_dw").cast(pl.UInt32) * 4).otherwise(pl.col("payload_bytes").cast(pl.UInt32))
 
@@ -126,7 +137,7 @@ def _target() -> pl.Expr:
 
 
 def _details() -> pl.Expr:
-    """What else deserves a look: status and bytes left, partial byte enables, hints, poison, a prefix."""
+    """List what else is notable: status and remaining bytes, partial byte enables, hints, poison, a prefix."""
     status = pl.when(pl.col("status").is_not_null()).then(
         pl.concat_str([pl.col("status").cast(pl.String), pl.lit(" "), pl.col("byte_count").cast(pl.String), pl.lit(" left")])
     )

@@ -36,7 +36,7 @@ class Where:
         return mask.to_numpy() if self.columns else np.full(rows, mask.to_list() == [True])
 
     def filter(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows for which it is true."""
+        """Return the rows for which the condition is true."""
         return frame.filter(pl.Series(self.mask(frame, frame.height)))
 
 

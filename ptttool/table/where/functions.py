@@ -66,7 +66,7 @@ def check_name(name: Token) -> None:
 
 
 def call(name: Token, arguments: Sequence[Node]) -> Node:
-    """A function's value. Raises UsageError for arguments that do not fit."""
+    """Make the node of a function call. Raises UsageError for arguments that do not fit."""
     function = FUNCTIONS[name.word]
     whose = f"{name.text}()"
     most = function.most or len(function.arguments)
@@ -88,7 +88,7 @@ def _how_many(function: Function) -> str:
 
 
 def common_type(nodes: Sequence[Node], whose: str) -> Type:
-    """The one type of nodes that stand for each other."""
+    """Return the common type of alternative nodes."""
     types = {node.type: node for node in nodes if node.type != "null"}
     if len(types) > 1:
         first, second, *_ = types.values()
@@ -130,7 +130,7 @@ def _shifted(left: Node, operator: str, bits: int, position: int) -> Node:
 
 
 def regex(tested: Node, operator: str, pattern: Node, position: int) -> Node:
-    """``tested ~ 'pattern'``: a regular expression found anywhere in a text; ``*``: whatever the case; ``!``: not found."""
+    """Make ``tested ~ 'pattern'``: a regular expression found anywhere in a text; ``*`` ignores case, ``!`` negates."""
     if not isinstance(pattern.literal, str):
         raise wrong(pattern.position, f"'{operator}' takes a regular expression in quotes")
     if tested.type != "text":

@@ -36,12 +36,12 @@ class Node:
 
 
 def made(type: Type, sql: str, position: int, *parts: Node) -> Node:
-    """A node made of others."""
+    """Make a node from others."""
     return Node(type, sql, sql, position, of_id=type == "number" and any(part.of_id for part in parts))
 
 
 def column_node(name: str, position: int, schema: Schema) -> Node:
-    """A column of the schema by its name. Raises UsageError for an unknown one."""
+    """Make the node of a column, by its name. Raises UsageError for an unknown column."""
     found = name if name in schema else name.lower()
     if found not in schema:
         raise wrong(position, f"unknown column {name!r}", hint=_near(name.lower(), schema.names, "columns"), code="unknown-column")
@@ -60,7 +60,7 @@ def column_node(name: str, position: int, schema: Schema) -> Node:
 
 
 def number_node(text: str, position: int) -> Node:
-    """A number as written: decimal, with a fraction, or hexadecimal after ``0x``."""
+    """Make the node of a number as written: decimal, with a fraction, or hexadecimal after ``0x``."""
     if len(text) > 40:
         raise wrong(position, "the number is larger than any column can be")
     if re.fullmatch(r"\d+|0[xX].*", text):
@@ -72,12 +72,12 @@ def number_node(text: str, position: int) -> Node:
 
 
 def integer_node(value: int, position: int) -> Node:
-    """An integer. Its exact form has a type of its own, since polars calculates with bare ones in 32 bits."""
+    """Make the node of an integer. Its exact form has its own type, since polars calculates with plain integers in 32 bits."""
     return Node("number", str(value), f"CAST({value} AS INT128)", position, literal=value)
 
 
 def text_node(value: str, position: int) -> Node:
-    """A text."""
+    """Make the node of a text."""
     quoted = "'" + value.replace("'", "''") + "'"
     return Node("text", quoted, quoted, position, literal=value)
 
@@ -94,7 +94,7 @@ def compared(left: Node, operator: str, right: Node, position: int) -> Node:
 
 
 def among(tested: Node, choices: list[Node], position: int) -> Node:
-    """``tested IN (choices)``."""
+    """Make ``tested IN (choices)``."""
     settled = [_settled(choice, tested) for choice in choices]
     if all(_is_constant(choice) and choice.type == tested.type for choice in settled):
         # A number left of the list as wide as those in it.
@@ -109,7 +109,7 @@ def any_of(parts: list[Node], operator: str, position: int) -> Node:
 
 
 def _halved(parts: list[str], operator: str) -> str:
-    """A long chain as a flat tree: polars takes cubic time for a deep one, and refuses the deepest."""
+    """Join a long chain as a flat tree: polars takes cubic time for a deep one, and rejects the deepest."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
@@ -117,7 +117,7 @@ def _halved(parts: list[str], operator: str) -> str:
 
 
 def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, position: int) -> Node:
-    """``tested LIKE pattern``; an enum's column is compared with the values that match."""
+    """Make ``tested LIKE pattern``; a column of an enum is compared with the values that match."""
     if not isinstance(pattern.literal, str):
         raise wrong(pattern.position, "LIKE takes a pattern in quotes")
     if tested.type != "text":
@@ -152,7 +152,7 @@ def _like_pattern(pattern: Node, escape: str | None) -> str:
 
 
 def _settled(node: Node, other: Node) -> Node:
-    """A text in quotes as what it must be, compared with ``other``: an ID, or one of an enum's values."""
+    """Convert a text in quotes to what it is compared with, ``other``: an ID, or a value of an enum."""
     if not isinstance(node.literal, str):
         return node
     if other.type == "number":
@@ -191,7 +191,7 @@ def _is_constant(node: Node) -> bool:
 
 
 def _near(name: str, known: Iterable[str], what: str) -> str:
-    """The near misses of a name, or all that there are."""
+    """List the names similar to a name, or all names."""
     names = list(known)
     by_folded = {each.lower(): each for each in names}
     near = [by_folded[each] for each in difflib.get_close_matches(name.lower(), by_folded, n=4, cutoff=0.5)]
@@ -199,7 +199,7 @@ def _near(name: str, known: Iterable[str], what: str) -> str:
 
 
 def expect(node: Node, wanted: Type, whose: str) -> Node:
-    """The node, which must be of that type (or NULL) to take part in ``whose``."""
+    """Check that a node has a type (or is NULL), as ``whose`` needs it, and return the node."""
     if node.type not in (wanted, "null"):
         raise _unexpected(node, wanted, whose)
     return node

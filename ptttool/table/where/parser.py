@@ -57,14 +57,17 @@ class Parser:
 
     @property
     def next(self) -> Token:
+        """The next token."""
         return self.tokens[self.place]
 
     def take(self) -> Token:
+        """Take the next token."""
         token = self.next
         self.place += token.kind != "end"
         return token
 
     def at(self, *words: str) -> bool:
+        """Return whether these words are next."""
         return all(token.word == word for token, word in zip(self.tokens[self.place :], words, strict=False))
 
     def took(self, *words: str) -> bool:
@@ -75,6 +78,7 @@ class Parser:
         return found
 
     def need(self, word: str, whose: str) -> Token:
+        """Take a word that ``whose`` needs. Raises UsageError if another one is next."""
         if self.next.word != word:
             raise wrong(self.next.position, f"{whose} needs {word!r}, and there is {_said(self.next)}")
         return self.take()
@@ -93,9 +97,11 @@ class Parser:
         return node
 
     def either(self) -> Node:
+        """Parse conditions joined by OR."""
         return self._joined(self.both, "OR")
 
     def both(self) -> Node:
+        """Parse conditions joined by AND."""
         return self._joined(self.negation, "AND")
 
     def _joined(self, part: Callable[[], Node], operator: str) -> Node:
@@ -108,6 +114,7 @@ class Parser:
         return any_of([expect(each, "truth", operator) for each in parts], operator, first.position)
 
     def negation(self) -> Node:
+        """Parse NOT and what it negates."""
         if not self.at("NOT"):
             return self.predicate()
         position = self.take().position
@@ -115,6 +122,7 @@ class Parser:
         return made("truth", f"(NOT {expect(node, 'truth', 'NOT').sql})", position)
 
     def predicate(self) -> Node:
+        """Parse a comparison, or another test of a value."""
         node = self.bits()
         while True:
             token = self.next
@@ -172,7 +180,7 @@ class Parser:
         return like(node, pattern, ignore_case=word == "ILIKE", escape=escape, position=position)
 
     def _list(self) -> list[Node]:
-        """What stands in parentheses, the first of them already taken."""
+        """Parse a list up to its closing parenthesis; the opening one is already taken."""
         if self.next.word in STATEMENTS:
             raise self._misplaced()
         nodes = [self._deeper(self.either)]
@@ -182,6 +190,7 @@ class Parser:
         return nodes
 
     def bits(self) -> Node:
+        """Parse an expression: operations on bits, and what binds tighter."""
         return self._numbers(self._bits_and, ("|",))
 
     def _bits_and(self) -> Node:
@@ -210,6 +219,7 @@ class Parser:
         return node
 
     def sign(self) -> Node:
+        """Parse a value with signs before it."""
         token = self.next
         if token.word not in ("-", "+", "~"):
             return self.cast()
@@ -224,6 +234,7 @@ class Parser:
         return made("number", f"(0 - {node.exact})" if token.word == "-" else f"(-1 - {node.exact})", token.position, node)
 
     def cast(self) -> Node:
+        """Parse a value with casts after it."""
         node = self.single()
         while self.at("::"):
             position = self.take().position
@@ -238,6 +249,7 @@ class Parser:
         return made(type, f"CAST({node.exact} AS {name})", position)  # type: ignore[arg-type]
 
     def single(self) -> Node:
+        """Parse one value: a number, a text, a column, a call, parentheses."""
         token = self.take()
         following = self.next.word
         if token.kind == "number":
@@ -328,6 +340,6 @@ def _said(token: Token) -> str:
 
 
 def parse(text: str, schema: Schema) -> tuple[Node, tuple[str, ...]]:
-    """A condition on columns of a schema, and the columns that it names. Raises UsageError."""
+    """Parse a condition on columns of a schema; return it and the columns that it names. Raises UsageError."""
     parser = Parser(tokens_of(text), schema)
     return parser.condition(), tuple(parser.columns)

@@ -44,12 +44,12 @@ class Token:
 
 
 def wrong(position: int, what: str, *, hint: str | None = None, code: str = "bad-where") -> UsageError:
-    """The error of a condition; characters are counted from 1."""
+    """Make the error of a condition; characters are counted from 1."""
     return UsageError(f"--where: {what} (character {position + 1})", hint=hint, code=code, position=position + 1)
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The words of a condition and an end behind them. Raises UsageError for what can be no word."""
+    """Split a condition into tokens, the last of which is an end. Raises UsageError for characters that are not part of a token."""
     if len(text) > LONGEST:
         raise UsageError(f"--where: the condition has more than {LONGEST} characters", code="bad-where")
     tokens = []
