@@ -133,17 +133,22 @@ def analyze(
     UsageError
         The analysis is unknown, or the recording's rows do not have the columns that it needs (code ``missing-columns``).
     """
-    kind = ANALYSES.get(name)
-    missing = [column for column in kind.columns if column not in recording.schema]
+    check_columns(recording, name)
+    walk = recording.walk(workers) if walk is None else walk
+    analysis = walk.merge(Analyze(name, tuple(options.items()), query))
+    return result_of(analysis, recording, walk, machine)
+
+
+def check_columns(recording: Recording, name: str) -> None:
+    """Raise a UsageError where an analysis is unknown, or the rows do not have the columns that it needs (code ``missing-columns``)."""
+    missing = [column for column in ANALYSES.get(name).columns if column not in recording.schema]
     if missing:
         raise UsageError(
             f"the analysis {name} needs the columns {', '.join(missing)}, which {recording.title} does not have",
             hint="'ptttool analyze --list' shows what each analysis needs",
             code="missing-columns",
+            columns=missing,
         )
-    walk = recording.walk(workers) if walk is None else walk
-    analysis = walk.merge(Analyze(name, tuple(options.items()), query))
-    return result_of(analysis, recording, walk, machine)
 
 
 def result_of(analysis: Analysis[Any], recording: Recording, walk: Walk, machine: Machine | None) -> Any:
