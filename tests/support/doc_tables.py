@@ -6,8 +6,11 @@ import inspect
 from collections.abc import Iterator, Mapping
 
 import ptttool
+from ptttool.analyses.contract import ANALYSES
 from ptttool.cli.schemas import schemas
+from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.errors import ExitCode
+from ptttool.exporters.contract import EXPORTERS
 from ptttool.generate.profiles import PROFILES
 from ptttool.table.where.functions import FUNCTIONS, Function
 from ptttool.tlp.columns import TLP_SCHEMA
@@ -53,6 +56,23 @@ def profiles() -> Iterator[str]:
         yield f"`{profile.name}` | {profile.text}"
 
 
+def protocols() -> Iterator[str]:
+    pages = {"coresight-16": "coresight.md", "hisi-ptt": "../columns.md"}
+    for protocol in PROTOCOLS:
+        rows = "TLPs: [columns](../columns.md)" if isinstance(protocol, RecordProtocol) else "[elements](../elements.md)"
+        yield f"[`{protocol.name}`]({pages.get(protocol.name, f'{protocol.name}.md')}) | {protocol.meaning} | {rows}"
+
+
+def analyses() -> Iterator[str]:
+    for analysis in ANALYSES:
+        yield f"`{analysis.name}` | {analysis.meaning}"
+
+
+def exporters() -> Iterator[str]:
+    for exporter in EXPORTERS:
+        yield f"`{exporter.name}` | {', '.join(f'`{suffix}`' for suffix in exporter.suffixes)} | {exporter.meaning}"
+
+
 def public() -> Iterator[str]:
     for name in ptttool.__all__:
         thing = getattr(ptttool, name)
@@ -73,10 +93,13 @@ def _first_sentence(thing: object) -> str:
 
 
 TABLES: Mapping[str, str] = {
+    "analyses": table("analysis | what it computes", list(analyses())),
     "columns": table("column | type | meaning", list(columns())),
     "documents": table("document | what it is", list(documents())),
     "exit-codes": table("code | meaning", list(exit_codes())),
+    "exporters": table("format | suffixes | what it is", list(exporters())),
     "functions": table("function | result", list(functions())),
+    "protocols": table("protocol | what it decodes | records are", list(protocols())),
     "public": table("name | what it is", list(public())),
     "profiles": table("profile | what goes over the link", list(profiles())),
 }
