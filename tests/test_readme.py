@@ -1,9 +1,27 @@
-"""The README stays short; its examples are run by ``tests/test_docs.py``."""
+"""The README stays short and has every command; its examples are run by ``tests/test_docs.py``."""
 
+import re
+
+import typer.main
+
+from ptttool.cli import manpages
+from ptttool.cli.app import app
 from tests import ROOT
 
+README = ROOT / "README.md"
 LONGEST = 10 * 1024
 
 
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_bytes()) <= LONGEST
+    assert len(README.read_bytes()) <= LONGEST
+
+
+def test_the_readme_has_every_command() -> None:
+    text = README.read_text(encoding="utf-8")
+    table = text[text.index("## Commands") : text.index("## Documentation")]
+    listed = set()
+    for row in re.findall(r"(?m)^\| `(.+?)` \|", table):
+        group, _, names = row.replace("\\", "").partition(" ")
+        listed |= {f"{group} {name}" for name in names.split("|")} if names else {group}
+    known = {path.removeprefix("ptttool ") for path, _ in manpages.walk(typer.main.get_command(app), "ptttool")} - {"ptttool", "tune"}
+    assert listed == known
