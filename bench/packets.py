@@ -12,6 +12,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rich.table import Table
@@ -73,7 +74,7 @@ def speeds(folder: Path, size: int) -> Iterator[Speed]:
         ("etmv2", "ETMv2 to Parquet", "etmv2", _ETMV2),
     ):
         trace, output = _repeated(folder, name, _etrace() if name == "etrace" else _etmv2(), size), folder / f"{name}.parquet"
-        words = (*PTTTOOL, "packets", "--protocol", protocol, *parameters, str(trace), "-o", str(output), "--force")
+        words = (*PTTTOOL, "decode", "--protocol", protocol, *parameters, str(trace), "-o", str(output), "--force")
         yield Speed(name, work, Command(name, (sys.executable, "-c", _ONE_CORE, *words), trace.name), trace, 5e6, output)
     trace = _repeated(folder, "coresight", _coresight(), size)
     command = Command("deformat", (sys.executable, str(HERE / "deformat.py"), str(trace)), trace.name, reports=True)
@@ -88,6 +89,7 @@ def _repeated(folder: Path, name: str, piece: bytes, size: int) -> Path:
     return path
 
 
+@cache
 def _etrace() -> bytes:
     """te_inst packets of the default parameters, each behind a header of one byte.
 
@@ -113,6 +115,7 @@ def _etrace() -> bytes:
     return bytes(data)
 
 
+@cache
 def _etmv2() -> bytes:
     """Branches, transfers with and without addresses, load misses and their data."""
     chance = random.Random(2)
@@ -142,6 +145,7 @@ def _contents() -> list[tuple[int, bytes]]:
     return [(chance.choice((0x10, 0x11, 0x12)), chance.randbytes(chance.randint(1, 60))) for _ in range(_PIECE // 32)]
 
 
+@cache
 def _coresight() -> bytes:
     return frames(_contents())
 
