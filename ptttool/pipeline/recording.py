@@ -94,7 +94,7 @@ class Recording:
             raise UsageError("a raw trace does not tell its protocol", hint="name it with --protocol", code="protocol-unknown")
         stack = None if request.protocol is None else stack_of(request.protocol, request.parameters)
         self.request = replace(request, form=form)
-        self._fresh: _Begun | None = _Begun(open_source(self.path, form))
+        self._fresh: _Begun | None = _Begun(_opened(self.path, form, request))
         self._source: Source = self._fresh
         # A walk has its source to itself, until nobody has the walk any more or the recording is closed.
         self._closing: list[finalize[[], Any]] = [finalize(self, self._source.close)]
@@ -328,6 +328,15 @@ def traced_part(machine: Machine | None, recording: Recording) -> Machine | None
     name = recording.device or pmu_of(attribute.name or "")
     device = next((device for device in machine.devices if device.name == name), None)
     return machine if device is None else part_of(machine, device)
+
+
+def _opened(path: str, form: InputForm, request: Request) -> Source:
+    try:
+        return open_source(path, form)
+    except InputError as error:
+        if error.code == "not-perf-data" and request.protocol is None and request.form is None:
+            error.hint = "raw PTT records: --input 4dw or 8dw; other raw trace: --protocol NAME ('ptttool decode --protocols' lists them)"
+        raise
 
 
 def stream_decoder(request: Request) -> StreamDecoder:

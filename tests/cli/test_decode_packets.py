@@ -130,10 +130,10 @@ def test_wrong_usage(raw: Path, capsys: pytest.CaptureFixture[str], arguments: l
 def test_protocols_that_are_none_of_these(raw: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["decode", "--protocol", "riscv-encup", str(raw)]) == 2
     assert "did you mean riscv-encap" in capsys.readouterr().err
-    assert main(["decode", str(raw)]) == 2
+    assert main(["decode", str(raw)]) == 6
     assert "--protocol" in capsys.readouterr().err
-    assert main(["decode", "--protocol", "hisi-ptt", str(raw)]) == 2
-    assert "ptttool decode" in capsys.readouterr().err
+    assert main(["decode", "--input", "raw", str(raw)]) == 2
+    assert "--protocol" in capsys.readouterr().err
 
 
 def test_strict_ends_at_its_offset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,14 +169,11 @@ def test_perf_data_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixtu
     path.write_bytes(coresight(chunks=[(0, 0, bytes(64))]))
     assert main(["decode", "--protocol", "riscv-encap", str(path)]) == 6
     assert "CoreSight ETM, not of riscv-encap" in capsys.readouterr().err
-    path.write_bytes(build_perfdata([(0, 0, bytes(64))], auxtrace_type=6))
-    assert main(["decode", str(path)]) == 2
-    assert "ptttool decode" in capsys.readouterr().err
     path.write_bytes(build_perfdata([(0, 0, bytes(64))], auxtrace_type=4))
-    assert main(["decode", str(path)]) == 2
-    assert "Arm SPE" in capsys.readouterr().err
-    path.write_bytes(build_perfdata([]))
     assert main(["decode", str(path)]) == 6
+    assert "Arm SPE" in capsys.readouterr().err
+    path.write_bytes(build_perfdata([], info=b"", name="cycles", pmu_type=4))
+    assert main(["decode", "--protocol", "riscv-encap", str(path)]) == 6
     assert "no AUX trace" in capsys.readouterr().err
 
 
@@ -184,7 +181,8 @@ def test_a_type_of_trace_that_nobody_knows(tmp_path: Path, capsys: pytest.Captur
     path = tmp_path / "perf.data"
     path.write_bytes(build_perfdata([(0, 0, EXAMPLE)], auxtrace_type=99, name="rvtrace/event=1/"))
     assert objects(printed(capsys, [*PARAMETERS, "--json", str(path)]))[0]["payload"] == "3204000002"
-    assert main(["decode", str(path)]) == 2
+    assert main(["decode", "--json", str(path)]) == 6
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "other-pmu"
 
 
 @pytest.mark.parametrize(
@@ -269,17 +267,17 @@ def test_a_protocol_of_another_package(tmp_path: Path) -> None:
         )  # fmt: skip
 
     assert "toy" in [each["name"] for each in json.loads(run("decode", "--protocols", "--json").stdout)["protocols"]]
-    found = objects(run("packets", "--protocol", "toy", "-p", "longest=3", "--json", "-", data=b"\x02hi\x00").stdout)
+    found = objects(run("decode", "--protocol", "toy", "-p", "longest=3", "--json", "-", data=b"\x02hi\x00").stdout)
     assert [(each["length"], each["payload"]) for each in found] == [(2, "6869"), (0, "")]
     mixed = frames([(0x10, b"\x03on"), (0x11, b"\x01!"), (0x10, b"e")])
-    behind = objects(run("packets", "--protocol", "toy", "-p", "longest=3", "-p", "framing=coresight-16", "--json", "-", data=mixed).stdout)
+    behind = objects(run("decode", "--protocol", "toy", "-p", "longest=3", "-p", "framing=coresight-16", "--json", "-", data=mixed).stdout)
     assert [(each["channel"], each["payload"]) for each in behind if "length" in each] == [(0x10, b"one".hex()), (0x11, b"!".hex())]
     assert sum(each["size"] for each in behind) == 16
-    missing = run("packets", "--protocol", "toy", "-", data=b"\x00")
+    missing = run("decode", "--protocol", "toy", "-", data=b"\x00")
     assert missing.returncode == 2
     assert "longest" in missing.stderr
     (tmp_path / "toy_protocol.py").write_text("import no_such_module\n")
-    broken = run("packets", "--protocol", "toy", "-", data=b"\x00")
+    broken = run("decode", "--protocol", "toy", "-", data=b"\x00")
     assert broken.returncode == 8
     for line in ("import no_such_module", "raise SystemExit(3)"):
         (tmp_path / "toy_protocol.py").write_text(line)
@@ -289,7 +287,7 @@ def test_a_protocol_of_another_package(tmp_path: Path) -> None:
         assert "toy cannot be loaded" in listed.stderr
     assert "protocol toy cannot be loaded" in broken.stderr
     # Others are not concerned.
-    assert run("packets", "--protocol", "riscv-encap", "-", data=b"\x01\x02").returncode == 0
+    assert run("decode", "--protocol", "riscv-encap", "-", data=b"\x01\x02").returncode == 0
 
 
 def test_list_of_protocols(capsys: pytest.CaptureFixture[str]) -> None:
@@ -298,7 +296,7 @@ def test_list_of_protocols(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"coresight-16", "hisi-ptt", "riscv-encap"} <= set(listed)
     srcid = next(each for each in listed["riscv-encap"]["parameters"] if each["name"] == "srcid_bits")
     assert (srcid["type"], srcid["default"], srcid["minimum"], srcid["maximum"], srcid["mandatory"]) == ("int", 0, 0, 16, False)
-    assert listed["hisi-ptt"]["command"] == "ptttool decode"
+    assert listed["hisi-ptt"]["command"] == "ptttool decode --protocol hisi-ptt"
     assert main(["decode", "--protocols"]) == 0
     text = capsys.readouterr().out
     assert "srcid_bits" in text
@@ -328,15 +326,15 @@ def test_info_of_coresight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     path.write_bytes(build_perfdata([(0, 0, 8 * FSYNC)], name="cs_etm//", info=auxtrace_info(3, *words)))
     assert main(["info", "--json", str(path)]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["auxtrace"] == "CoreSight ETM"
+    assert document["protocol"] == "coresight-16"
     assert document["event"] == "cs_etm//"
-    units = document["metadata"]["trace_units"]
+    units = document["trace_units"]["trace_units"]
     assert [(unit["cpu"], unit["kind"], unit["trace_id"], unit["more"]) for unit in units] == [
         (0, "ETMv4", 0x10, [0xABC]),
         (1, "ETE", 0x12, []),
     ]
     assert units[1]["registers"]["TRCDEVARCH"] == "0x47705a13"
-    assert document["metadata"]["damage"] is None
+    assert document["trace_units"]["damage"] is None
     assert document["streams"] == [{"cpu": 0, "payloads": 1, "bytes": 32, "aux_events": 1}]
     assert main(["info", str(path)]) == 0
     text = capsys.readouterr().out
@@ -347,8 +345,7 @@ def test_info_of_coresight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_what_else_is_read_is_not_overwritten(raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     described = tmp_path / "unit.csv"
     described.write_text("srcid_bits=6\ntype_bits=2\n")
-    main(["decode", "--protocol", "riscv-encap", "--params", str(described), str(raw), "-o", str(described), "--force"])
-    assert "is what is read itself" in capsys.readouterr().err
+    assert main(["decode", "--protocol", "riscv-encap", "--params", str(described), str(raw), "-o", str(described), "--force"]) == 2
     assert described.read_text() == "srcid_bits=6\ntype_bits=2\n"
     image, folder = tmp_path / "image.csv", tmp_path / "snapshot"
     image.write_bytes(bytes(16))
@@ -358,8 +355,8 @@ def test_what_else_is_read_is_not_overwritten(raw: Path, tmp_path: Path, capsys:
     given = ["-p", "unit=etm4", *(f"-p{name}=0x10" for name in ("TRCIDR0", "TRCIDR2", "TRCCONFIGR"))]
     for more, output in ((f"memory={image}@0x1000", image), (f"snapshot={folder}", folder / "a.csv")):
         arguments = ["decode", "--protocol", "opencsd", *given, "-p", more, str(raw), "-o", str(output), "--force"]
-        assert main(arguments) == 2
-        assert "is what is read itself" in capsys.readouterr().err
+        assert main([*arguments, "--json", "--to", "jsonl"]) == 2
+        assert json.loads(capsys.readouterr().out)["error"]["code"] == "output-is-input"
     assert image.read_bytes() == bytes(16)
 
 
@@ -400,10 +397,8 @@ def test_hints_for_what_is_no_trace(tmp_path: Path, raw: Path, capsys: pytest.Ca
     (tmp_path / "snapshot.ini").touch()
     assert main(["decode", "--protocol", "opencsd", str(tmp_path)]) == 6
     assert "one of the files in it" in capsys.readouterr().err
-    assert main(["decode", "-"]) == 2
-    assert "--input perf" in capsys.readouterr().err
-    assert main(["decode", "--input", "perf", *PARAMETERS, str(raw)]) == 6
-    assert "without a container use --input" in capsys.readouterr().err
+    assert main(["decode", "--input", "perf", *PARAMETERS, "--json", str(raw)]) == 6
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "not-perf-data"
 
 
 @pytest.mark.parametrize("form", ["perf", "raw"])
