@@ -79,13 +79,14 @@ class PlugIns:
         except (Exception, SystemExit) as error:
             raise PlugInError(
                 f"{self.what} {name} cannot be loaded from {point.value}: {type(error).__name__}: {error}",
-                hint=None if point.dist is None else f"update or remove the package {point.dist.name}",
+                hint=_mend(point),
                 name=name,
             ) from error
 
     def registers_nothing(self, name: str) -> PlugInError:
         """Make the error for an entry point that was imported and did not register its name."""
-        return PlugInError(f"{self._find()[name].value} does not register a {self.what} with the name {name}", name=name)
+        point = self._find()[name]
+        return PlugInError(f"{point.value} does not register a {self.what} with the name {name}", hint=_mend(point), name=name)
 
     def clashes(self, built_in: set[str]) -> list[PlugInError]:
         """Return an error for every entry point that does not count, since its name is taken.
@@ -106,6 +107,10 @@ class PlugIns:
             code="plug-in-clash",
             name=point.name,
         )
+
+
+def _mend(point: EntryPoint) -> str | None:
+    return None if point.dist is None else f"update or remove the package {point.dist.name}"
 
 
 class Registry(Generic[T]):

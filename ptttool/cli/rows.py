@@ -120,11 +120,14 @@ class RowsJob:
             layout = self.layout or first.stack.protocol.layout
             if self.columns is not None:
                 layout = "columns"
+            # A table of columns as they are names no device.
+            names_devices = first.is_ptt and exporter.names_devices and (layout == "tlp" or exporter.name != "table")
             context = ExportContext(
                 recordings=tuple(self.paths),
                 protocol=first.protocol,
                 facts=first.facts,
-                machine=self._machine(first) if layout == "tlp" and exporter.name == "table" else None,
+                machine=self._machine(first) if names_devices else None,
+                diagnostics=first.diagnostics,
                 width=max(shutil.get_terminal_size().columns, 20) if self._on_terminal else None,
                 layout=layout,
                 extra={"dws": self.dws},

@@ -90,6 +90,8 @@ class Exporter(ABC):
         Whether pieces are so small that they are worth making in another process.
     protocols : tuple of str or None
         Names of the protocols that it can write; None for all.
+    names_devices : bool
+        Whether it looks at the context's machine. The command line looks for the machine only then.
     """
 
     name: ClassVar[str]
@@ -99,6 +101,7 @@ class Exporter(ABC):
     rows: ClassVar[int] = 1 << 15
     worth_workers: ClassVar[bool] = False
     protocols: ClassVar[tuple[str, ...] | None] = None
+    names_devices: ClassVar[bool] = False
 
     def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
         """Return the columns that are written by default."""

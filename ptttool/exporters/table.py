@@ -22,6 +22,7 @@ class Table(Exporter):
     meaning = "lines for people"
     suffixes = (".txt",)
     rows = 1 << 18
+    names_devices = True
 
     def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
         """Return the columns that the layout's lines are made of."""

@@ -15,9 +15,9 @@ import pytest
 from ptttool.cli.main import main
 from ptttool.decoders.riscv.encap.encoder import normal, synchronisation
 from ptttool.decoders.riscv.encap.framing import Format
-from tests.decoders import toy
 from tests.decoders.coresight.frames import FSYNC, frames
 from tests.support.recordings import auxtrace_info, build_perfdata
+from tests.toys import toy_protocol as toy
 
 FORM = Format(srcid_bits=6, type_bits=2)
 # The first example of the E-Trace specification's chapter 13: source 1, type 2.

@@ -16,9 +16,9 @@ from ptttool.decoders.elements.model import FIELDS_BY_NAME, KINDS, Element, Flag
 from ptttool.decoders.parameters import Given
 from ptttool.decoders.stack import parameters_of, stack_of
 from ptttool.errors import UsageError
-from tests.decoders import toy
 from tests.decoders.rows import rows_of
 from tests.decoders.streams import Stream, batches, elements, stack, streams_of
+from tests.toys import toy_protocol as toy
 
 NAMES = [protocol.name for protocol in PROTOCOLS if not isinstance(protocol, RecordProtocol)]  # toy among them
 every_protocol = pytest.mark.parametrize("name", NAMES)
