@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Sequence
 
@@ -46,6 +45,7 @@ def html_table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, cap
     str
         One ``<table>`` element.
     """
+    import html  # has a long table of entities
 
     def line(cells: Sequence[object], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{'' if cell is None else html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"

@@ -9,13 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from ptttool.diagnostics import Diagnostic
-from ptttool.machine.model import Machine
-from ptttool.perfdata.model import Contents
 from ptttool.registry import Registry
-from ptttool.table.batch import Batch
+
+if TYPE_CHECKING:
+    from ptttool.diagnostics import Diagnostic
+    from ptttool.machine.model import Machine
+    from ptttool.perfdata.model import Contents
+    from ptttool.table.batch import Batch
 
 R = TypeVar("R")
 

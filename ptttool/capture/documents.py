@@ -375,3 +375,49 @@ class RecordedBody(PlanBody):
     stopped_by: str | None
     traced: TracedCommand | None
     replay_of: str | None
+
+
+@dataclass(frozen=True)
+class RecordingIdentity:
+    """The recording that a sidecar is of.
+
+    Parameters
+    ----------
+    name : str
+        Its file name.
+    head_sha256 : str or None
+        SHA-256 of its first 4 KiB; null for a folder.
+    """
+
+    name: str
+    head_sha256: str | None
+
+
+@document("sidecar")
+@dataclass(frozen=True)
+class SidecarDocument:
+    """The file ``NAME.ptttool.json`` beside a recording.
+
+    Parameters
+    ----------
+    ptttool_sidecar : int
+        The version of this format, 1.
+    recording : RecordingIdentity
+        The recording.
+    machine : Mapping[str, object]
+        As ``list --json`` prints it.
+    options, command, traced, tune, versions, started, ended, replay_of
+        As of :class:`ptttool.capture.sidecar.Sidecar`.
+    """
+
+    ptttool_sidecar: int
+    recording: RecordingIdentity
+    machine: Mapping[str, object]
+    options: Mapping[str, object]
+    command: tuple[str, ...]
+    traced: TracedCommand | None
+    tune: Mapping[str, int]
+    versions: Mapping[str, str]
+    started: str | None
+    ended: str | None
+    replay_of: str | None = None

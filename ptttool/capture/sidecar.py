@@ -6,21 +6,20 @@ of another recording or of a newer ptttool is ignored, with a diagnostic.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ptttool.capture.documents import TracedCommand
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import document, to_json
-from ptttool.files.atomic import output_file
-from ptttool.machine import documents as machines
-from ptttool.machine.model import Machine, PttDevice
+from ptttool.documents import to_json
 from ptttool.pci import PciAddress
+
+if TYPE_CHECKING:
+    from ptttool.capture.documents import TracedCommand
+    from ptttool.machine.model import Machine, PttDevice
 
 KEY, VERSION = "ptttool_sidecar", 1
 SUFFIX = ".ptttool.json"
@@ -75,52 +74,6 @@ class Sidecar:
         return cpu if isinstance(cpu, int) else None
 
 
-@dataclass(frozen=True)
-class RecordingIdentity:
-    """The recording that a sidecar is of.
-
-    Parameters
-    ----------
-    name : str
-        Its file name.
-    head_sha256 : str or None
-        SHA-256 of its first 4 KiB; null for a folder.
-    """
-
-    name: str
-    head_sha256: str | None
-
-
-@document("sidecar")
-@dataclass(frozen=True)
-class SidecarDocument:
-    """The file ``NAME.ptttool.json`` beside a recording.
-
-    Parameters
-    ----------
-    ptttool_sidecar : int
-        The version of this format, 1.
-    recording : RecordingIdentity
-        The recording.
-    machine : Mapping[str, object]
-        As ``list --json`` prints it.
-    options, command, traced, tune, versions, started, ended, replay_of
-        As of :class:`Sidecar`.
-    """
-
-    ptttool_sidecar: int
-    recording: RecordingIdentity
-    machine: Mapping[str, object]
-    options: Mapping[str, object]
-    command: tuple[str, ...]
-    traced: TracedCommand | None
-    tune: Mapping[str, int]
-    versions: Mapping[str, str]
-    started: str | None
-    ended: str | None
-    replay_of: str | None = None
-
-
 def sidecar_path(recording: str | Path) -> Path:
     """Return the path of a recording's sidecar."""
     return Path(f"{recording}{SUFFIX}")
@@ -145,6 +98,10 @@ def save(recording: str | Path, sidecar: Sidecar) -> Path:
     OutputError, OSError
         It cannot be written.
     """
+    from ptttool.capture.documents import RecordingIdentity, SidecarDocument
+    from ptttool.files.atomic import output_file
+    from ptttool.machine import documents as machines
+
     path = sidecar_path(recording)
     body = SidecarDocument(
         ptttool_sidecar=VERSION,
@@ -207,6 +164,9 @@ def find(recording: str | Path) -> tuple[Sidecar | None, Diagnostic | None]:
 def _checked(path: Path, recording: Path, body: Mapping[str, Any]) -> tuple[Sidecar | None, Diagnostic | None]:
     import msgspec
 
+    from ptttool.capture.documents import SidecarDocument
+    from ptttool.machine import documents as machines
+
     try:
         known = msgspec.convert(body, SidecarDocument)
         machine = machines.from_json(known.machine)
@@ -240,6 +200,8 @@ def _unusable(path: Path, code: str, reason: str, **details: object) -> Diagnost
 
 def _head(recording: Path) -> str | None:
     """Return the SHA-256 of a recording's first 4 KiB; None for what is not a file (perf.data may be a folder)."""
+    import hashlib
+
     if not recording.is_file():
         return None
     with recording.open("rb") as file:

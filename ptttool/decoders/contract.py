@@ -19,16 +19,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from ptttool.decoders.decoded import Splitter
-from ptttool.decoders.elements.arrays import Elements
-from ptttool.decoders.offsets import Offsets
-from ptttool.decoders.packets import Packets
 from ptttool.decoders.parameters import Parameter, Settings
-from ptttool.recording.opening import Source
 from ptttool.registry import Registry
-from ptttool.table.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from ptttool.decoders.decoded import Splitter
+    from ptttool.decoders.elements.arrays import Elements
+    from ptttool.decoders.offsets import Offsets
+    from ptttool.decoders.packets import Packets
+    from ptttool.recording.opening import Source
+    from ptttool.table.schema import Column, Schema
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 S = TypeVar("S", bound=Settings)
@@ -110,6 +112,8 @@ class PacketDecoder(ABC):
 
     def end(self) -> Elements:
         """Return elements that were held back: no packet follows those before."""
+        from ptttool.decoders.elements.arrays import Elements
+
         return Elements.empty()
 
     def lost(self, reason: str) -> None:  # noqa: B027 - not every protocol has something to forget

@@ -18,7 +18,6 @@ from ptttool.decoders.contract import (
     StreamContext,
     TraceProtocol,
 )
-from ptttool.decoders.elements.model import FIELDS_BY_NAME, schema_of
 from ptttool.decoders.parameters import Given, Parameter, Paths, Settings, Type, Values, files_of, settle
 from ptttool.recording.auxtrace import CS_ETM, HISI_PTT
 from ptttool.table.schema import Column, Schema
@@ -55,13 +54,19 @@ class Stack:
     @property
     def fields(self) -> tuple[Column, ...]:
         """Fields of the protocol and of its framing, each once."""
+        from ptttool.decoders.elements.model import FIELDS_BY_NAME
+
         before = self.framing.fields if self.framing is not None else ()
         return tuple(dict.fromkeys((FIELDS_BY_NAME["reason"], *before, *self.protocol.fields)))
 
     @property
     def schema(self) -> Schema:
         """Columns of the rows."""
-        return self.protocol.schema if isinstance(self.protocol, RecordProtocol) else schema_of(self.fields)
+        if isinstance(self.protocol, RecordProtocol):
+            return self.protocol.schema
+        from ptttool.decoders.elements.model import schema_of
+
+        return schema_of(self.fields)
 
     @property
     def title(self) -> str:

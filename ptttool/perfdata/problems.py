@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Protocol
+
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError
+
+if TYPE_CHECKING:
+    from ptttool.perfdata.model import Contents
 
 MAX_PROBLEMS = 100
 
@@ -65,3 +70,35 @@ def error_of(problem: Diagnostic, path: str, *, hint: str | None = None) -> Inpu
     file = problem.details.get("file")
     reason = problem.message if file is None else f"{file}: {problem.message}"
     return InputError(path, reason, offset=offset_of(problem), code=problem.code, hint=hint)
+
+
+class Read(Protocol):
+    """What has been read to its end: a walk, or a recording."""
+
+    @property
+    def path(self) -> str:
+        """Path of the recording."""
+        ...
+
+    @property
+    def contents(self) -> Contents:
+        """What the recording holds."""
+        ...
+
+
+def damage_of(walk: Read) -> tuple[InputError | None, list[Diagnostic]]:
+    """Return the error that a damaged recording is, although all that could be read was given, and its further problems.
+
+    Returns
+    -------
+    error : InputError or None
+        The first problem; None for a recording without damage.
+    others : list of Diagnostic
+        Further problems; a second cut of the same file says nothing new and is left out.
+    """
+    problems = walk.contents.problems
+    if not problems:
+        return None, []
+    first = problems[0]
+    others = [problem for problem in problems[1:] if not problem.code == first.code == "truncated"]
+    return error_of(first, walk.path, hint="what could be read before that offset was given"), others

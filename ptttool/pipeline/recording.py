@@ -10,14 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
 
-from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
-from ptttool.decoders.elements.rows import ElementFindings
-from ptttool.decoders.stack import Stack, stack_of
+from ptttool.decoders.contract import RecordProtocol
+from ptttool.decoders.stack import Stack, default_protocol, stack_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, UsageError
 from ptttool.perfdata.model import AuxChunk, Contents
-from ptttool.pipeline.lanes import decoded_elsewhere
-from ptttool.pipeline.streams import Filter, StreamDecoder, StreamWalk
 from ptttool.pipeline.walk import RecordWalk, Walk
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording import auxtrace
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from ptttool.decoders.parameters import Given
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Attribute
+    from ptttool.pipeline.streams import StreamDecoder
 
 PTT = "hisi-ptt"
 
@@ -223,8 +221,13 @@ class Recording:
             source = self.source()
             splitter = protocol.splitter(source, self.stack.settings, file=request.file, strict=request.strict)
             return RecordWalk(source, splitter, workers, strict=request.strict)
+        from ptttool.decoders.elements.rows import ElementFindings
+        from ptttool.pipeline.streams import Filter, StreamDecoder, StreamWalk
+
         elsewhere: Callable[[], Iterator[Any]] | None = None
         if workers.jobs > 1 and not workers.reduces and self.path != "-":
+            from ptttool.pipeline.lanes import decoded_elsewhere
+
             elsewhere = partial(decoded_elsewhere, partial(stream_decoder, request), workers.jobs)
         return StreamWalk(
             StreamDecoder(self.source(), self.stack),
@@ -247,15 +250,15 @@ class Recording:
             self._check_ptt_without_type()
             return stack or stack_of(PTT, self.request.parameters)
         if stack is None:
-            names = [protocol.name for protocol in PROTOCOLS if kind in protocol.default_for]
-            if not names:
+            name = default_protocol(kind)
+            if name is None:
                 raise InputError(
                     self.path,
                     f"holds an AUX trace of {what}, for which there is no protocol",
                     hint="--protocol NAME decodes it as something else; 'ptttool decode --protocols' lists the protocols",
                     code="other-pmu",
                 )
-            stack = stack_of(names[0], self.request.parameters)
+            stack = stack_of(name, self.request.parameters)
         wanted = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
         if kind is None and not self._has_trace and not contents.problems:
             raise InputError(self.path, "holds no AUX trace", code="no-trace")
@@ -341,6 +344,8 @@ def _opened(path: str, form: InputForm, request: Request) -> Source:
 
 def stream_decoder(request: Request) -> StreamDecoder:
     """Open a packet trace in a process of its own."""
+    from ptttool.pipeline.streams import StreamDecoder
+
     recording = Recording(request)
     return StreamDecoder(recording.source(), recording.stack)
 

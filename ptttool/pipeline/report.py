@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.elements import ElementSummary
@@ -15,7 +15,6 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, MissingPackageError, UsageError
 from ptttool.machine.model import Machine
 from ptttool.perfdata.model import Contents
-from ptttool.perfdata.problems import error_of
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import Recording
 from ptttool.pipeline.walk import Walk
@@ -230,35 +229,3 @@ def streams_of(contents: Contents) -> list[StreamSize]:
         if event.cpu in sums:
             sums[event.cpu][2] += 1
     return [StreamSize(cpu, *sums[cpu]) for cpu in sorted(sums, key=lambda cpu: -1 if cpu is None else cpu)]
-
-
-class Read(Protocol):
-    """What has been read to its end: a walk, or a recording."""
-
-    @property
-    def path(self) -> str:
-        """Path of the recording."""
-        ...
-
-    @property
-    def contents(self) -> Contents:
-        """What the recording holds."""
-        ...
-
-
-def damage_of(walk: Read) -> tuple[InputError | None, list[Diagnostic]]:
-    """Return the error that a damaged recording is, although all that could be read was given, and its further problems.
-
-    Returns
-    -------
-    error : InputError or None
-        The first problem; None for a recording without damage.
-    others : list of Diagnostic
-        Further problems; a second cut of the same file says nothing new and is left out.
-    """
-    problems = walk.contents.problems
-    if not problems:
-        return None, []
-    first = problems[0]
-    others = [problem for problem in problems[1:] if not problem.code == first.code == "truncated"]
-    return error_of(first, walk.path, hint="what could be read before that offset was given"), others

@@ -16,7 +16,6 @@ from ptttool.cli.terminal.talk import PrintedError, print_json, print_labelled, 
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import OMIT_NONE, ErrorBody, document
 from ptttool.errors import UsageError
-from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -95,6 +94,7 @@ def analyze(
     result for what could be read, and then the exit code 6.
     """
     from ptttool.cli.terminal.interrupts import tidy_end
+    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
     if listing:
         _list(json=json)

@@ -7,11 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ptttool.capture.documents import EventDocument
-from ptttool.capture.event.choose import choose_without_machine
 from ptttool.capture.event.terms import Direction, Format
-from ptttool.capture.perf.command import perf_command
-from ptttool.capture.plan import choose_cpu
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options.event import (
     CompletionsOption,
@@ -61,6 +57,11 @@ def event(
     No device is needed if --device is given and all else by PCI address: then the event is computed, at the bit positions of the mainline
     driver. Where the device can be looked at, its own bit positions and its driver's list of filters count.
     """
+    from ptttool.capture.documents import EventDocument
+    from ptttool.capture.event.choose import choose_without_machine
+    from ptttool.capture.perf.command import perf_command
+    from ptttool.capture.plan import choose_cpu
+
     options = event_options(
         rootport=rootport,
         requester=requester,

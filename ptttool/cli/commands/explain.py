@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptttool.capture.event.decode import Explanation, Named
-from ptttool.capture.event.terms import DIRECTIONS, TYPE_WORDS, Flow, Format
+from ptttool.capture.event.terms import Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.terminal.talk import note, print_json, print_labelled
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, InputError, MissingPackageError
-from ptttool.machine.discovery import open_source, require_machine
-from ptttool.machine.model import ROOT_PORT, FilterKind, Machine
 from ptttool.wording import in_words
 
 if TYPE_CHECKING:
     from ptttool.api.capture import Subject
+    from ptttool.capture.event.decode import Explanation, Named
+    from ptttool.capture.event.terms import Flow
+    from ptttool.machine.model import FilterKind, Machine
 
 TAKES = "explain takes an event string (hisi_ptt0_2/filter=0x80100,type=7/), a config, or a recording"
 COMPLETIONS = "CPL A: completions of CHI, DMA and native requests, but for CPL B; CPL B: of DMA remote-to-local and peer-to-peer requests"
@@ -67,6 +67,8 @@ def explain_command(
 
 def _machine(sysfs: Path | None, demo: bool, *, local: bool) -> Machine | None:
     """Return the machine to take names from; this one only if ``local``, and only if it has PTT devices."""
+    from ptttool.machine.discovery import open_source, require_machine
+
     if sysfs is not None or demo:
         return require_machine(open_source(sysfs, demo), tune=False)
     if not local:
@@ -97,12 +99,16 @@ def _lines(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _filter(one: Explanation) -> Iterator[tuple[str, str]]:
+    from ptttool.machine.model import ROOT_PORT
+
     yield "filter", f"{one.filter:#07x}: {'root ports' if one.kind == ROOT_PORT else 'one requester'}" + ("" if one.named else ", none")
     for named in one.named:
         yield "", _name(named, one.kind)
 
 
 def _name(named: Named, kind: FilterKind) -> str:
+    from ptttool.machine.model import ROOT_PORT
+
     if named.address is None:
         return named.name
     if kind == ROOT_PORT:
@@ -112,6 +118,8 @@ def _name(named: Named, kind: FilterKind) -> str:
 
 def _terms(one: Explanation, *, with_pattern: bool) -> Iterator[tuple[str, str]]:
     """Yield the terms but the filter; ``with_pattern``: the pattern also where it is 0."""
+    from ptttool.capture.event.terms import DIRECTIONS, TYPE_WORDS
+
     yield "type", f"{one.fields.get('type', 0)}: {in_words([TYPE_WORDS[name] for name in one.types]) or 'none'}"
     yield "format", f"{one.fields.get('format', 0)}: {_FORMAT_WORDS[one.format]}"
     direction = one.fields.get("direction", 0)

@@ -9,10 +9,6 @@ import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.terminal.talk import console, print_json
-from ptttool.cli.views.machine import filter_sections, print_diagnostics
-from ptttool.machine.discovery import open_source, require_machine
-from ptttool.machine.documents import FiltersDocument
-from ptttool.machine.resolve import find_device
 
 
 @app.command("filters")
@@ -31,6 +27,11 @@ def filters(
     or-ed to trace several; a requester stands alone. Kernels before 6.5 have no such list: the values are then computed from the PCI
     addresses, and a note says so.
     """
+    from ptttool.cli.views.machine import filter_sections, print_diagnostics
+    from ptttool.machine.discovery import open_source, require_machine
+    from ptttool.machine.documents import FiltersDocument
+    from ptttool.machine.resolve import find_device
+
     machine = require_machine(open_source(sysfs, demo), tune=False)
     if device is not None:
         machine = replace(machine, devices=(find_device(machine, device),))

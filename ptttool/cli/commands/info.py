@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
 from ptttool.cli.terminal.talk import PrintedError, print_json
-from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, Workers
 
 if TYPE_CHECKING:
     from ptttool.pipeline.recording import Request
+    from ptttool.pipeline.workers.pool import Workers
 
 
 @app.command("info")
@@ -37,6 +37,7 @@ def info(
     that 'ptttool trace' keeps beside a recording, or from --sysfs.
     """
     from ptttool.cli.terminal.interrupts import tidy_end
+    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
     with tidy_end(), reading.chosen_workers(file, jobs, scheduler, WORTH_AN_ADDER) as workers:
         given = reading.given_parameters(params, parameter)

@@ -9,11 +9,7 @@ import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.terminal.talk import console, print_json
-from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, print_diagnostics
 from ptttool.errors import UsageError
-from ptttool.machine.discovery import open_source, require_machine
-from ptttool.machine.documents import MachineDocument
-from ptttool.machine.resolve import find_device
 
 
 @app.command("list")
@@ -34,6 +30,11 @@ def list_devices(
     For each device: PCI address, NUMA node, the CPUs that can record it, the type number of its PMU, and its root ports with what is
     behind them. Notes on standard error say what the kernel does not say, and what cannot be read; reading everything needs root.
     """
+    from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, print_diagnostics
+    from ptttool.machine.discovery import open_source, require_machine
+    from ptttool.machine.documents import MachineDocument
+    from ptttool.machine.resolve import find_device
+
     if tree and json:
         raise UsageError("--tree and --json exclude each other")
     machine = require_machine(open_source(sysfs, demo), tune=json or (device is not None and not tree))

@@ -29,7 +29,6 @@ from ptttool.cli.options.event import (
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, print_line
 from ptttool.errors import PtttoolError
-from ptttool.machine.discovery import open_source, require_machine
 from ptttool.units import parse_duration, parse_size
 from ptttool.wording import clean
 
@@ -91,6 +90,7 @@ def trace(
     from ptttool.api.capture import plan_recording
     from ptttool.capture.documents import DryRunDocument, PlanBody
     from ptttool.capture.plan import check_options
+    from ptttool.machine.discovery import open_source, require_machine
 
     options = event_options(
         rootport=rootport,

@@ -10,29 +10,7 @@ import typer
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostics, print_json, print_line
-from ptttool.cli.views.tune import (
-    note_left_alone,
-    note_target,
-    print_applied,
-    print_changes,
-    print_ports,
-    print_readings,
-    print_rows,
-)
 from ptttool.errors import UsageError
-from ptttool.machine.discovery import open_source, require_devices, require_machine
-from ptttool.machine.resolve import find_device
-from ptttool.tune.attributes import resolve_attributes
-from ptttool.tune.documents import (
-    TuneApplyDocument,
-    TuneDiffDocument,
-    TuneGetDocument,
-    TuneSaveDocument,
-    TuneSetDocument,
-    TuneShowDocument,
-)
-from ptttool.tune.driver import attribute_names, plan_values, read_attributes, read_value
-from ptttool.tune.profile import diff_profile, load_profile, plan_profile, take_snapshot, write_profile
 from ptttool.wording import clean
 
 tune = typer.Typer(
@@ -59,6 +37,12 @@ def show(
 
     Only root can read values. Without them the rest is shown, and the exit code is 4.
     """
+    from ptttool.cli.views.tune import print_readings
+    from ptttool.machine.discovery import open_source, require_machine
+    from ptttool.machine.resolve import find_device
+    from ptttool.tune.documents import TuneShowDocument
+    from ptttool.tune.driver import read_attributes
+
     machine = require_machine(open_source(sysfs, demo), tune=False)
     chosen = machine.devices if device is None else (find_device(machine, device),)
     readings = [(one, read_attributes(one)) for one in chosen]
@@ -88,6 +72,12 @@ def get(
 
     The lines are what "tune set" takes. All values are read before the first is printed.
     """
+    from ptttool.machine.discovery import open_source, require_machine
+    from ptttool.machine.resolve import find_device
+    from ptttool.tune.attributes import resolve_attributes
+    from ptttool.tune.documents import TuneGetDocument
+    from ptttool.tune.driver import attribute_names, read_value
+
     chosen = find_device(require_machine(open_source(sysfs, demo), tune=False), device)
     names = attribute_names(chosen)
     values = {name: read_value(chosen, name) for name in resolve_attributes(chosen.name, names, attributes or names)}
@@ -117,6 +107,12 @@ def set_(
 
     A tune attribute acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
     """
+    from ptttool.cli.views.tune import note_target, print_changes, print_ports
+    from ptttool.machine.discovery import open_source, require_machine
+    from ptttool.machine.resolve import find_device
+    from ptttool.tune.documents import TuneSetDocument
+    from ptttool.tune.driver import plan_values
+
     if "=" in device:
         hint = "the device comes first: ptttool tune set DEVICE ATTRIBUTE=VALUE..."
         raise UsageError(f"{device!r} is not a device", hint=hint, code="device-needed")
@@ -148,6 +144,10 @@ def save(
     The power-on values are not documented: save a profile before the first change. If one tune attribute cannot be read, nothing is
     saved.
     """
+    from ptttool.machine.discovery import open_source, require_machine
+    from ptttool.tune.documents import TuneSaveDocument
+    from ptttool.tune.profile import take_snapshot, write_profile
+
     if file == "-" and json:
         raise UsageError("--json and the profile cannot both go to standard output", hint="give a file's name instead of -")
     snapshot = take_snapshot(require_machine(open_source(sysfs, demo), tune=False))
@@ -180,6 +180,11 @@ def apply(
     Everything is checked and read first; only what differs is written, and read back. If a write fails, the tune attributes of all
     devices are restored. Devices and attributes that the profile does not name are left alone.
     """
+    from ptttool.cli.views.tune import note_target, print_applied
+    from ptttool.machine.discovery import open_source, require_devices
+    from ptttool.tune.documents import TuneApplyDocument
+    from ptttool.tune.profile import load_profile, plan_profile
+
     profile = load_profile(file)
     source = open_source(sysfs, demo)
     plan = plan_profile(profile, require_devices(source), ignore_missing=ignore_missing)
@@ -205,6 +210,11 @@ def diff(
     Exit code 0: the machine has every value of the profile; 1: a value differs, or the machine does not have a device or attribute of
     it. Others: no comparison was possible. What the profile does not name is no difference.
     """
+    from ptttool.cli.views.tune import note_left_alone, print_rows
+    from ptttool.machine.discovery import open_source, require_devices
+    from ptttool.tune.documents import TuneDiffDocument
+    from ptttool.tune.profile import diff_profile, load_profile
+
     found = diff_profile(load_profile(file), require_devices(open_source(sysfs, demo)))
     print_diagnostics(found.diagnostics)
     if json:

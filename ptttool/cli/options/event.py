@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose, parse_types
 from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
-from ptttool.machine.discovery import open_source, require_machine
-from ptttool.machine.model import Machine
-from ptttool.machine.resolve import find_device
+
+if TYPE_CHECKING:
+    from ptttool.capture.event.choose import ChosenEvent, EventOptions
+    from ptttool.machine.model import Machine
 
 RootPortOption = Annotated[
     list[str] | None,
@@ -107,6 +107,8 @@ def event_options(
     UsageError
         There are two requesters, a type is unknown, or there is not one filter.
     """
+    from ptttool.capture.event.choose import EventOptions, parse_types
+
     if requester is not None and len(requester) > 1:
         raise UsageError("one requester can be traced at a time", hint="give --requester once", code="two-requesters")
     return EventOptions(
@@ -124,11 +126,16 @@ def event_options(
 
 def choose_on(options: EventOptions, machine: Machine) -> ChosenEvent:
     """Build the event on a machine."""
+    from ptttool.capture.event.choose import choose
+    from ptttool.machine.resolve import find_device
+
     return choose(options, machine, None if options.device is None else find_device(machine, options.device))
 
 
 def machine_for(options: EventOptions, sysfs: Path | None, demo: bool) -> Machine | None:
     """Return the machine that the options are about; None where there is none and ``--device`` is enough."""
+    from ptttool.machine.discovery import open_source, require_machine
+
     if sysfs is not None or demo:
         return require_machine(open_source(sysfs, demo), tune=False)
     try:

@@ -11,8 +11,6 @@ import typer
 
 from ptttool.cli.terminal.talk import note, warn
 from ptttool.errors import InputError, UsageError
-from ptttool.machine.discovery import open_source, require_machine
-from ptttool.pipeline.workers.pool import Workers, keep_memory, workers_for
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -20,8 +18,9 @@ if TYPE_CHECKING:
     from ptttool.decoders.parameters import Given
     from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine
+    from ptttool.perfdata.problems import Read
     from ptttool.pipeline.recording import Request
-    from ptttool.pipeline.report import Read
+    from ptttool.pipeline.workers.pool import Workers
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
 RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")]
@@ -117,6 +116,8 @@ def chosen_workers(path: str, jobs: int | None, scheduler: str | None, worth: in
         Bytes of trace above which one more worker pays for its start-up; 0: it never does.
     """
     if scheduler is None:
+        from ptttool.pipeline.workers.pool import keep_memory, workers_for
+
         keep_memory()
         return workers_for(path, jobs, worth, preload=_PRELOAD)
     if jobs is not None:
@@ -195,6 +196,8 @@ def several(request: Request, paths: Sequence[str]) -> list[Request]:
 def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None:
     """Return the machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither."""
     if sysfs is not None or demo:
+        from ptttool.machine.discovery import open_source, require_machine
+
         return require_machine(open_source(sysfs, demo), tune=False)
     sidecar = sidecar_of(recording)
     return None if sidecar is None else sidecar.machine
@@ -212,8 +215,7 @@ def sidecar_of(recording: str) -> Sidecar | None:
 
 def failure_of(walk: Read) -> InputError | None:
     """Return the error that a damaged recording is, although all that could be read was given; report its further problems."""
-    from ptttool.perfdata.problems import error_of
-    from ptttool.pipeline.report import damage_of
+    from ptttool.perfdata.problems import damage_of, error_of
 
     failure, others = damage_of(walk)
     for problem in others:
