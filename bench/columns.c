@@ -166,7 +166,7 @@ static size_t decode_part(const uint32_t *word, size_t records, int eight, int a
 
 static struct total {
     const char *name;
-    uint64_t having, sum;
+    uint64_t valid, sum;
 } totals[] = {{"time"}, {"kind"}, {"class"}, {"length_dw"}, {"payload_bytes"}, {"requester"}, {"tag"}, {"address"}, {"completer"}, {"first_be"},
               {"last_be"}, {"destination"}, {"register"}, {"status"}, {"byte_count"}, {"lower_address"}, {"message"}};
 #define CORE 8
@@ -176,7 +176,7 @@ static void add_up(size_t records, int all)
 {
     for (size_t i = 0; i < records; i++) {
         struct total *total = totals;
-#define ADD(column, mask) (total->having += (mask), total->sum += (mask) ? block.column[i] : 0, total++)
+#define ADD(column, mask) (total->valid += (mask), total->sum += (mask) ? block.column[i] : 0, total++)
         ADD(time, block.record[i]);
         ADD(kind, 1);
         ADD(group, block.known[i]);
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
     }
     printf("{\"seconds\": %.9f, \"records\": %zu, \"columns\": {", seconds, decoded);
     for (size_t i = 0; i < (all ? ALL : CORE); i++)
-        printf("%s\"%s\": {\"having\": %" PRIu64 ", \"sum\": %" PRIu64 "}", i ? ", " : "", totals[i].name, totals[i].having, totals[i].sum);
+        printf("%s\"%s\": {\"valid\": %" PRIu64 ", \"sum\": %" PRIu64 "}", i ? ", " : "", totals[i].name, totals[i].valid, totals[i].sum);
     printf("}}\n");
     return 0;
 }

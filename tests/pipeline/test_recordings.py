@@ -299,7 +299,7 @@ def test_nothing_traced_is_an_empty_frame_with_every_column(tmp_path: Path) -> N
             assert trace.findings.zero_records in (0, 20)
 
 
-@pytest.mark.parametrize(("number", "name"), [(1, "Intel PT"), (3, "CoreSight ETM"), (4, "Arm SPE"), (99, "type 99")])
+@pytest.mark.parametrize(("number", "name"), [(1, "Intel PT"), (4, "Arm SPE"), (99, "type 99")])
 def test_another_pmu_is_named(tmp_path: Path, number: int, name: str) -> None:
     path = written(tmp_path, build_perfdata([(0, 0, words_8dw(3))], auxtrace_type=number, name="other/x/"))
     with pytest.raises(InputError, match=name) as caught:
@@ -369,14 +369,15 @@ def test_a_raw_dump_is_read_like_the_recording_it_comes_from(tmp_path: Path, nam
 def test_a_raw_dump_of_another_format_is_read_as_asked_and_that_is_told(tmp_path: Path) -> None:
     with Read(written(tmp_path, words_8dw(9)), raw_format="4dw") as trace:
         assert whole(trace).height == 18
-        assert [sign.code for sign in trace.findings.diagnostics()] == ["layout"]
+        assert "layout" in [sign.code for sign in trace.findings.diagnostics()]
         assert trace.findings.formats == {"4DW": 1}
 
 
 def test_a_raw_dump_that_is_a_recording(tmp_path: Path) -> None:
     path = written(tmp_path, build_perfdata([(0, 0, words_8dw(9))]))
-    with Read(path, raw_format="8dw") as trace, pytest.raises(InputError, match=r"this is a perf\.data"):
-        trace.tally()
+    with pytest.raises(InputError) as caught:
+        Read(path, raw_format="8dw")
+    assert caught.value.code == "not-raw"
 
 
 def test_perf_text_of_a_raw_dump_is_of_the_named_format(tmp_path: Path) -> None:
@@ -479,6 +480,7 @@ def test_no_permission(tmp_path: Path) -> None:
     path.chmod(0)
     code = (
         "import os, sys; from tests.support.rows import Read\n"
+        "try: Read('/nowhere', raw_format='8dw')  # imports what it needs while it may\nexcept Exception: pass\n"
         "if os.geteuid() == 0: os.setuid(65534)\n"
         "try: Read(sys.argv[1], raw_format='8dw')\n"
         "except Exception as error: print(type(error).__name__, error.exit_code)"
