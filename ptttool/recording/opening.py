@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -85,7 +86,7 @@ def open_source(path: str | Path, form: InputForm | None = None) -> Source:
 
 def refuse_snapshot(path: str | Path) -> None:
     """Raise an InputError for a folder that holds a CoreSight snapshot: its trace is one of the files in it."""
-    if not is_remote(str(path)) and Path(path, "snapshot.ini").is_file():
+    if not is_remote(str(path)) and os.path.isfile(os.path.join(path, "snapshot.ini")):  # noqa: PTH113, PTH118 - False where it may not be looked at
         raise InputError(
             path, "a folder of a snapshot, not its trace", hint="name the trace: one of the files in it", code="snapshot-folder"
         )
