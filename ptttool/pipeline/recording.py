@@ -95,7 +95,8 @@ class Recording:
         self._fresh: _Begun | None = _Begun(_opened(self.path, form, request))
         self._source: Source = self._fresh
         # A walk has its source to itself, until nobody has the walk any more or the recording is closed.
-        self._closing: list[finalize[[], Any]] = [finalize(self, self._source.close)]
+        self._unused = finalize(self, self._source.close)
+        self._closing: list[finalize[[], Any]] = []
         self._is_walked = False
         self._is_closed = False
         try:
@@ -186,6 +187,7 @@ class Recording:
         self.check_open()
         fresh, self._fresh = self._fresh, None
         if fresh is not None:
+            self._unused.detach()  # it is the caller's, who may have it longer than this recording
             return fresh
         if self.path == "-":
             raise UsageError("standard input can be read once only", hint="save it to a file first", code="stdin-twice")
