@@ -26,7 +26,7 @@ coverage: test-system $(VENV)/dev.stamp ## run the tests and show which lines an
 	$(BIN)/coverage html --quiet
 	$(BIN)/coverage report
 
-bench: bench-system $(VENV)/run.stamp ## measure speed and memory against perf (a quarter of an hour, 15 GB in bench/data; BENCH_ARGS="--only info")
+bench: bench-system $(VENV)/dev.stamp ## measure speed and memory against perf (a quarter of an hour, 15 GB in bench/data; BENCH_ARGS="--only info")
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m bench.packets -o bench/packets.json $(BENCH_PACKETS_ARGS)
 

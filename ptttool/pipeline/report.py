@@ -11,6 +11,7 @@ from ptttool.analyses.elements import ElementSummary
 from ptttool.analyses.summary import TlpSummary
 from ptttool.capture.event.decode import Explanation
 from ptttool.capture.event.explain import explain
+from ptttool.decoders.contract import RecordProtocol
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, MissingPackageError, UsageError
 from ptttool.machine.model import Machine
@@ -130,9 +131,16 @@ def analyze(
     Raises
     ------
     UsageError
-        The analysis is unknown, or the recording's rows do not have the columns that it needs (code ``missing-columns``).
+        The analysis is unknown, the recording's rows do not have the columns that it needs (code ``missing-columns``), or a cluster's
+        workers would have to share a packet stream (``stream-in-order``).
     """
     check_columns(recording, name)
+    if workers.reduces and not isinstance(recording.stack.protocol, RecordProtocol):
+        raise UsageError(
+            "--scheduler: a packet stream is decoded in order, so it is summed up on this machine",
+            hint="leave --scheduler out",
+            code="stream-in-order",
+        )
     walk = recording.walk(workers) if walk is None else walk
     analysis = walk.merge(Analyze(name, tuple(options.items()), query))
     return result_of(analysis, recording, walk, machine)
