@@ -23,8 +23,9 @@ from ptttool.errors import InputError, WorkersError
 from ptttool.exporters.parquet import Parquet
 from ptttool.pipeline.workers import cluster as cluster_module
 from ptttool.pipeline.workers.cluster import Cluster
+from tests.decoders.coresight.frames import frames
 from tests.support import captures
-from tests.support.recordings import build_perfdata, words_4dw, words_8dw
+from tests.support.recordings import auxtrace_info, build_perfdata, words_4dw, words_8dw
 from tests.support.rows import Read
 
 LOCAL_CLUSTER: Any = distributed.LocalCluster
@@ -107,6 +108,40 @@ def test_a_folder_written_by_the_workers(dask: Any, recording: Path, tmp_path: P
     ]
     frame = pl.scan_parquet(folder).sort("index").select(whole.columns).collect()
     assert frame.equals(whole)
+
+
+def packets(folder: Path) -> Path:
+    """Packet streams of three CPUs."""
+    path = folder / "cs.data"
+    frame = frames([(0x10, b"one"), (0x11, b"three")])
+    info = auxtrace_info(3, 0, 11 << 32 | 1, 0)
+    chunks = [(cpu, 0, frame * 500 * (cpu + 1)) for cpu in range(3)]
+    path.write_bytes(build_perfdata(chunks, name="cs_etm/@tmc_etr0/", auxtrace_type=3, info=info))
+    return path
+
+
+def test_packet_streams_in_a_folder(dask: Any, tmp_path: Path) -> None:
+    """The workers write a file for each stream."""
+    path = packets(tmp_path)
+    tables = []
+    for number, options in enumerate(([], ["--scheduler", dask.scheduler_address])):
+        folder = tmp_path / f"{number}"
+        assert main(["decode", str(path), "-o", f"{folder}/", *options]) == 0
+        assert len([*folder.glob("*.parquet")]) == 3
+        tables.append(pl.read_parquet(folder / "*.parquet").sort("cpu", "index"))
+    assert tables[0].height > 0
+    assert tables[0].equals(tables[1])
+
+
+def test_a_packet_stream_in_one_file(dask: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is decoded in order, so a cluster has nothing to do."""
+    assert main(["decode", str(packets(tmp_path)), "--json", "--scheduler", dask.scheduler_address]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "stream-in-order"
+
+
+def test_a_packet_stream_summed_up(dask: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(packets(tmp_path))
+    assert summary(capsys, path, "--scheduler", dask.scheduler_address) == summary(capsys, path)
 
 
 @pytest.fixture

@@ -238,12 +238,6 @@ def children_of(pid: int) -> Iterator[int]:
             yield int(child)
 
 
-def test_a_stream_in_order_has_no_cluster(cpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """One file of a packet trace is written here; this is said before a cluster is asked for anything."""
-    code = main(["decode", str(cpus), "--json", "--scheduler", "tcp://127.0.0.1:1"])
-    assert code in (2, 9)
-
-
 def tlps(*records: bytes) -> bytes:
     return build_perfdata([(0, 0, b"".join(records))])
 
