@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ptttool.errors import PtttoolError, WorkersError
+from ptttool.errors import WorkersError
 from ptttool.pipeline.streams import Decoded, StreamDecoder
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def decoded_elsewhere(opened: Callable[[], StreamDecoder], jobs: int) -> Iterato
     ------
     WorkersError
         A process was killed.
+    Exception
+        Whatever decoding raises in a process.
     """
     lanes = [_Lane(opened, number, jobs) for number in range(jobs)]
     try:
@@ -92,13 +94,15 @@ def _decode(connection: Connection[Any, Any], opened: Callable[[], StreamDecoder
     """Decode every `jobs`-th stream, from `number` on; the pipe takes the elements, then None or the error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    with suppress(OSError):  # nobody reads any more
-        try:
-            decoder = opened()
-            with decoder.source:
-                for each in decoder.decoded(lambda stream: stream % jobs == number):
-                    if len(each.elements):
-                        connection.send(each)
-            connection.send(None)
-        except PtttoolError as error:
+    try:
+        decoder = opened()
+        with decoder.source:
+            for each in decoder.decoded(lambda stream: stream % jobs == number):
+                if len(each.elements):
+                    connection.send(each)
+        connection.send(None)
+    except BrokenPipeError:  # the reader has enough
+        return
+    except Exception as error:  # raised again where the elements are read
+        with suppress(OSError):
             connection.send(error)

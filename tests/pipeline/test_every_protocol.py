@@ -218,6 +218,13 @@ def test_a_killed_process_of_streams(long: Path) -> None:
     assert not multiprocessing.active_children()
 
 
+def test_an_error_in_a_process() -> None:
+    """It is raised as it is, not taken for the end of the process."""
+    opened: Any = partial(open, "/none/perf.data")
+    with pytest.raises(FileNotFoundError):
+        next(decoded_elsewhere(opened, 2))
+
+
 def test_a_killed_process_of_a_command(long: Path) -> None:
     command = [sys.executable, "-m", "ptttool", "decode", "--json", "--jobs", "2", str(long)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
