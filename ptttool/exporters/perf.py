@@ -122,7 +122,7 @@ class _Page:
         at = 0
         for number, line in lines.items():
             self._offsets.append(self._fours(at + OFFSET_AT))
-            self._fours(at + OFFSET_AT + 4)[:] = lower_digits[number :: layout.words]
+            self._fours(at + OFFSET_AT + 4)[:] = lower_digits[number :: layout.dws]
             # The upper half first: its spaces are where the lower half goes.
             self._halves += [2 * number + 1, 2 * number]
             self._places += [self._eights(at + WORD_AT), self._eights(at + WORD_AT + 6)]

@@ -1,4 +1,4 @@
-"""PTT records to columns: the arrays behind every output but sums."""
+"""PTT records to columns."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ptttool.tlp.columns import DW_COLUMNS, TLP_SCHEMA
 
 # Records worked on at a time: the arrays of one step fit into a processor's second-level cache.
 STEP = 1 << 14
-# Columns that header words have no part in.
-_OF_PLACE = ("index", "offset", "cpu")
+# Columns that do not depend on the header DWs.
+_POSITION = ("index", "offset", "cpu")
 
 
 def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings: Findings | None = None) -> Batch:
@@ -65,7 +65,7 @@ def _selected(columns: tuple[str, ...]) -> Schema:
 
 
 class _Filled:
-    """The values of every column for every record, and the traits that say which of them count."""
+    """The values of every column for every record, and the traits that say which of them are valid."""
 
     def __init__(self, records: Records, columns: Sequence[str]) -> None:
         self.layout = records.layout
@@ -73,32 +73,32 @@ class _Filled:
         self.traits: U32 = np.empty(self.size, dtype=np.uint32)
         self.codes: Array = np.empty(self.size, dtype=np.uint8)
         self.some, self.every = 0, 0xFFFFFFFF
-        # Enums are looked up by their codes: every one must be a code, whether its row has one or not.
+        # Enums are looked up by their codes, so null rows need a valid code, too.
         self.arrays: dict[str, Array] = {
             name: (np.zeros if TLP_SCHEMA[name].dtype == DType.ENUM else np.empty)(self.size, dtype=NUMPY_DTYPES[TLP_SCHEMA[name].dtype])
             for name in columns
-            if name not in _OF_PLACE
+            if name not in _POSITION
         }
         done = 0
-        for words in records.words:
-            for start in range(0, len(words), STEP):
-                part = words[start : start + STEP]
+        for dws in records.dws:
+            for start in range(0, len(dws), STEP):
+                part = dws[start : start + STEP]
                 self._fill(done, part)
                 done += len(part)
         self._masks: dict[int, Mask] = {}
 
     def _fill(self, start: int, records: U32) -> None:
-        place = slice(start, start + len(records))
+        rows = slice(start, start + len(records))
         headers = self.layout.headers(records)
-        self.traits[place] = headers.traits
+        self.traits[rows] = headers.traits
         self.some |= headers.some
         self.every &= headers.every
         if not headers.every & KNOWN:
-            self.codes[place] = headers.dw0 >> 24
+            self.codes[rows] = headers.dw0 >> 24
         for name, array in self.arrays.items():
             source = _SOURCES[name]
             if headers.some & source.traits and (headers.v1 or not source.v1_only):
-                array[place] = source.values(headers, records, self.layout)
+                array[rows] = source.values(headers, records, self.layout)
 
     def values(self, name: str) -> Values:
         """Return the values of a column."""
@@ -113,7 +113,7 @@ class _Filled:
         return Values(array, None if self.every & source.traits else self._mask(source.traits))
 
     def _mask(self, traits: int) -> Mask:
-        """Which records have any of the traits; the same array each time."""
+        """Return which records have any of the traits; the array is made once."""
         mask = self._masks.get(traits)
         if mask is None:
             mask = self._masks[traits] = (self.traits & traits) != 0
@@ -122,7 +122,7 @@ class _Filled:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a column's values come from; records with any of ``traits`` have it."""
+    """Where a column's values come from; they are valid for records with any of ``traits``."""
 
     values: Callable[[Headers, U32, Layout], Array]
     traits: int
@@ -133,12 +133,12 @@ def _from_rule(rule: Rule) -> _Source:
     return _Source(lambda headers, _records, _layout: rule.values(headers), rule.valid, rule.v1_only)
 
 
-def _word_source(number: int) -> _Source:
-    return _Source(lambda _headers, records, layout: layout.header_word(records, number), ANYTHING)
+def _dw_source(number: int) -> _Source:
+    return _Source(lambda _headers, records, layout: layout.header_dw(records, number), ANYTHING)
 
 
 def _prefix(headers: Headers, _records: U32, _layout: Layout) -> Array:
-    assert headers.prefix is not None, "a column of 8DW alone"
+    assert headers.prefix is not None, "only 8DW records have this column"
     return headers.prefix
 
 
@@ -147,5 +147,5 @@ _SOURCES: dict[str, _Source] = {
     "time": _Source(lambda _headers, records, layout: layout.times(records), RECORD),
     "prefix": _Source(_prefix, RECORD),
     "so": _Source(lambda _headers, records, _layout: (records[:, 0] >> 21) & 1, KNOWN),
-    **{name: _word_source(number) for number, name in enumerate(DW_COLUMNS)},
+    **{name: _dw_source(number) for number, name in enumerate(DW_COLUMNS)},
 }

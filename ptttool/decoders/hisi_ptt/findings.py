@@ -1,4 +1,4 @@
-"""What was odd in a PTT recording's records: counted while they are decoded, reported afterwards."""
+"""Counts of unusual records in a PTT recording: made while decoding, reported afterwards."""
 
 from __future__ import annotations
 
@@ -11,20 +11,36 @@ from ptttool.tlp import codes
 from ptttool.tlp.bulk import KNOWN, RECORD, U32
 from ptttool.wording import counted
 
-# The Fmt/Type code that an 8DW record's check word has when it is taken for a 4DW record.
+# The Fmt/Type code of an 8DW record's check word when it is read as a 4DW record.
 CHECK_CODE = 0x7F
 
 
 @dataclass
 class Findings:
-    """Counts of what is no plain TLP; nothing of it stops a decoder.
+    """Counts of records, and of data that are not a TLP. None of these stops the decoder.
 
-    ``records``: TLPs delivered. ``zero_records``: all-zero records, left out. ``tails``, ``tail_bytes``: ends of payloads that are no
-    whole record, left out. ``unchecked_records``: 8DW records without their check word, delivered as Unknown. ``unknown_codes``:
-    records by Fmt/Type code that names no TLP. ``format_conflicts``: payloads whose data contradict the layout that the recording
-    declares; the data were followed. ``missing_bytes``: of payloads, promised and not in the file.
-    ``notes``: further sentences. ``formats``: payloads by layout (``4DW``, ``8DW``, with their header pattern).
-    ``undecided_payloads``: those whose data do not tell their layout.
+    Parameters
+    ----------
+    records : int
+        TLPs delivered.
+    zero_records : int
+        All-zero records; they are left out.
+    tails, tail_bytes : int
+        Ends of payloads that are not a whole record, and their bytes; they are left out.
+    unchecked_records : int
+        8DW records without their check word; they are delivered as Unknown.
+    unknown_codes : dict of int to int
+        Number of records by Fmt/Type code, for codes that are not a TLP type.
+    format_conflicts : int
+        Payloads with another layout than the recording declares; they are decoded as the data say.
+    missing_bytes : int
+        Bytes of payloads that the recording announces and the file does not hold.
+    notes : list of str
+        Further sentences.
+    formats : dict of str to int
+        Number of payloads by layout (``4DW``, ``8DW``, with their header pattern).
+    undecided_payloads : int
+        Payloads with data that could be of either layout.
     """
 
     records: int = 0
@@ -41,11 +57,19 @@ class Findings:
 
     @property
     def unknown_records(self) -> int:
-        """Records of kind Unknown, those without check word among them."""
+        """Records of kind Unknown, including those without a check word."""
         return self.unchecked_records + sum(self.unknown_codes.values())
 
     def count_unknown(self, traits: U32, codes: U32) -> None:
-        """Add what is Unknown among headers: their traits, their Fmt/Type codes."""
+        """Count the headers of kind Unknown.
+
+        Parameters
+        ----------
+        traits : ndarray of uint32, shape (n,)
+            Traits of the headers.
+        codes : ndarray of uint8, shape (n,)
+            Their Fmt/Type codes.
+        """
         self.unchecked_records += int(np.count_nonzero(traits & RECORD == 0))
         unknown = codes[traits & (KNOWN | RECORD) == RECORD]
         for code, count in enumerate(np.bincount(unknown.astype(np.intp), minlength=256).tolist()):
@@ -53,7 +77,7 @@ class Findings:
                 self.unknown_codes[code] = self.unknown_codes.get(code, 0) + count
 
     def merge(self, other: Findings) -> None:
-        """Add what others found."""
+        """Add the counts of other findings."""
         for name in (
             "records",
             "zero_records",
@@ -73,7 +97,7 @@ class Findings:
             self.note(sentence)
 
     def count_format(self, name: str, count: int = 1) -> None:
-        """Payloads of a layout."""
+        """Count payloads of a layout."""
         self.formats[name] = self.formats.get(name, 0) + count
 
     def count_tail(self, size: int) -> None:
@@ -83,7 +107,7 @@ class Findings:
             self.tail_bytes += size
 
     def note(self, sentence: str) -> None:
-        """Keep a sentence, once."""
+        """Add a sentence, unless it is there already."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
@@ -103,7 +127,7 @@ class Findings:
         }
 
     def diagnostics(self) -> list[Diagnostic]:
-        """Everything that is not as it should be; empty for a clean recording."""
+        """Return a diagnostic for each kind of unusual data; none for a clean recording."""
         found = []
 
         def add(code: str, message: str, **details: object) -> None:
@@ -133,18 +157,18 @@ class Findings:
             count = self.unknown_codes[CHECK_CODE]
             add(
                 "mixed-formats",
-                f"{counted(count, '4DW record')} beginning as 8DW records do: the payload may hold both formats, and what follows may be "
-                "misread",
+                f"{counted(count, '4DW record')} beginning like 8DW records: the payload may hold both formats, and the records after them "
+                "may be misread",
                 count=count,
             )
         for code, count in sorted(self.unknown_codes.items()):
-            message = f"{counted(count, 'record')} of the Fmt/Type code {code:#04x}, {codes.code_name(code)}: shown as Unknown"
+            message = f"{counted(count, 'record')} with Fmt/Type code {code:#04x}, {codes.code_name(code)}: shown as Unknown"
             add("unknown-code", message, type_code=code, count=count)
         if self.format_conflicts:
             add(
                 "format-conflict",
-                f"in {counted(self.format_conflicts, 'payload')} the records are not of the declared format (4DW or 8DW): "
-                "the data were followed",
+                f"in {counted(self.format_conflicts, 'payload')} the records do not have the declared format (4DW or 8DW): "
+                "they are decoded as the data say",
                 count=self.format_conflicts,
             )
         if self.missing_bytes:

@@ -19,18 +19,18 @@ _RECORDS = 1 << 18
 
 @dataclass(frozen=True)
 class Payload:
-    """Whole records of one AUXTRACE payload, or of a part of it, all-zero ones among them, cut as perf cuts them.
+    """Whole records of one AUXTRACE payload or a part of it, including all-zero records, split as perf splits them.
 
     Parameters
     ----------
     number : int
         Number of the payload.
     payload_size : int
-        Bytes that the recording promises.
+        Bytes of the payload, as the recording announces them.
     start : int
         Byte offset of `dws` in the payload.
     layout : Layout
-        What perf takes the payload for, by its first DW.
+        The layout that perf assumes, by the first DW of the payload.
     dws : ndarray of uint32, shape (n, 4 or 8)
         The records, valid until the next payload is asked for.
     """
@@ -43,7 +43,7 @@ class Payload:
 
 
 def payloads(source: Source, *, raw: bool | None, done: Callable[[int], None]) -> Iterator[Payload]:
-    """Yield the records as they lie in the file; a raw dump is one payload of the format that the user named.
+    """Yield the records in the order of the file; a raw dump is one payload of the format that the user named.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def payloads(source: Source, *, raw: bool | None, done: Callable[[int], None]) -
     raw : bool or None
         Format of a dump without a container: False for 4DW, True for 8DW; None for a perf.data.
     done : callable
-        Called with the number of bytes of the file that have been worked on.
+        Called with the number of bytes of the file that are done.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def payloads(source: Source, *, raw: bool | None, done: Callable[[int], None]) -
     """
     if raw is not None and source.size is None:
         raise UsageError(
-            "perf's text begins with the size of the data, which a pipe does not tell",
+            "perf's text begins with the size of the data, which is unknown for a pipe",
             hint="save the dump to a file first",
             code="size-unknown",
         )
@@ -70,7 +70,7 @@ def payloads(source: Source, *, raw: bool | None, done: Callable[[int], None]) -
         dws = np.frombuffer(chunk.read(), dtype="<u4", count=chunk.size // 4)
         if chunk.start == 0 and raw is None:
             layout = Layout(eight_dw=bool(len(dws)) and int(dws[0]) >= layouts.CHECK_WORD)
-        records = dws[: len(dws) // layout.words * layout.words].reshape(-1, layout.words)
+        records = dws[: len(dws) // layout.dws * layout.dws].reshape(-1, layout.dws)
         begin = source.position
         # A payload without one whole record has a header line in perf's text, too.
         for start in range(0, max(len(records), 1), _RECORDS):

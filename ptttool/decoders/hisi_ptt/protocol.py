@@ -17,25 +17,25 @@ NAME = "hisi-ptt"
 
 @dataclass(frozen=True, kw_only=True)
 class HisiPttSettings(Settings):
-    """What the records do not say."""
+    """Parameters that a recording may not contain."""
 
     input: str | None = choice("format of the records of a dump without a container; --input says the same", ("4dw", "8dw"), optional=True)
     pattern: str | None = choice("layout of spare header bits, whatever the recording says", ("legacy", "v1"), optional=True)
 
     @property
     def eight_dw(self) -> bool | None:
-        """Whether a dump holds 8DW records; None where that is not given."""
+        """Whether a dump holds 8DW records; None if the parameter is not given."""
         return None if self.input is None else self.input == "8dw"
 
     @property
     def pattern_number(self) -> int | None:
-        """The header pattern; None for what the recording says."""
+        """The header pattern; None if the recording decides."""
         return None if self.pattern is None else ("legacy", "v1").index(self.pattern)
 
 
 @register
 class HisiPttProtocol(RecordProtocol[HisiPttSettings]):
-    """Records of 4DW (16 bytes) or 8DW (32 bytes)."""
+    """The protocol: records of 4DW (16 bytes) or 8DW (32 bytes)."""
 
     name = NAME
     meaning = "PCIe TLP headers of the HiSilicon PTT device"
@@ -48,6 +48,6 @@ class HisiPttProtocol(RecordProtocol[HisiPttSettings]):
     default_for = (HISI_PTT,)
 
     def splitter(self, source: Source, settings: HisiPttSettings, *, file: str | None = None, strict: bool = False) -> Splitter:
-        """Return what cuts a recording into units."""
+        """Return the object that splits a recording into units."""
         raw = settings.eight_dw if source.contents.mode == "raw" else None
         return TlpSplitter(source, raw=raw, pattern=settings.pattern_number, file=file, strict=strict)

@@ -1,4 +1,4 @@
-"""PTT records on their way to a decoder: where they lie, cut into units of work, without those that are all zero."""
+"""PTT records before they are decoded: where they are, and their DWs, without all-zero records."""
 
 from __future__ import annotations
 
@@ -12,21 +12,32 @@ from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.table.values import Array, Mask
 from ptttool.tlp.bulk import U32
 
-Places = npt.NDArray[np.intp]
+Rows = npt.NDArray[np.intp]
 
-# Records of a unit, at most. Its columns are some 20 MB; the unit is a row group of Parquet.
+# Largest number of records in a unit. Its columns take about 20 MB; a unit becomes one row group of Parquet.
 UNIT_RECORDS = 1 << 18
-# Records below which pieces are put together before they are worked on.
+# Pieces with fewer records are joined before they are decoded.
 _SMALL = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole records that lie one after the other.
+    """Consecutive whole records.
 
-    ``path``: of the file, empty where the data come with the piece; ``file_offset``: of the first record there. ``size``: bytes.
-    ``offset``: of the first record in its AUX stream. ``cpu``: -1 where it is not known. ``data``: the records where they are at hand
-    (a view of the mapped file, or a buffer); a piece without data is fetched by whoever works on it.
+    Parameters
+    ----------
+    path : str
+        The file; empty if the piece has its data.
+    file_offset : int
+        Offset of the first record in the file, in bytes.
+    size : int
+        Bytes of the records.
+    offset : int
+        Offset of the first record in its AUX stream, in bytes.
+    cpu : int
+        CPU of the AUX stream; -1 if unknown.
+    data : memoryview or None
+        The bytes: a view of the mapped file, or a buffer. If None, the worker that decodes the piece reads them.
     """
 
     path: str
@@ -39,43 +50,63 @@ class Piece:
 
 @dataclass(frozen=True)
 class _Run:
-    """Where the records of one piece come from. ``places``: numbers of those that are left, None for all."""
+    """Origin of the records of one piece; ``rows`` are the indexes of those that are left, None for all."""
 
     count: int
     offset: int
     cpu: int
-    places: Places | None
+    rows: Rows | None
 
 
 @dataclass
 class Records:
-    """Records without those that are all zero. ``words``: arrays of shape (n, 4 or 8), dtype ``<u4``, in order. ``zeros``: left out."""
+    """Records, without all-zero ones.
+
+    Parameters
+    ----------
+    layout : Layout
+        Their layout.
+    dws : list of ndarray of uint32, shape (n, 4 or 8)
+        Their DWs, in order.
+    runs : list of _Run
+        Where they come from.
+    zeros : int
+        Number of all-zero records that were left out.
+    """
 
     layout: Layout
-    words: list[U32] = field(default_factory=list)
+    dws: list[U32] = field(default_factory=list)
     runs: list[_Run] = field(default_factory=list)
     zeros: int = 0
 
     @property
     def size(self) -> int:
-        """Records that are left."""
+        """Number of records."""
         return sum(run.count for run in self.runs)
 
     def offsets(self) -> Array | range:
-        """Offsets in their AUX streams, in bytes."""
+        """Return the offsets of the records in their AUX streams, in bytes."""
         if not self.runs:
             return range(0)
         size = self.layout.record_size
         first = self.runs[0]
         expected = first.offset
         for run in self.runs:
-            if run.places is not None or run.offset != expected:
+            if run.rows is not None or run.offset != expected:
                 return np.concatenate([_offsets(run, size) for run in self.runs])
             expected += run.count * size
         return range(first.offset, expected, size)
 
     def cpus(self) -> tuple[Array | None, Mask | None]:
-        """CPUs of the AUX streams that hold the records, and which records have one; None where none has one, where all have one."""
+        """Return the CPUs of the AUX streams that hold the records, and the validity mask.
+
+        Returns
+        -------
+        cpus : ndarray of int32, shape (size,), or None
+            None if no CPU is known.
+        valid : ndarray of bool, shape (size,), or None
+            Which CPUs are known; None if all are, or none.
+        """
         cpus = np.repeat(np.array([run.cpu for run in self.runs], dtype=np.int32), [run.count for run in self.runs])
         valid = cpus >= 0
         if not valid.any():
@@ -83,57 +114,57 @@ class Records:
         return cpus, None if valid.all() else valid
 
     def taken(self, wanted: Mask) -> Records:
-        """Only those that are wanted. ``wanted``: shape (size,)."""
-        words, runs, at = [], [], 0
-        for array in self.words:
-            words.append(array[wanted[at : at + len(array)]])
+        """Return the records for which the mask, of shape (size,), is true."""
+        dws, runs, at = [], [], 0
+        for array in self.dws:
+            dws.append(array[wanted[at : at + len(array)]])
             at += len(array)
         at = 0
         for run in self.runs:
-            places = np.flatnonzero(wanted[at : at + run.count])
+            rows = np.flatnonzero(wanted[at : at + run.count])
             at += run.count
-            runs.append(_Run(len(places), run.offset, run.cpu, places if run.places is None else run.places[places]))
-        return Records(self.layout, words, runs, self.zeros)
+            runs.append(_Run(len(rows), run.offset, run.cpu, rows if run.rows is None else run.rows[rows]))
+        return Records(self.layout, dws, runs, self.zeros)
 
 
 def _offsets(run: _Run, record_size: int) -> Array:
-    places = np.arange(run.count) if run.places is None else run.places
-    return places.astype(np.uint64) * np.uint64(record_size) + np.uint64(run.offset)
+    rows = np.arange(run.count) if run.rows is None else run.rows
+    return rows.astype(np.uint64) * np.uint64(record_size) + np.uint64(run.offset)
 
 
 def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview | None]) -> Records:
-    """Make the records of pieces from the bytes of each, ``data``. All-zero records are left out."""
+    """Make the records of pieces, from the bytes of each. All-zero records are left out."""
     records = Records(layout)
     small: list[U32] = []
     for piece, part in zip(pieces, data, strict=True):
-        words = _words(piece, part, layout)
-        kept, places = without_zeros(words)
-        records.zeros += len(words) - len(kept)
-        records.runs.append(_Run(len(kept), piece.offset, piece.cpu, places))
+        dws = _dws(piece, part, layout)
+        kept, rows = without_zeros(dws)
+        records.zeros += len(dws) - len(kept)
+        records.runs.append(_Run(len(kept), piece.offset, piece.cpu, rows))
         if len(kept) >= _SMALL:
-            _put_together(small, records.words)
-            records.words.append(kept)
+            _join(small, records.dws)
+            records.dws.append(kept)
         elif len(kept):
             small.append(kept)
-    _put_together(small, records.words)
+    _join(small, records.dws)
     return records
 
 
-def _words(piece: Piece, data: memoryview | None, layout: Layout) -> U32:
+def _dws(piece: Piece, data: memoryview | None, layout: Layout) -> U32:
     assert data is not None, "a piece without data"
-    return np.frombuffer(data, dtype="<u4", count=piece.size // 4).reshape(-1, layout.words)
+    return np.frombuffer(data, dtype="<u4", count=piece.size // 4).reshape(-1, layout.dws)
 
 
-def _put_together(small: list[U32], words: list[U32]) -> None:
+def _join(small: list[U32], dws: list[U32]) -> None:
     if small:
-        words.append(small[0] if len(small) == 1 else np.concatenate(small))
+        dws.append(small[0] if len(small) == 1 else np.concatenate(small))
         small.clear()
 
 
-def without_zeros(records: U32) -> tuple[U32, Places | None]:
+def without_zeros(records: U32) -> tuple[U32, Rows | None]:
     """Return the records that are not all zero, and their indexes (None: all records).
 
-    Older drivers (seen: Linux 6.1) may commit memory that the hardware never wrote: no TLP looks like that.
+    Older drivers (seen with Linux 6.1) may commit memory that the hardware never wrote. A TLP record is never all zero.
     """
     suspects = np.flatnonzero(records[:, 0] == 0)
     zeros = suspects[~records[suspects].any(axis=1)] if len(suspects) else suspects
@@ -141,5 +172,5 @@ def without_zeros(records: U32) -> tuple[U32, Places | None]:
         return records, None
     kept = np.ones(len(records), dtype=np.bool_)
     kept[zeros] = False
-    places = np.flatnonzero(kept)
-    return records[places], places
+    rows = np.flatnonzero(kept)
+    return records[rows], rows

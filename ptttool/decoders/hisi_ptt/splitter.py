@@ -1,4 +1,4 @@
-"""Cuts a recording of the PTT device into units of work."""
+"""Splits a recording of the PTT device into units of work."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ptttool.recording.identity import ptt_attribute
 from ptttool.recording.opening import Source
 from ptttool.tlp.bulk import U32
 
-# Records of a unit of a pipe, at least, where more come: what has come is decoded soon.
+# Records from a pipe after which a unit ends, so that they are decoded soon after they arrive.
 PIPE_RECORDS = 1 << 15
-# Bytes of a payload that are looked at to see what its records are; more where they are all zero, up to the device's ring.
+# Bytes at the start of a payload that determine its layout. If they are all zero, more are read, up to the size of the device's ring.
 _SAMPLE, _LARGEST_SAMPLE = 64 << 10, 4 * layouts.MOST_ZEROS
 
 
 class TlpSplitter:
-    """Cuts one recording into units.
+    """Splits one recording into units.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class TlpSplitter:
     raw : bool or None
         Format of a dump without a container: False for 4DW, True for 8DW; None for a perf.data.
     pattern : int or None
-        Header pattern, whatever the recording says.
+        Header pattern; it takes precedence over what the recording says.
     file : str or None
-        Name of the recording, where there are several.
+        Name of the recording, if there are several.
     strict : bool
-        Whether anything that is not a whole record of the declared layout ends the units with an InputError.
+        Whether data that are not a whole record raise an InputError.
     """
 
     def __init__(self, source: Source, *, raw: bool | None, pattern: int | None, file: str | None = None, strict: bool = False) -> None:
@@ -50,16 +50,21 @@ class TlpSplitter:
         self.findings = Findings()
 
     def nothing(self) -> TlpRows:
-        """No rows."""
+        """Return no rows."""
         return TlpRows(Records(Layout(bool(self._raw))), 0, Findings(), self._file)
 
     def units(self, most: int) -> Iterator[PlannedUnit]:
-        """Yield the records in units of one layout: ``most`` of them, or, from a pipe, as many as have arrived.
+        """Yield the records in units of one layout.
+
+        Parameters
+        ----------
+        most : int
+            Largest number of records in a unit. From a pipe, units are smaller.
 
         Raises
         ------
         InputError
-            The source raises it. Strict: the payload has a tail that is not a whole record (code ``strict``).
+            The recording cannot be read. In strict mode also: the end of a payload is not a whole record (code ``strict``).
         """
         pieces: list[Piece] = []
         spent: list[tuple[AuxChunk, int]] = []
@@ -91,7 +96,7 @@ class TlpSplitter:
                     yield planned()
                 raise InputError(
                     self._source.path, f"{chunk.size - size} bytes at the end of a payload are not a whole record",
-                    offset=chunk.offset + chunk.start + size, hint="without --strict they are left out and counted", code="strict",
+                    offset=chunk.offset + chunk.start + size, hint="without --strict, they are left out and counted", code="strict",
                 )  # fmt: skip
         if pieces:
             yield planned()
@@ -136,7 +141,7 @@ class TlpSplitter:
 
 
 def _sample(chunk: AuxChunk) -> U32:
-    """Return the first DWs of a chunk, as many as determine its layout."""
+    """Return the first DWs of a chunk; there are enough of them to determine its layout."""
     if chunk.in_memory:
         return np.frombuffer(chunk.read(0, chunk.size), dtype="<u4", count=chunk.size // 4)
     size = min(_SAMPLE, chunk.size)

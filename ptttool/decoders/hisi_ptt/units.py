@@ -11,7 +11,7 @@ from ptttool.decoders.decoded import Fetch, Violation
 from ptttool.decoders.hisi_ptt.columns import decode
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Layout
-from ptttool.decoders.hisi_ptt.records import Piece, Places, Records, records_of
+from ptttool.decoders.hisi_ptt.records import Piece, Records, Rows, records_of
 from ptttool.table.batch import Batch
 from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.values import Mask, Texts, Values
@@ -40,7 +40,7 @@ class TlpRows:
         self.index = index
         self._findings: Findings | None = findings
         self._file = file
-        self._rows: Places | None = None
+        self._rows: Rows | None = None
 
     @property
     def size(self) -> int:
@@ -48,7 +48,7 @@ class TlpRows:
         return self.records.size
 
     def batch(self, names: Sequence[str]) -> Batch:
-        """Return the columns of these names."""
+        """Return the columns with these names."""
         findings, self._findings = self._findings, None
         batch = decode(self.records, [name for name in names if name != "file"], index=self.index, findings=findings)
         columns = dict(batch.columns)
@@ -98,7 +98,13 @@ class LoadedTlpUnit:
         return self.records.size
 
     def decoded(self, index: int) -> tuple[TlpRows, Findings]:
-        """Decode the rows, the first of which has the number ``index``, and the counts that they add to."""
+        """Return the rows, and the counts that decoding them adds to.
+
+        Parameters
+        ----------
+        index : int
+            Number of the first row in the recording.
+        """
         findings = Findings(records=self.records.size, zero_records=self.records.zeros)
         return TlpRows(self.records, index, findings, self.file), findings
 
@@ -110,11 +116,11 @@ class TlpUnit:
     Parameters
     ----------
     layout : Layout
-        What the records look like.
+        Layout of the records.
     pieces : tuple of Piece
         Where they are.
     file : str or None
-        Name of the recording, where there are several.
+        Name of the recording, if there are several.
     """
 
     layout: Layout
@@ -132,11 +138,19 @@ class TlpUnit:
         return all(piece.data is not None for piece in self.pieces)
 
     def bare(self) -> TlpUnit:
-        """Return the unit without its bytes, for a worker that can read them."""
+        """Return the unit without its bytes, for a worker that reads them itself."""
         return replace(self, pieces=tuple(replace(piece, data=None) for piece in self.pieces))
 
     def load(self, fetch: Fetch, memory: memoryview) -> LoadedTlpUnit:
-        """Return the records; ``fetch`` reads the pieces of a bare unit into ``memory``, which has at least its size."""
+        """Return the records.
+
+        Parameters
+        ----------
+        fetch : callable
+            Reads a piece without data into a buffer.
+        memory : memoryview
+            Buffer of at least the size of the unit.
+        """
         if self.is_loaded:
             return LoadedTlpUnit(records_of(self.layout, self.pieces, [piece.data for piece in self.pieces]), self.file)
         parts, at = [], 0

@@ -1,8 +1,8 @@
-"""``--where``: SQL conditions on the columns of decoded TLPs.
+"""``--where``: SQL conditions on the columns of decoded rows.
 
-The condition is read and checked here, then written out as SQL that polars takes; polars evaluates it. What that adds to polars' own SQL:
-hexadecimal numbers, IDs as ``'01:00.0'``, columns whose names are keywords, LIKE on kinds, arithmetic that does not wrap around at a
-column's width, and an error, not an empty answer, where a condition can mean nothing.
+A condition is parsed and checked here, then written out as SQL for polars, which evaluates it. This adds to polars' own SQL: hexadecimal
+numbers, IDs as ``'01:00.0'``, columns that have the name of a keyword, LIKE on enums, and arithmetic that does not wrap around at a
+column's width. A condition that cannot be true for any row, such as an unknown kind, is an error instead of an empty result.
 """
 
 from ptttool.table.where.condition import Where, compile_where

@@ -1,4 +1,4 @@
-"""The front door: a condition's text in, an expression of polars out."""
+"""Compile the text of a condition into a polars expression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,19 @@ from ptttool.table.where.parser import parse
 
 @dataclass(frozen=True)
 class Where:
-    """A condition. ``columns``: those that it looks at, in the order of the text. ``sql``: as polars was given it."""
+    """A condition.
+
+    Parameters
+    ----------
+    text : str
+        The condition as the user wrote it.
+    sql : str
+        The condition as polars gets it.
+    expr : polars.Expr
+        The expression.
+    columns : tuple of str
+        The columns that it uses, in the order of the text.
+    """
 
     text: str
     sql: str
@@ -24,11 +36,26 @@ class Where:
     columns: tuple[str, ...]
 
     def mask(self, frame: pl.DataFrame, rows: int) -> npt.NDArray[np.bool_]:
-        """Which rows it is true for. ``frame``: with its columns; ``rows``: of it, which a frame without columns does not tell.
+        """Return the rows for which the condition is true.
 
-        Raises UsageError where it cannot be worked out (a number too large to be cast).
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows, with the condition's columns.
+        rows : int
+            Number of rows; a frame without columns does not have it.
+
+        Returns
+        -------
+        ndarray of bool, shape (rows,)
+            True where the condition is true; false where it is false or null.
+
+        Raises
+        ------
+        UsageError
+            The condition cannot be evaluated, for example because a number is too large for a cast.
         """
-        # As a column of its own: where it filters, polars 2.1 takes NULL & 0 for 0.
+        # The condition is computed as a column: as a filter, polars 2.1 treats NULL & 0 as 0.
         try:
             mask = frame.select(self.expr.alias("where")).to_series().fill_null(False)
         except pl.exceptions.PolarsError as error:
@@ -41,7 +68,13 @@ class Where:
 
 
 def compile_where(text: str, schema: Schema) -> Where:
-    """Read and check a condition on columns of a schema. Raises UsageError with the place of whatever is wrong."""
+    """Parse and check a condition on columns of a schema.
+
+    Raises
+    ------
+    UsageError
+        The condition is wrong; ``position`` in its details is the character, counted from 1.
+    """
     node, columns = parse(text, schema)
     try:
         expr = pl.sql_expr(node.sql)
@@ -55,13 +88,13 @@ def compile_where(text: str, schema: Schema) -> Where:
         except pl.exceptions.PolarsError as error:
             raise _refused(error) from None
         if found["where"] != pl.Boolean:
-            raise UsageError(f"--where: it gives {found['where']}, not true or false", code="bad-where")
+            raise UsageError(f"--where: the result is {found['where']}, not true or false", code="bad-where")
         where.filter(frame)
     return where
 
 
 def _frame(rows: int, names: tuple[str, ...], schema: Schema) -> pl.DataFrame:
-    """Rows of smallest values, one and null."""
+    """Make a frame of up to two rows to try the condition on: one of example values, one of nulls."""
     return pl.DataFrame({name: pl.Series(name, [_example(schema[name]), None][:rows], dtype=type_of(schema[name])) for name in names})
 
 
@@ -79,5 +112,5 @@ def _example(column: Column) -> object:
 
 
 def _refused(error: Exception) -> UsageError:
-    """Something that polars alone knows to be wrong."""
+    """Make the error for a condition that polars rejects."""
     return UsageError(f"--where: {str(error).splitlines()[0][:200]}", code="bad-where")

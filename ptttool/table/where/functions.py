@@ -1,4 +1,4 @@
-"""What a condition may calculate with: operators on numbers, and functions that look at one row alone."""
+"""Operators and functions of a condition. All of them work on one row at a time."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ptttool.table.where.nodes import WORDS, Node, Type, expect, made
+from ptttool.table.where.nodes import TYPE_NAMES, Node, Type, expect, made
 from ptttool.table.where.tokens import Token, wrong
 
-# Shifts are written for polars as products: it has none of its own.
+# Shifts are written as products and quotients, because polars has no shift operators.
 _LARGEST_SHIFT = 63
 
 
 @dataclass(frozen=True)
 class Function:
-    """``arguments``: types of those that there must be, then of those that there may be. ``result``: None for that of the arguments."""
+    """A function.
+
+    Parameters
+    ----------
+    arguments : tuple of str or None
+        Types of the arguments, optional ones last; None for any type.
+    result : str or None
+        Type of the result; None for the type of the arguments.
+    optional : int
+        Number of optional arguments.
+    most : int or None
+        Largest number of arguments, if there may be more than `arguments` lists.
+    """
 
     arguments: tuple[Type | None, ...]
     result: Type | None
@@ -55,28 +67,28 @@ MANY_ROWS = frozenset(
 
 
 def check_name(name: Token) -> None:
-    """Raise UsageError for a function that is not known, or that looks at many rows."""
+    """Raise UsageError for an unknown function, and for aggregates and window functions."""
     if name.word in MANY_ROWS:
-        hint = "greatest() and least() compare values of one TLP" if name.word in ("MIN", "MAX") else None
-        raise wrong(name.position, f"{name.text}() is an aggregate or a window: a condition looks at one TLP alone", hint=hint)
+        hint = "greatest() and least() compare values of one row" if name.word in ("MIN", "MAX") else None
+        raise wrong(name.position, f"{name.text}() is an aggregate or a window function: a condition sees one row at a time", hint=hint)
     if name.word not in FUNCTIONS:
         near = difflib.get_close_matches(name.word, FUNCTIONS, n=3)
         known = "did you mean " + " or ".join(near) if near else "functions: " + ", ".join(FUNCTIONS)
-        raise wrong(name.position, f"no function is called {name.text!r}", hint=known)
+        raise wrong(name.position, f"unknown function {name.text!r}", hint=known)
 
 
 def call(name: Token, arguments: Sequence[Node]) -> Node:
-    """Make the node of a function call. Raises UsageError for arguments that do not fit."""
+    """Make the node of a function call. Raises UsageError for a wrong number or wrong types of arguments."""
     function = FUNCTIONS[name.word]
-    whose = f"{name.text}()"
+    user = f"{name.text}()"
     most = function.most or len(function.arguments)
     if not len(function.arguments) - function.optional <= len(arguments) <= most:
-        raise wrong(name.position, f"{whose} takes {_how_many(function)}, and here are {len(arguments)}")
+        raise wrong(name.position, f"{user} takes {_how_many(function)}, not {len(arguments)}")
     wanted = (*function.arguments, *[None] * most)
     for node, type in zip(arguments, wanted, strict=False):
         if type is not None:
-            expect(node, type, whose)
-    result = function.result or common_type([node for node, type in zip(arguments, wanted, strict=False) if type is None], whose)
+            expect(node, type, user)
+    result = function.result or common_type([node for node, type in zip(arguments, wanted, strict=False) if type is None], user)
     return made(result, f"{name.word}({', '.join(node.exact for node in arguments)})", name.position, *arguments)
 
 
@@ -87,17 +99,17 @@ def _how_many(function: Function) -> str:
     return f"{needed} or {needed + 1} arguments" if function.optional else f"{needed} argument{'s' if needed > 1 else ''}"
 
 
-def common_type(nodes: Sequence[Node], whose: str) -> Type:
-    """Return the common type of alternative nodes."""
+def common_type(nodes: Sequence[Node], user: str) -> Type:
+    """Return the common type of alternative nodes; ``user`` is the function or keyword that uses them, for the error."""
     types = {node.type: node for node in nodes if node.type != "null"}
     if len(types) > 1:
         first, second, *_ = types.values()
-        raise wrong(second.position, f"{whose} mixes {WORDS[first.type]} and {WORDS[second.type]}")
+        raise wrong(second.position, f"{user} mixes {TYPE_NAMES[first.type]} and {TYPE_NAMES[second.type]}")
     return next(iter(types), "null")
 
 
 def choice(branches: Sequence[tuple[Node, Node]], otherwise: Node, position: int) -> Node:
-    """``CASE WHEN … THEN … ELSE … END``."""
+    """Make ``CASE WHEN … THEN … ELSE … END``."""
     results = [then for _, then in branches] + [otherwise]
     type = common_type(results, "CASE")
     sql = " ".join(f"WHEN {when.sql} THEN {then.exact}" for when, then in branches)
@@ -105,7 +117,7 @@ def choice(branches: Sequence[tuple[Node, Node]], otherwise: Node, position: int
 
 
 def operation(left: Node, operator: str, right: Node, position: int) -> Node:
-    """``left operator right``, on numbers; ``||`` and XOR also on what they are made for."""
+    """Make ``left operator right``: on numbers; ``||`` on texts; XOR on numbers or conditions."""
     if operator == "||":
         return made("text", f"({expect(left, 'text', '||').exact} || {expect(right, 'text', '||').exact})", position)
     if operator == "XOR" and left.type == "truth":
@@ -138,5 +150,5 @@ def regex(tested: Node, operator: str, pattern: Node, position: int) -> Node:
     try:
         re.compile(pattern.literal)
     except (re.error, RecursionError, OverflowError) as error:
-        raise wrong(pattern.position, f"{pattern.literal!r} is no regular expression: {error}") from None
+        raise wrong(pattern.position, f"{pattern.literal!r} is not a regular expression: {error}") from None
     return made("truth", f"({tested.exact} {operator} {pattern.sql})", position)

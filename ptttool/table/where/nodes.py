@@ -1,4 +1,4 @@
-"""The parts of a condition: what each one is, and how it is written for polars."""
+"""The nodes of a condition's syntax tree, and their SQL for polars."""
 
 from __future__ import annotations
 
@@ -14,16 +14,29 @@ from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.where.tokens import wrong
 
 Type = Literal["truth", "number", "text", "bytes", "null"]
-WORDS: dict[Type, str] = {"truth": "a condition", "number": "a number", "text": "a text", "bytes": "a byte string", "null": "NULL"}
+TYPE_NAMES: dict[Type, str] = {"truth": "a condition", "number": "a number", "text": "a text", "bytes": "a byte string", "null": "NULL"}
 
 
 @dataclass(frozen=True)
 class Node:
-    """A part of a condition.
+    """A node of a condition's syntax tree.
 
-    ``sql``: for polars, in parentheses if it needs any. ``exact``: the same with integers of 128 bits and texts instead of enums: what
-    arithmetic and functions work on, so that nothing wraps around. ``column``, ``literal``: set if it is just that. ``of_id``:
-    worked out from an ID, so that it may be compared with ``'01:00.0'``.
+    Parameters
+    ----------
+    type : str
+        Type of its value.
+    sql : str
+        SQL for polars, in parentheses where they are needed.
+    exact : str
+        The same SQL with 128-bit integers, and with texts instead of enums. Arithmetic and functions use it, so nothing wraps around.
+    position : int
+        Position in the condition, from 0.
+    column : Column or None
+        The column, if the node is just a column.
+    literal : int, float, str or None
+        The value, if the node is just a literal.
+    of_id : bool
+        Whether the value is computed from an ID, so that it can be compared with ``'01:00.0'``.
     """
 
     type: Type
@@ -83,10 +96,10 @@ def text_node(value: str, position: int) -> Node:
 
 
 def compared(left: Node, operator: str, right: Node, position: int) -> Node:
-    """``left operator right``, whatever is needed to make the two comparable done."""
+    """Make ``left operator right``, after converting literals to the type of the other side."""
     left, right = _settled(left, right), _settled(right, left)
     if "null" not in (left.type, right.type) and left.type != right.type:
-        raise wrong(position, f"{WORDS[left.type]} and {WORDS[right.type]} cannot be compared")
+        raise wrong(position, f"{TYPE_NAMES[left.type]} and {TYPE_NAMES[right.type]} cannot be compared")
     equality = operator in ("=", "<>", "<=>")
     plain = (_is_constant(left) or _is_constant(right)) and (equality or left.type == "number")
     sides = (left.sql, right.sql) if plain else (left.exact, right.exact)
@@ -97,19 +110,19 @@ def among(tested: Node, choices: list[Node], position: int) -> Node:
     """Make ``tested IN (choices)``."""
     settled = [_settled(choice, tested) for choice in choices]
     if all(_is_constant(choice) and choice.type == tested.type for choice in settled):
-        # A number left of the list as wide as those in it.
+        # polars compares computed numbers correctly only if they are as wide as the numbers in the list.
         wide = tested.type == "number" and tested.column is None
         return made("truth", f"({tested.exact if wide else tested.sql} IN ({', '.join(choice.sql for choice in settled)}))", position)
     return any_of([compared(tested, "=", choice, position) for choice in choices], "OR", position)
 
 
 def any_of(parts: list[Node], operator: str, position: int) -> Node:
-    """Conditions joined by AND or OR."""
+    """Join conditions by AND or OR."""
     return made("truth", _halved([part.sql for part in parts], operator), position)
 
 
 def _halved(parts: list[str], operator: str) -> str:
-    """Join a long chain as a flat tree: polars takes cubic time for a deep one, and rejects the deepest."""
+    """Join conditions as a balanced tree: polars takes cubic time for a deep tree, and rejects a very deep one."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
@@ -129,7 +142,7 @@ def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, 
         values = [value for value in tested.column.values if regex.fullmatch(value)]
         if not values:
             hint = f"{tested.column.name}: " + ", ".join(tested.column.values)
-            raise wrong(pattern.position, f"no {tested.column.name} is like {pattern.literal!r}", hint=hint, code="unknown-value")
+            raise wrong(pattern.position, f"no {tested.column.name} matches {pattern.literal!r}", hint=hint, code="unknown-value")
         return among(tested, [text_node(value, position) for value in values], position)
     if escape is not None:
         raise wrong(position, "ESCAPE works on columns only")
@@ -152,7 +165,7 @@ def _like_pattern(pattern: Node, escape: str | None) -> str:
 
 
 def _settled(node: Node, other: Node) -> Node:
-    """Convert a text in quotes to what it is compared with, ``other``: an ID, or a value of an enum."""
+    """Convert a text in quotes to the type of ``other``, the node that it is compared with: an ID, or a value of an enum."""
     if not isinstance(node.literal, str):
         return node
     if other.type == "number":
@@ -162,9 +175,7 @@ def _settled(node: Node, other: Node) -> Node:
         values = other.column.values
         if node.literal not in values:
             name = other.column.name
-            raise wrong(
-                node.position, f"no {name} is called {node.literal!r}", hint=_near(node.literal, values, name), code="unknown-value"
-            )
+            raise wrong(node.position, f"unknown {name} {node.literal!r}", hint=_near(node.literal, values, name), code="unknown-value")
     return node
 
 
@@ -173,7 +184,7 @@ def _id_node(node: Node, other: Node) -> Node:
     if other.of_id:
         address = PciAddress.try_parse(node.literal)
         if address is None:
-            raise wrong(node.position, f"{node.literal!r} is no ID", hint="write it as bus:device.function, for example '01:00.0'")
+            raise wrong(node.position, f"{node.literal!r} is not an ID", hint="write it as bus:device.function, for example '01:00.0'")
         if address.domain:
             raise wrong(node.position, f"{node.literal!r} has a domain: IDs in TLP headers have none", hint=f"write '{address.short}'")
         return integer_node(address.routing_id, node.position)
@@ -198,12 +209,27 @@ def _near(name: str, known: Iterable[str], what: str) -> str:
     return "did you mean " + " or ".join(near) if near else f"{what}: " + ", ".join(names)
 
 
-def expect(node: Node, wanted: Type, whose: str) -> Node:
-    """Check that a node has a type (or is NULL), as ``whose`` needs it, and return the node."""
+def expect(node: Node, wanted: Type, user: str) -> Node:
+    """Return the node if it has a type, or is NULL.
+
+    Parameters
+    ----------
+    node : Node
+        The node.
+    wanted : str
+        The type.
+    user : str
+        The operator, function or keyword that needs the type, for the error.
+
+    Raises
+    ------
+    UsageError
+        The node has another type.
+    """
     if node.type not in (wanted, "null"):
-        raise _unexpected(node, wanted, whose)
+        raise _unexpected(node, wanted, user)
     return node
 
 
-def _unexpected(node: Node, wanted: Type, whose: str) -> UsageError:
-    return wrong(node.position, f"{whose} needs {WORDS[wanted]}, and this is {WORDS[node.type]}")
+def _unexpected(node: Node, wanted: Type, user: str) -> UsageError:
+    return wrong(node.position, f"{user} needs {TYPE_NAMES[wanted]}, not {TYPE_NAMES[node.type]}")

@@ -1,4 +1,4 @@
-"""The grammar of a condition, from OR down to a single word."""
+"""The parser of conditions: recursive descent, from OR down to a single value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ptttool.errors import UsageError
 from ptttool.table.schema import Schema
 from ptttool.table.where import functions
 from ptttool.table.where.nodes import (
-    WORDS,
+    TYPE_NAMES,
     Node,
     among,
     any_of,
@@ -25,7 +25,7 @@ from ptttool.table.where.nodes import (
 from ptttool.table.where.tokens import Token, tokens_of, wrong
 
 DEEPEST = 40
-# Words that cannot be columns, so that a column forgotten before one of them is called that.
+# Keywords are never read as column names. So if a column is missing before a keyword, the error names the keyword.
 RESERVED = frozenset(
     "AND OR NOT XOR DIV IN IS LIKE ILIKE RLIKE REGEXP BETWEEN NULL TRUE FALSE UNKNOWN CASE WHEN THEN ELSE END CAST ESCAPE DISTINCT FROM "
     "AS".split()
@@ -43,7 +43,24 @@ TYPES = {
 
 @dataclass
 class Parser:
-    """Reads a condition from its first word to its last. ``columns``: those that it names, once it is read."""
+    """Parses one condition.
+
+    Parameters
+    ----------
+    tokens : list of Token
+        The condition.
+    schema : Schema
+        The columns that it may use.
+    place : int
+        Index of the next token.
+    depth : int
+        Current depth of nesting.
+
+    Attributes
+    ----------
+    columns : dict
+        Names of the columns that were used so far, as keys.
+    """
 
     tokens: list[Token]
     schema: Schema
@@ -53,7 +70,7 @@ class Parser:
     def __post_init__(self) -> None:
         self.columns: dict[str, None] = {}
 
-    # Words
+    # Tokens
 
     @property
     def next(self) -> Token:
@@ -61,7 +78,7 @@ class Parser:
         return self.tokens[self.place]
 
     def take(self) -> Token:
-        """Take the next token."""
+        """Return the next token and step over it."""
         token = self.next
         self.place += token.kind != "end"
         return token
@@ -77,23 +94,23 @@ class Parser:
             self.place += len(words)
         return found
 
-    def need(self, word: str, whose: str) -> Token:
-        """Take a word that ``whose`` needs. Raises UsageError if another one is next."""
+    def need(self, word: str, user: str) -> Token:
+        """Take a word that ``user``, a keyword or construct, needs. Raises UsageError if another one is next."""
         if self.next.word != word:
-            raise wrong(self.next.position, f"{whose} needs {word!r}, and there is {_said(self.next)}")
+            raise wrong(self.next.position, f"{user} needs {word!r} here, not {_shown(self.next)}")
         return self.take()
 
     # Grammar
 
     def condition(self) -> Node:
-        """All of it. Raises UsageError for anything that is no condition on a single row."""
+        """Parse the whole text. Raises UsageError if it is not a condition on a single row."""
         if self.next.kind == "end":
             raise wrong(0, "the condition is empty")
         node = self.either()
         if self.next.kind != "end":
             raise self._misplaced()
         if node.type != "truth":
-            raise wrong(node.position, f"a condition is needed, and this is {WORDS[node.type]}")
+            raise wrong(node.position, f"a condition is needed, not {TYPE_NAMES[node.type]}")
         return node
 
     def either(self) -> Node:
@@ -146,17 +163,17 @@ class Parser:
     def _is(self, node: Node, position: int) -> Node:
         negated = self.took("NOT")
         if self.took("DISTINCT", "FROM"):
-            told = compared(node, "<=>", self.bits(), position).sql
+            sql = compared(node, "<=>", self.bits(), position).sql
             negated = not negated
         elif self.took("NULL"):
             return made("truth", f"({node.sql} IS {'NOT ' if negated else ''}NULL)", position)
         elif self.took("UNKNOWN"):
-            told = f"({expect(node, 'truth', 'IS UNKNOWN').sql} IS NULL)"
+            sql = f"({expect(node, 'truth', 'IS UNKNOWN').sql} IS NULL)"
         elif self.next.word in ("TRUE", "FALSE"):
-            told = f"({expect(node, 'truth', 'IS').sql} <=> {self.take().word})"
+            sql = f"({expect(node, 'truth', 'IS').sql} <=> {self.take().word})"
         else:
-            raise wrong(self.next.position, f"IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, and there is {_said(self.next)}")
-        return made("truth", f"(NOT {told})" if negated else told, position)
+            raise wrong(self.next.position, f"IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, not {_shown(self.next)}")
+        return made("truth", f"(NOT {sql})" if negated else sql, position)
 
     def _tested(self, node: Node, position: int) -> Node:
         word = self.take().word
@@ -190,7 +207,7 @@ class Parser:
         return nodes
 
     def bits(self) -> Node:
-        """Parse an expression: operations on bits, and what binds tighter."""
+        """Parse an expression: bitwise operators, and all operators of higher precedence."""
         return self._numbers(self._bits_and, ("|",))
 
     def _bits_and(self) -> Node:
@@ -244,7 +261,7 @@ class Parser:
     def _cast(self, node: Node, position: int) -> Node:
         token = self.take()
         if token.word not in TYPES:
-            raise wrong(token.position, f"{_said(token)} is no type to cast to", hint="types: " + ", ".join(TYPES))
+            raise wrong(token.position, f"{_shown(token)} is not a type to cast to", hint="types: " + ", ".join(TYPES))
         type, name = TYPES[token.word]
         return made(type, f"CAST({node.exact} AS {name})", position)  # type: ignore[arg-type]
 
@@ -301,7 +318,7 @@ class Parser:
         arguments = [] if self.took(")") else self._list()
         node = functions.call(name, arguments)
         if self.next.word in ("OVER", "FILTER"):
-            raise wrong(self.next.position, "window functions and aggregates are not taken: a condition looks at one row alone")
+            raise wrong(self.next.position, "window functions and aggregates are not supported: a condition sees one row at a time")
         return node
 
     def _case(self, position: int) -> Node:
@@ -313,7 +330,7 @@ class Parser:
             self.need("THEN", "CASE")
             branches.append((when, self._deeper(self.either)))
         if not branches:
-            raise wrong(self.next.position, f"CASE needs 'WHEN', and there is {_said(self.next)}")
+            raise wrong(self.next.position, f"CASE needs 'WHEN' here, not {_shown(self.next)}")
         otherwise = self._deeper(self.either) if self.took("ELSE") else made("null", "NULL", position)
         self.need("END", "CASE")
         return functions.choice(branches, otherwise, position)
@@ -329,17 +346,30 @@ class Parser:
     def _misplaced(self) -> Exception:
         token = self.next
         if token.word in STATEMENTS:
-            return wrong(token.position, f"{token.text}: only one condition is taken, no statements")
+            return wrong(token.position, f"{token.text}: only one condition is accepted, no statements")
         if token.kind == "end":
             return wrong(token.position, "the condition ends too early")
-        return wrong(token.position, f"{_said(token)} does not belong here")
+        return wrong(token.position, f"{_shown(token)} is unexpected here")
 
 
-def _said(token: Token) -> str:
+def _shown(token: Token) -> str:
     return "the end" if token.kind == "end" else repr(token.text) if token.kind != "string" else token.text
 
 
 def parse(text: str, schema: Schema) -> tuple[Node, tuple[str, ...]]:
-    """Parse a condition on columns of a schema; return it and the columns that it names. Raises UsageError."""
+    """Parse a condition on columns of a schema.
+
+    Returns
+    -------
+    node : Node
+        The condition.
+    columns : tuple of str
+        The columns that it uses.
+
+    Raises
+    ------
+    UsageError
+        The text is not a condition.
+    """
     parser = Parser(tokens_of(text), schema)
     return parser.condition(), tuple(parser.columns)

@@ -1,4 +1,4 @@
-"""The words of a condition."""
+"""The tokens of a condition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ptttool.errors import UsageError
 
-# Longer than any condition that a person writes; a list of several hundred IDs fits.
+# Largest number of characters: enough for a list of several hundred IDs.
 LONGEST = 1 << 15
 
 _TOKEN = re.compile(
@@ -25,7 +25,17 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """``kind``: number, string, quoted, word, symbol, or end. ``text``: as written. ``position``: in the condition, from 0."""
+    """A token.
+
+    Parameters
+    ----------
+    kind : str
+        ``number``, ``string``, ``quoted``, ``word``, ``symbol`` or ``end``.
+    text : str
+        The token as written.
+    position : int
+        Its position in the condition, from 0.
+    """
 
     kind: str
     text: str
@@ -33,23 +43,23 @@ class Token:
 
     @property
     def word(self) -> str:
-        """A symbol, or a word in capitals; empty for anything that is no keyword."""
+        """The symbol, or the word in capitals; empty for other kinds of token."""
         return self.text.upper() if self.kind in ("word", "symbol") else ""
 
     @property
     def value(self) -> str:
-        """What stands between the quotes."""
+        """The text between the quotes."""
         quote = self.text[0]
         return self.text[1:-1].replace(quote * 2, quote)
 
 
 def wrong(position: int, what: str, *, hint: str | None = None, code: str = "bad-where") -> UsageError:
-    """Make the error of a condition; characters are counted from 1."""
+    """Make an error about a condition; the message counts characters from 1, ``position`` from 0."""
     return UsageError(f"--where: {what} (character {position + 1})", hint=hint, code=code, position=position + 1)
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Split a condition into tokens, the last of which is an end. Raises UsageError for characters that are not part of a token."""
+    """Split a condition into tokens; the last one is an end. Raises UsageError for characters that are not part of a token."""
     if len(text) > LONGEST:
         raise UsageError(f"--where: the condition has more than {LONGEST} characters", code="bad-where")
     tokens = []
@@ -73,10 +83,10 @@ def _not_a_token(text: str, position: int) -> UsageError:
     if text.startswith("/*", position):
         return wrong(position, "the comment is not closed")
     if character == ";":
-        return wrong(position, "';': only one condition is taken, no statements")
+        return wrong(position, "';': only one condition is accepted, no statements")
     if character.isdigit():
         written = re.match(r"[0-9a-zA-Z_.:]+", text[position:])
         assert written is not None
         hint = "IDs are written in quotes: '01:00.0'" if ":" in written[0] else None
-        return wrong(position, f"{written[0]} is no number", hint=hint)
-    return wrong(position, f"{character!r} means nothing here")
+        return wrong(position, f"{written[0]} is not a number", hint=hint)
+    return wrong(position, f"{character!r} has no meaning here")

@@ -32,7 +32,7 @@ by_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: f"{lay
 
 
 def array(records: list[Words], layout: Layout) -> U32:
-    return np.frombuffer(packed(records), dtype="<u4").reshape(-1, layout.words)
+    return np.frombuffer(packed(records), dtype="<u4").reshape(-1, layout.dws)
 
 
 def expected(records: list[Words], layout: Layout, *, index: int = 0, offset: int = 0, cpu: int | None = None) -> list[dict[str, Any]]:
