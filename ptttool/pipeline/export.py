@@ -12,10 +12,10 @@ from ptttool.errors import UsageError
 from ptttool.exporters.contract import ExportContext, Exporter, write_pieces
 from ptttool.exporters.perf import PerfText
 from ptttool.files.progress import Progress
-from ptttool.pipeline.query import Query, in_range
+from ptttool.pipeline.query import Query, in_range, to_write
 from ptttool.pipeline.recording import Recording
 from ptttool.pipeline.walk import Walk
-from ptttool.pipeline.work import Select, encoder_of
+from ptttool.pipeline.work import encoder_of, selection
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.opening import InputForm
 from ptttool.table.batch import Batch
@@ -94,9 +94,9 @@ def export(
         pieces = (piece for walk in walks for piece in walk.pieces(query, exporter, schema))
     else:
         encoder = encoder_of(exporter.name, schema)
-        work = Select(replace(query, offset=0, limit=None), exporter.rows)
+        work = selection(replace(query, offset=0, limit=None), exporter.rows)
         batches: Iterator[Batch] = (batch for walk in walks for batch in walk.run(work))
-        pieces = ((batch.size, encoder(batch)) for batch in in_range(batches, query))
+        pieces = ((batch.size, encoder(batch)) for batch in to_write(in_range(batches, query), exporter.rows))
     write_pieces(writer, counted(pieces))
     exported.cut = getattr(writer, "cut", False)
     return exported

@@ -102,6 +102,15 @@ def parse_query(
     return Query(names, condition, offset, limit)
 
 
+def to_write(batches: Iterator[Batch], most: int) -> Iterator[Batch]:
+    """Yield the rows in batches that are worth writing: at most `most` rows each, and an empty one only where it comes first."""
+    nothing = True
+    for batch in batches:
+        for start in range(0, batch.size if batch.size or not nothing else 1, most):
+            nothing = False
+            yield batch.part(start, start + most)
+
+
 def in_range(batches: Iterator[Batch], query: Query) -> Iterator[Batch]:
     """Yield the rows of the query's range; no more batches are read when there are enough."""
     if query.is_whole:

@@ -12,8 +12,8 @@ from ptttool.files.progress import Progress
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline import jobs
 from ptttool.pipeline.jobs import Each, Task
-from ptttool.pipeline.query import Query, in_range
-from ptttool.pipeline.work import Encode, Mergeable, Select, Work, encoder_of
+from ptttool.pipeline.query import Query, in_range, to_write
+from ptttool.pipeline.work import Encode, Mergeable, Select, Work, encoder_of, selection
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.opening import Source
 from ptttool.table.batch import Batch
@@ -71,8 +71,8 @@ class Walk(ABC):
         if query.is_whole and exporter.worth_workers:
             return self.run(Encode(query, exporter.name, schema, exporter.rows))
         encoder = encoder_of(exporter.name, schema)
-        batches = in_range(self.run(Select(query, exporter.rows)), query)
-        return ((batch.size, encoder(batch)) for batch in batches)
+        batches = in_range(self.run(selection(query, exporter.rows)), query)
+        return ((batch.size, encoder(batch)) for batch in to_write(batches, exporter.rows))
 
 
 class RecordWalk(Walk):

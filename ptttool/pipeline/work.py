@@ -21,6 +21,8 @@ R_co = TypeVar("R_co", covariant=True)
 UNIT_RECORDS = 1 << 18
 # Records of a unit that is only summed up: its few columns fit into a processor's second-level cache.
 _ANALYSIS_RECORDS = 1 << 17
+# Records of a unit that a condition looks at: most conditions select few of them.
+_FILTERED_RECORDS = 1 << 17
 
 
 class Work(Protocol[R_co]):
@@ -77,6 +79,11 @@ class Select:
     def __call__(self, decoded: Decoded, /) -> Batch:
         """Return the rows of the query."""
         return self.query.of(decoded)
+
+
+def selection(query: Query, rows: int) -> Select:
+    """Return the work that selects rows for a file that takes `rows` at a time: a condition looks at more of them at once."""
+    return Select(query, rows if query.where is None else max(rows, _FILTERED_RECORDS))
 
 
 @dataclass(frozen=True)

@@ -6,26 +6,28 @@ from functools import cache
 
 import polars as pl
 
-from ptttool.pci import format_id
 from ptttool.table.schema import Column, Schema, Style
 
 
 @cache
 def _ids() -> pl.Series:
     """Text of every 16-bit ID, by its value."""
-    return pl.Series([format_id(routing_id) for routing_id in range(1 << 16)])
+    buses = [f"{bus:02x}:" for bus in range(1 << 8)]
+    functions = [f"{device:02x}.{function}" for device in range(1 << 5) for function in range(1 << 3)]
+    return pl.Series([bus + function for bus in buses for function in functions])
 
 
 @cache
-def _short_hex() -> pl.Series:
-    """``0x…`` of every 16-bit number, by its value."""
-    return pl.Series([f"{number:#x}" for number in range(1 << 16)])
+def _short_hex(bits: int) -> pl.Series:
+    """``0x…`` of every number of so many bits, by its value."""
+    return pl.Series([f"{number:#x}" for number in range(1 << bits)])
 
 
 @cache
 def _four_digits() -> pl.Series:
     """Four hexadecimal digits of every 16-bit number, by its value."""
-    return pl.Series([f"{number:04x}" for number in range(1 << 16)])
+    bytes_ = [f"{byte:02x}" for byte in range(1 << 8)]
+    return pl.Series([upper + lower for upper in bytes_ for lower in bytes_])
 
 
 def id_text(column: pl.Series) -> pl.Series:
@@ -36,7 +38,7 @@ def id_text(column: pl.Series) -> pl.Series:
 def hex_text(column: pl.Series) -> pl.Series:
     """Unsigned numbers as ``0x…`` without leading zeros; null stays null."""
     if column.dtype in (pl.UInt8, pl.UInt16):
-        return _short_hex().gather(column.cast(pl.UInt32)).alias(column.name)
+        return _short_hex(8 if column.dtype == pl.UInt8 else 16).gather(column.cast(pl.UInt32)).alias(column.name)
     if column.null_count() == len(column):
         return pl.Series(column.name, [None], dtype=pl.String).new_from_index(0, len(column))
     places = (48, 32, 16, 0) if column.dtype == pl.UInt64 else (16, 0)

@@ -57,7 +57,9 @@ class Where:
         """
         # The condition is computed as a column: as a filter, polars 2.1 treats NULL & 0 as 0.
         try:
-            mask = frame.select(self.expr.alias("where")).to_series().fill_null(False)
+            mask = frame.select(self.expr.alias("where")).to_series()
+            if mask.null_count():
+                mask = mask.fill_null(False)
         except pl.exceptions.PolarsError as error:
             raise _refused(error) from None
         return mask.to_numpy() if self.columns else np.full(rows, mask.to_list() == [True])
