@@ -59,6 +59,8 @@ def profiles() -> Iterator[str]:
 def protocols() -> Iterator[str]:
     pages = {"coresight-16": "coresight.md", "hisi-ptt": "../columns.md"}
     for protocol in PROTOCOLS:
+        if not type(protocol).__module__.startswith("ptttool."):  # of the tests
+            continue
         rows = "TLPs: [columns](../columns.md)" if isinstance(protocol, RecordProtocol) else "[elements](../elements.md)"
         yield f"[`{protocol.name}`]({pages.get(protocol.name, f'{protocol.name}.md')}) | {protocol.meaning} | {rows}"
 
