@@ -92,6 +92,10 @@ class Unit(Protocol):
         """Bytes of trace."""
 
     @property
+    def most_rows(self) -> int:
+        """Number of rows, where no record is left out."""
+
+    @property
     def is_loaded(self) -> bool:
         """Whether it holds its bytes."""
 

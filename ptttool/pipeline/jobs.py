@@ -138,7 +138,11 @@ def _reduced(parts: Iterable[Units], task: Task[M], workers: Workers, done: Call
 
 
 def in_order(parts: Iterable[Units], task: Task[R], workers: Workers, *, needs_index: bool) -> Iterator[Outcome[R]]:
-    """Yield the task's outcomes for all batches, in their order; a few are under way at a time."""
+    """Yield the task's outcomes for all batches, in their order; a few are under way at a time.
+
+    The numbers of rows follow from sizes as long as no record is left out. Behind the first batch with fewer rows, the batches under way
+    are begun anew, and from then on rows are counted before their batch is submitted.
+    """
     shared, parts = _looked_at(parts)
     if workers.jobs == 1 or not shared:
         index = 0
@@ -147,17 +151,38 @@ def in_order(parts: Iterable[Units], task: Task[R], workers: Workers, *, needs_i
             index += 0 if outcome.findings is None else outcome.findings.records
             yield outcome
         return
-    waiting: deque[Promise[Outcome[R]]] = deque()
+    waiting: deque[_UnderWay[R]] = deque()
+    numbered, is_exact = _numbered_by_size(parts), not needs_index
     try:
-        for part, index in _numbered(parts, workers, needs_index):
-            waiting.append(workers.submit(task, bare(part), index))
-            if len(waiting) > workers.jobs + 1:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        while True:
+            while len(waiting) <= 2 * workers.jobs and (more := next(numbered, None)) is not None:
+                part, index = more
+                waiting.append(_UnderWay(part, index, workers.submit(task, bare(part), index)))
+            if not waiting:
+                return
+            done = waiting.popleft()
+            outcome = done.promise.result()
+            rows = 0 if outcome.findings is None else outcome.findings.records
+            if not is_exact and outcome.error is None and rows != _most_rows(done.units):
+                is_exact = True
+                again = [each.units for each in waiting]
+                for each in waiting:
+                    each.promise.cancel()
+                waiting.clear()
+                numbered = _numbered(chain(again, parts), workers, done.index + rows)
+            yield outcome
     finally:
-        for promise in waiting:
-            promise.cancel()
+        for each in waiting:
+            each.promise.cancel()
+
+
+@dataclass(frozen=True)
+class _UnderWay(Generic[R]):
+    """A batch that was submitted, with the number of its first row."""
+
+    units: Units
+    index: int
+    promise: Promise[Outcome[R]]
 
 
 def _looked_at(parts: Iterable[Units]) -> tuple[bool, Iterator[Units]]:
@@ -205,24 +230,34 @@ def _memory(size: int) -> memoryview:
     return memory
 
 
-def _numbered(parts: Iterator[Units], workers: Workers, needs_index: bool) -> Iterator[tuple[Units, int]]:
-    """Yield batches with the numbers of their first rows: all-zero records have none, so everything before has to be looked at."""
+def _numbered_by_size(parts: Iterator[Units]) -> Iterator[tuple[Units, int]]:
+    """Yield batches with the numbers that their first rows have where no record is left out."""
     index = 0
+    for part in parts:
+        yield part, index
+        index += _most_rows(part)
+
+
+def _most_rows(units: Units) -> int:
+    return sum(unit.most_rows for unit in units)
+
+
+def _numbered(parts: Iterator[Units], workers: Workers, index: int) -> Iterator[tuple[Units, int]]:
+    """Yield batches with the numbers of their first rows: all-zero records have none, so everything before has to be looked at."""
     if workers.batch_bytes == 0:  # on this machine, where looking is quick
         for part in parts:
             yield part, index
-            if needs_index:
-                index += _count(bare(part))
+            index += _count(bare(part))
         return
-    counting: deque[tuple[Units, Promise[int] | None]] = deque()
+    counting: deque[tuple[Units, Promise[int]]] = deque()
     while True:
         while len(counting) <= workers.jobs and (more := next(parts, None)) is not None:
-            counting.append((more, workers.submit(_count, bare(more)) if needs_index else None))
+            counting.append((more, workers.submit(_count, bare(more))))
         if not counting:
             return
         part, rows = counting.popleft()
         yield part, index
-        index += rows.result() if rows is not None else 0
+        index += rows.result()
 
 
 def size_of(units: Units) -> int:

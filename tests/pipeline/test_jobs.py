@@ -73,6 +73,22 @@ def test_files_are_the_same(recording: Path, tmp_path: Path, name: str, conditio
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+@pytest.mark.parametrize("where", [(), ("--where", "index % 1000 = 7")])
+def test_zeros_that_come_late(tmp_path: Path, name: str, where: tuple[str, ...]) -> None:
+    """Rows are numbered by sizes until the first batch with all-zero records; those under way behind it are numbered anew."""
+    data, zeros = words_8dw(100_000), bytes(32 * 1000)
+    path = tmp_path / "late.data"
+    path.write_bytes(build_perfdata([(0, number << 24, data + zeros * (number in (7, 9))) for number in range(12)], config=CONFIG_8DW))
+    for jobs in ("1", "2"):
+        assert (
+            main(["decode", str(path), "--to", name, "-o", str(tmp_path / jobs), "--columns", "index,offset", "--jobs", jobs, *where]) == 0
+        )
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+    frame = (pl.read_csv if name == "csv" else pl.read_parquet)(tmp_path / "2")
+    assert frame["index"].to_list() == list(range(7 if where else 0, 1_200_000, 1000 if where else 1))
+
+
 def test_arrow_is_the_same(recording: Path, tmp_path: Path) -> None:
     for jobs in ("1", "2"):
         assert main(["decode", str(recording), "-o", str(tmp_path / f"{jobs}.arrow"), "--jobs", jobs]) == 0

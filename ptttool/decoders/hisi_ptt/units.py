@@ -133,6 +133,11 @@ class TlpUnit:
         return sum(piece.size for piece in self.pieces)
 
     @property
+    def most_rows(self) -> int:
+        """Number of records, with those that are all zero."""
+        return self.size // self.layout.record_size
+
+    @property
     def is_loaded(self) -> bool:
         """Whether all pieces hold their bytes."""
         return all(piece.data is not None for piece in self.pieces)
