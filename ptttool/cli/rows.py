@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -110,7 +109,7 @@ class RowsJob:
     def _write(self, exporter: Exporter, requests: list[Request], workers: Workers) -> None:
         from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.contract import ExportContext
-        from ptttool.pipeline.export import export
+        from ptttool.pipeline.export import export, opened
         from ptttool.pipeline.recording import Recording
 
         page = page_rows(exporter.name, self.limit) if self._on_terminal else None
@@ -134,12 +133,6 @@ class RowsJob:
             )
             query = self._query(first, exporter, context, page)
 
-            def opened() -> Iterator[Recording]:
-                yield first
-                for request in requests[1:]:
-                    with Recording(request) as recording:
-                        yield recording
-
             with (
                 tidy_end(),
                 destination(
@@ -151,7 +144,7 @@ class RowsJob:
                     others=(*self.descriptions, *first.stack.reads),
                 ) as file,
             ):
-                exported = export(opened(), first, exporter, query, file, context, workers, self._watch)
+                exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch)
         self._report(first, exported, page)
 
     def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:

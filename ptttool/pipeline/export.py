@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
 from ptttool.errors import UsageError
 from ptttool.exporters.contract import ExportContext, Exporter, write_pieces
 from ptttool.exporters.perf import PerfText
 from ptttool.files.progress import Progress
+from ptttool.files.remote import is_remote
 from ptttool.pipeline.query import Query, in_range, to_write
-from ptttool.pipeline.recording import Recording
+from ptttool.pipeline.recording import Recording, Request, lanes_of
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import encoder_of, selection
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.opening import InputForm
 from ptttool.table.batch import Batch
+
+if TYPE_CHECKING:
+    from ptttool.pipeline.lanes import Lanes
 
 Watch = Callable[[Progress], AbstractContextManager[None]]
 """Shows how far a walk has come, while the body runs."""
@@ -100,6 +105,44 @@ def export(
     write_pieces(writer, counted(pieces))
     exported.cut = getattr(writer, "cut", False)
     return exported
+
+
+def opened(first: Recording, requests: Sequence[Request], workers: Workers) -> Iterator[Recording]:
+    """Yield several recordings, each open until the next one is asked for.
+
+    Raw packet traces are one stream each: with several workers the next files are decoded while one is written.
+
+    Parameters
+    ----------
+    first : Recording
+        The first one, already open; the caller closes it.
+    requests : sequence of Request
+        All of them.
+    workers : Workers
+        Who decodes.
+    """
+    ahead: dict[int, Lanes] = {}
+    decodes_ahead = workers.jobs > 1 and not workers.reduces and len(requests) > 1 and first.is_raw and not first.is_ptt
+    try:
+        for number, request in enumerate(requests):
+            for later in range(number, min(number + workers.jobs, len(requests)) if decodes_ahead else number):
+                if later not in ahead and _can_be_opened_twice(requests[later].path):
+                    ahead[later] = lanes_of(requests[later], 1)
+            if number == 0:
+                first.lanes = ahead.pop(0, None)
+                yield first
+                continue
+            with Recording(request) as recording:
+                recording.lanes = ahead.pop(number, None)
+                yield recording
+    finally:
+        for lanes in ahead.values():
+            lanes.close()
+
+
+def _can_be_opened_twice(path: str) -> bool:
+    """Whether a path names a file or an address, not a pipe."""
+    return is_remote(path) or os.path.isfile(path)  # noqa: PTH113 - False where it may not be looked at
 
 
 def check_protocol(recording: Recording, exporter: Exporter) -> None:

@@ -1,15 +1,18 @@
 """Streams of one packet trace decoded in several processes at once, with their elements in the order of the recording.
 
-A stream is decoded in order, so a process takes whole streams: each has every ``jobs``-th one. A process decodes ahead until its pipe is
-full; this process takes from each what is next in the recording. Memory stays bounded.
+A stream is decoded in order, so a process takes whole streams: each has every ``jobs``-th one. A process decodes ahead until it
+holds many bytes; this process takes from each what is next in the recording. Memory stays bounded.
 """
 
 from __future__ import annotations
 
 import heapq
+import os
 import signal
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
 from ptttool.errors import WorkersError
@@ -21,10 +24,14 @@ if TYPE_CHECKING:
 
 # Seconds that a process may take to end.
 _PATIENCE = 2.0
+# Bytes of elements that a process holds until they are read.
+_AHEAD = 32 << 20
 
 
-def decoded_elsewhere(opened: Callable[[], StreamDecoder], jobs: int) -> Iterator[Decoded]:
-    """Yield what a StreamDecoder does, decoded by `jobs` processes.
+class Lanes:
+    """Processes that decode the streams of one recording; iterating gives what a StreamDecoder would, in the same order.
+
+    They begin at once and decode ahead, each up to :data:`_AHEAD` bytes of elements.
 
     Parameters
     ----------
@@ -32,19 +39,29 @@ def decoded_elsewhere(opened: Callable[[], StreamDecoder], jobs: int) -> Iterato
         Opens the recording; it can be pickled.
     jobs : int
         Number of processes.
-
-    Raises
-    ------
-    WorkersError
-        A process was killed.
-    Exception
-        Whatever decoding raises in a process.
     """
-    lanes = [_Lane(opened, number, jobs) for number in range(jobs)]
-    try:
-        yield from heapq.merge(*lanes, key=lambda each: (each.chunk, each.stream))
-    finally:
-        for lane in lanes:
+
+    def __init__(self, opened: Callable[[], StreamDecoder], jobs: int) -> None:
+        self._lanes = [_Lane(opened, number, jobs) for number in range(jobs)]
+
+    def __iter__(self) -> Iterator[Decoded]:
+        """Yield the elements; the processes end with the iteration.
+
+        Raises
+        ------
+        WorkersError
+            A process was killed.
+        Exception
+            Whatever decoding raises in a process.
+        """
+        try:
+            yield from heapq.merge(*self._lanes, key=lambda each: (each.chunk, each.stream))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the processes, whatever they are doing."""
+        for lane in self._lanes:
             lane.close()
 
 
@@ -94,15 +111,58 @@ def _decode(connection: Connection[Any, Any], opened: Callable[[], StreamDecoder
     """Decode every `jobs`-th stream, from `number` on; the pipe takes the elements, then None or the error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    answers = _Answers(connection)
     try:
         decoder = opened()
         with decoder.source:
             for each in decoder.decoded(lambda stream: stream % jobs == number):
                 if len(each.elements):
-                    connection.send(each)
-        connection.send(None)
-    except BrokenPipeError:  # the reader has enough
-        return
+                    answers.put(each)
+        answers.put(None)
     except Exception as error:  # raised again where the elements are read
-        with suppress(OSError):
-            connection.send(error)
+        answers.put(error)
+    answers.finish()
+
+
+class _Answers:
+    """Answers on their way into the pipe: a thread sends them, so that decoding goes on while nobody reads."""
+
+    def __init__(self, connection: Connection[Any, Any]) -> None:
+        self._connection = connection
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._is_finished = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._send, daemon=True)
+        self._thread.start()
+
+    def put(self, answer: object) -> None:
+        """Queue an answer; wait while too many bytes are queued."""
+        data = bytes(ForkingPickler.dumps(answer))
+        with self._changed:
+            self._changed.wait_for(lambda: self._size < _AHEAD)
+            self._waiting.append(data)
+            self._size += len(data)
+            self._changed.notify_all()
+
+    def finish(self) -> None:
+        """Wait until all answers are sent."""
+        with self._changed:
+            self._is_finished = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _send(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_finished)
+                if not self._waiting:
+                    return
+                data = self._waiting.popleft()
+            try:
+                self._connection.send_bytes(data)
+            except OSError:  # nobody reads any more
+                os._exit(0)
+            with self._changed:
+                self._size -= len(data)
+                self._changed.notify_all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ptttool.decoders.parameters import Given
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Attribute
+    from ptttool.pipeline.lanes import Lanes
     from ptttool.pipeline.streams import StreamDecoder
 
 PTT = "hisi-ptt"
@@ -98,6 +99,8 @@ class Recording:
         self._unused = finalize(self, self._source.close)
         self._closing: list[finalize[[], Any]] = []
         self._is_walked = False
+        # Processes that decode a packet trace already.
+        self.lanes: Lanes | None = None
         self._is_closed = False
         try:
             self.stack = self._check(stack)
@@ -226,18 +229,17 @@ class Recording:
         from ptttool.decoders.elements.rows import ElementFindings
         from ptttool.pipeline.streams import Filter, StreamDecoder, StreamWalk
 
-        elsewhere: Callable[[], Iterator[Any]] | None = None
-        if workers.jobs > 1 and not workers.reduces and self.path != "-":
-            from ptttool.pipeline.lanes import decoded_elsewhere
-
-            elsewhere = partial(decoded_elsewhere, partial(stream_decoder, request), workers.jobs)
+        lanes, self.lanes = self.lanes, None
+        if lanes is None and workers.jobs > 1 and not workers.reduces and self._source.size is not None and self.path != "-":
+            # Raw trace is one stream.
+            lanes = lanes_of(request, 1 if self.is_raw else workers.jobs)
         return StreamWalk(
             StreamDecoder(self.source(), self.stack),
             self.stack,
             Filter(request.channels, request.without),
             file=request.file,
             strict=request.strict,
-            elsewhere=elsewhere,
+            lanes=lanes,
             findings=ElementFindings(notes=list(self._notes)),
         )
 
@@ -342,6 +344,13 @@ def _opened(path: str, form: InputForm, request: Request) -> Source:
         if error.code == "not-perf-data" and request.protocol is None and request.form is None:
             error.hint = "raw PTT records: --input 4dw or 8dw; other raw trace: --protocol NAME ('ptttool decode --protocols' lists them)"
         raise
+
+
+def lanes_of(request: Request, jobs: int) -> Lanes:
+    """Start processes that decode a packet trace."""
+    from ptttool.pipeline.lanes import Lanes
+
+    return Lanes(partial(stream_decoder, request), jobs)
 
 
 def stream_decoder(request: Request) -> StreamDecoder:

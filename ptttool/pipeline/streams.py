@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -182,8 +182,8 @@ class StreamWalk(Walk):
         Name of the recording, where there are several.
     strict : bool
         Whether to end at what strict decoding may not pass over.
-    elsewhere : callable or None
-        Yields what `decoder` would, decoded in other processes; None: this process decodes.
+    lanes : iterable of Decoded, or None
+        Processes that decode already; None: this process decodes.
     findings : ElementFindings
         What is known to be odd about the recording.
     """
@@ -196,7 +196,7 @@ class StreamWalk(Walk):
         *,
         file: str | None = None,
         strict: bool = False,
-        elsewhere: Callable[[], Iterator[Decoded]] | None = None,
+        lanes: Iterable[Decoded] | None = None,
         findings: ElementFindings | None = None,
     ) -> None:
         self._decoder = decoder
@@ -204,7 +204,7 @@ class StreamWalk(Walk):
         self._filter = chosen
         self._file = file
         self._strict = strict
-        self._elsewhere = elsewhere
+        self._lanes = lanes
         self.path = decoder.source.path
         self.findings = self._found = ElementFindings() if findings is None else findings
         self.progress = Progress(total=decoder.source.size, noun="elements")
@@ -236,7 +236,7 @@ class StreamWalk(Walk):
         if nothing:
             yield work(no_rows(self._stack.schema))
         source = self._decoder.source
-        if self._elsewhere is not None:
+        if self._lanes is not None:
             for _ in source.chunks():  # for the contents
                 pass
         self.progress.done = source.position
@@ -266,7 +266,7 @@ class StreamWalk(Walk):
         held: list[Decoded] = []
         count = size = 0
         at_once = self._decoder.source.size is None
-        for each in self._decoder.decoded() if self._elsewhere is None else self._elsewhere():
+        for each in self._decoder.decoded() if self._lanes is None else self._lanes:
             elements = self._filter(each.elements)
             self.progress.done = max(self.progress.done, each.position)
             if not len(elements):

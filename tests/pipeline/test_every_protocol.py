@@ -20,7 +20,7 @@ import pytest
 import ptttool
 from ptttool.cli.main import main
 from ptttool.errors import WorkersError
-from ptttool.pipeline.lanes import decoded_elsewhere
+from ptttool.pipeline.lanes import Lanes
 from ptttool.pipeline.recording import Request, stream_decoder
 from tests import ROOT
 from tests.decoders.coresight.frames import frames
@@ -204,9 +204,25 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_files_are_decoded_ahead(tmp_path: Path) -> None:
+    """Raw traces are a stream each: several files at once give the same rows, in the order of the files."""
+    trace = ETRACE.with_suffix(".bin").read_bytes()
+    paths = [tmp_path / f"{number}.bin" for number in range(4)]
+    for number, path in enumerate(paths):
+        path.write_bytes(trace * (1 + number))
+    arguments = ["decode", "--protocol", "riscv-etrace", "--params", str(ETRACE.with_suffix(".params")), *map(str, paths)]
+    for jobs in ("1", "3"):
+        assert main([*arguments, "-o", str(tmp_path / f"{jobs}.csv"), "--jobs", jobs]) == 0
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()
+    assert not multiprocessing.active_children()
+    assert main([*arguments, str(tmp_path / "none"), "-o", str(tmp_path / "4.csv"), "--jobs", "3"]) == 6
+    assert not (tmp_path / "4.csv").exists()
+    assert not multiprocessing.active_children()
+
+
 def test_a_killed_process_of_streams(long: Path) -> None:
     """The walk ends with an error, without the other streams to their end."""
-    streams = decoded_elsewhere(partial(stream_decoder, Request(str(long))), 2)
+    streams = iter(Lanes(partial(stream_decoder, Request(str(long))), 2))
     next(streams)
     begun = multiprocessing.active_children()
     assert len(begun) == 2
