@@ -238,7 +238,7 @@ def test_an_error_in_a_process() -> None:
     """It is raised as it is, not taken for the end of the process."""
     opened: Any = partial(open, "/none/perf.data")
     with pytest.raises(FileNotFoundError):
-        next(decoded_elsewhere(opened, 2))
+        next(iter(Lanes(opened, 2)))
 
 
 def test_a_killed_process_of_a_command(long: Path) -> None:
