@@ -1,4 +1,4 @@
-"""One command that writes recordings to a folder of Parquet files."""
+"""Write recordings to a folder of Parquet files: the options, the call of the pipeline, and the final messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def is_folder(files: list[str], output: str | None, partition: str | None, to: str | None) -> bool:
-    """Return whether a folder was asked for: by partitions, by what the output is, or by several recordings that nothing else holds."""
+    """Return whether the output is a folder.
+
+    It is one if there are partitions, if the output names a folder, or if there are several recordings and the output has no suffix.
+    """
     if partition is not None:
         return True
     if output is not None and (output.endswith("/") or Path(output).is_dir() or ("://" in output and not Path(output).suffix)):
@@ -71,7 +74,7 @@ class RecordingResult:
 
 @dataclass
 class FolderJob:
-    """What was asked for; fields are the options of the command."""
+    """The options of a command that writes a folder."""
 
     files: list[str]
     request: Request
@@ -88,7 +91,7 @@ class FolderJob:
     json: bool = False
 
     def run(self) -> None:
-        """Decode all. What cannot be read is reported and left out; at the end the first of these errors is raised."""
+        """Decode all recordings. Those that cannot be read are reported and left out; at the end, the first of their errors is raised."""
         from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.contract import EXPORTERS
 
@@ -99,15 +102,15 @@ class FolderJob:
         known = {suffix for exporter in EXPORTERS for suffix in exporter.suffixes}
         if not self.output.endswith("/") and Path(self.output).suffix in known:
             raise UsageError(
-                f"{self.output}: its name is that of one file, and this is a folder of Parquet files",
-                hint=f"{self.output}/ for a folder all the same",
+                f"{self.output}: this is a file name, but the output is a folder of Parquet files",
+                hint=f"name the folder {self.output}/ if that is meant",
                 code="folder-named-as-file",
             )
         real = [file if "://" in file else os.path.realpath(file) for file in self.files]
         doubled = next((file for file, path in zip(self.files, real, strict=True) if real.count(path) > 1), None)
         if doubled is not None:
             raise UsageError(f"{doubled} is named twice", code="recording-twice")
-        # The largest one says how many processes are worth it.
+        # The largest recording decides how many processes are started.
         with tidy_end(), chosen_workers(max(self.files, key=size_of), self.jobs, self.scheduler, WORTH_A_WRITER) as workers:
             self._write(self.output, workers)
 
@@ -117,7 +120,8 @@ class FolderJob:
 
         partitions = checked_partitions(self.partition)
         if "-" in self.files and {"host", "device"} & set(partitions):
-            raise UsageError("a pipe tells its host and device too late to sort by them", hint="save it to a file", code="pipe-partition")
+            message = "the host and device of a recording from a pipe are known too late for partitions"
+            raise UsageError(message, hint="save the recording to a file", code="pipe-partition")
         failures: list[PtttoolError] = []
         done: list[RecordingResult] = []
         noun = "row"
@@ -176,7 +180,7 @@ class FolderJob:
         from ptttool.diagnostics import Severity
 
         if not rows and not recording.contents.problems:
-            warn(clean(f"{recording.path}: the recording holds no TLP; 'ptttool info' says what may be behind it"))
+            warn(clean(f"{recording.path}: the recording holds no TLP; 'ptttool info' lists possible causes"))
         for sign in signs_of_loss(recording.contents) if rows else ():
             if sign.severity is not Severity.INFO:
                 show_diagnostic(sign, recording.path)

@@ -1,4 +1,4 @@
-"""One command that writes decoded rows: what was asked for, handed to the pipeline, and what it says at the end."""
+"""Write decoded rows to a file or to standard output: the options, the call of the pipeline, and the final messages."""
 
 from __future__ import annotations
 
@@ -34,10 +34,38 @@ if TYPE_CHECKING:
 
 @dataclass
 class RowsJob:
-    """What was asked for; fields are the options of the commands.
+    """The options of a command that writes rows.
 
-    ``request``: without its path. ``layout``: of a table, where it is not that of the protocol. ``shown``: columns that are written where
-    none are named; None for those of the format. ``descriptions``: files of parameters, which the output must not overwrite.
+    Parameters
+    ----------
+    paths : list of str
+        The recordings.
+    request : Request
+        How they are read, without a path.
+    to : str or None
+        Name of the format; None to choose it by the output's suffix.
+    output : str or None
+        The file; None or ``-`` for standard output.
+    force : bool
+        Whether an existing file is replaced.
+    where, columns : str or None
+        The condition and the list of columns.
+    dws : bool
+        Whether the header DWs are added.
+    raw : bool
+        Whether the column ``raw`` is written by default.
+    limit, offset : int
+        The range of rows.
+    sysfs, demo
+        The machine that names come from.
+    jobs, scheduler
+        The workers.
+    layout : str or None
+        Layout of a table; None for that of the protocol.
+    shown : tuple of str or None
+        Columns that are written by default; None for those of the format.
+    descriptions : tuple of Path
+        Files of parameters; the output must not overwrite them.
     """
 
     paths: list[str]
@@ -60,11 +88,11 @@ class RowsJob:
     descriptions: tuple[Path, ...] = ()
 
     def run(self) -> None:
-        """Write the rows. Raises InputError at the end where a recording is damaged: what could be read is written by then."""
+        """Write the rows. If a recording is damaged, write the rows before the damage, then raise InputError."""
         from ptttool.cli.terminal.interrupts import tidy_end
 
         if self.paths.count("-") > 1:
-            raise UsageError("standard input can be read once only", code="stdin-twice")
+            raise UsageError("standard input can be read only once", code="stdin-twice")
         name = self._format()
         with tidy_end(), self._workers(name) as workers:
             self._run(name, workers)
@@ -78,7 +106,7 @@ class RowsJob:
         return self._path is None and sys.stdout.isatty()
 
     def _format(self) -> str:
-        """Return the name of the format; exporters are looked up when workers have started."""
+        """Return the name of the format. Exporters are imported later, after the workers have started."""
         suffixes = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
         if self.to in ("csv", "jsonl", "parquet", "table", "arrow"):
             return self.to
@@ -89,7 +117,7 @@ class RowsJob:
         return exporter_name(self.to, self._path) or "table"
 
     def _workers(self, name: str) -> Workers:
-        """As many as were asked for; else as many as are worth it."""
+        """Start the workers: the number that the user named, or else a number by the size of the recording."""
         worth = name == "parquet" and self.limit is None and not self.offset
         return chosen_workers(self.paths[0], self.jobs, self.scheduler, WORTH_A_WRITER if worth else 0)
 
@@ -99,7 +127,8 @@ class RowsJob:
         exporter = EXPORTERS.get(name)
         requests = several(self.request, self.paths)
         if self._path is not None and is_remote(str(self.output)):
-            raise UsageError(f"{self.output}: one file is written on this machine", hint="FOLDER/ may be an address", code="remote-file")
+            message = f"{self.output}: a single file cannot be written to an address"
+            raise UsageError(message, hint="a folder can: -o ADDRESS/", code="remote-file")
         if name == "perf":
             self._check_perf()
             self._write_perf(requests[0])
@@ -119,7 +148,7 @@ class RowsJob:
             layout = self.layout or first.stack.protocol.layout
             if self.columns is not None:
                 layout = "columns"
-            # A table of columns as they are names no device.
+            # A plain table of columns does not show device names.
             names_devices = first.is_ptt and exporter.names_devices and (layout == "tlp" or exporter.name != "table")
             context = ExportContext(
                 recordings=tuple(self.paths),
@@ -155,13 +184,13 @@ class RowsJob:
             raise UsageError(f"--words: {first.title} has no header DWs", hint="leave it out", code="no-header-dws")
         if workers.reduces and not first.is_ptt:
             raise UsageError(
-                "--scheduler: a packet stream is decoded in order, so one file of it is written on this machine",
-                hint="-o FOLDER/ has a file for each stream, which the cluster's workers write",
+                "--scheduler: a packet stream is decoded in order, so the cluster cannot share the work on one file",
+                hint="with -o FOLDER/, the cluster's workers write one file for each stream",
                 code="stream-in-order",
             )
 
     def _machine(self, first: Recording) -> Machine | None:
-        """Return the machine with names that a terminal may see."""
+        """Return the machine, with names that are safe to print on a terminal."""
         from ptttool.pipeline.recording import traced_part
 
         machine = traced_part(machine_of(first.path, self.sysfs, self.demo), first)
@@ -200,7 +229,7 @@ class RowsJob:
         return nullcontext() if self._on_terminal else shown_progress(progress)
 
     def _report(self, first: Recording, exported: Exported, page: int | None) -> None:
-        """On standard error: what the rows do not say. Raises the first damage."""
+        """Print notes and warnings on standard error. Raises InputError for the first damaged recording."""
         noun, rows = first.noun, exported.rows
         total = sum(walk.findings.records for _, walk in exported.walks)
         failures: list[InputError] = []
@@ -208,11 +237,11 @@ class RowsJob:
         if not rows and not total and self.limit != 0 and not any(walk.contents.problems for _, walk in exported.walks):
             self._report_nothing(first)
         elif not rows and total and self.limit != 0:
-            note(f"none of the recording's {total:,} {noun}s is selected")
+            note(f"none of the {total:,} {noun}s in the recording is selected")
         if page is not None and rows >= page:
-            note(f"the first {rows} {noun}s; --limit N shows more, --to and -o write all, --where selects")
+            note(f"these are the first {rows} {noun}s; --limit N shows more, --to and -o write all, --where selects")
         if exported.cut and not first.is_ptt:
-            note("lines are cut at the terminal's width: '| less -S' shows them whole")
+            note("lines are cut at the terminal's width: '| less -S' shows the whole lines")
         for recording, walk in exported.walks:
             path = recording.path if len(self.paths) > 1 else None
             if reached_end or not first.is_ptt:
@@ -232,9 +261,9 @@ class RowsJob:
 
     def _report_nothing(self, first: Recording) -> None:
         if first.is_ptt:
-            warn("the recording holds no TLP; 'ptttool info' says what may be behind it")
+            warn("the recording holds no TLP; 'ptttool info' lists possible causes")
         else:
-            warn("no element" + (" of these channels" if self.request.channels else ""))
+            warn("the recording holds no element" + (" of these channels" if self.request.channels else ""))
 
     def _report_loss(self, recording: Recording, path: str | None) -> None:
         from ptttool.analyses.loss import signs_of_loss
@@ -257,7 +286,7 @@ class RowsJob:
         }
         for option, is_given in given.items():
             if is_given:
-                raise UsageError(f"--to perf prints the AUX data as they are, so it cannot have {option}", code="perf-whole")
+                raise UsageError(f"--to perf prints all AUX data unchanged, so it cannot be combined with {option}", code="perf-whole")
 
     def _write_perf(self, request: Request) -> None:
         from ptttool.cli.terminal.interrupts import tidy_end
@@ -271,7 +300,7 @@ class RowsJob:
             with tidy_end(), destination(self._path, self.paths, "perf", binary=False, force=self.force) as file:
                 records = export_payloads(recording, exporter, file, self._watch)
             if not records and not recording.contents.problems:
-                warn("the recording holds no TLP; 'ptttool info' says what may be behind it")
+                warn("the recording holds no TLP; 'ptttool info' lists possible causes")
             elif records:
                 self._report_loss(recording, None)
             if self._path is not None:

@@ -1,20 +1,19 @@
-"""The text that perf prints for the AUX dump of a PTT recording (``perf report -D``), as a perf of June 2026 or later does.
+"""The text that perf prints for the AUX data of a PTT recording (``perf report -D``), as perf of June 2026 or later prints it.
 
 Source: Linux, tools/perf/util/hisi-ptt.c and hisi-ptt-decoder.c, with the fix of June 2026 ("perf hisi-ptt: Fix PTT trace TLP header
-parsing"). Before it, perf prints the bytes of a word in memory order and takes the fields of a 4DW record from the wrong end; all else
-is the same. Field names that later patches of that series add are not part of it.
+parsing"). Without the fix, perf prints the bytes of a DW in memory order and takes the fields of a 4DW record from the wrong bits;
+everything else is the same. Later patches of that series add field names; they are not used here.
 
-The text has just the AUX dumps, payload after payload, in the order of the file. Perf's report puts one into the dump of each
-PERF_RECORD_AUXTRACE: a line with a single ``.`` before it, an empty line after it, other events between two of them. None of these is
-here.
+The text consists of the AUX dumps only, one for each payload, in the order of the file. perf's report has more around each dump: a line
+with a single ``.`` before it, an empty line after it, and other events between the dumps.
 
-A dump begins with ``. ... HISI PTT data: size N bytes``. N is the size that the recording promises, less what is no whole record at its
-end. The words follow, one a line: the offset in the payload, the bytes most significant first, a label. 4DW records have four lines.
-8DW records have six: the check word and the reserved word are left out, so offsets have gaps. The first word of a payload decides what
-all of it is taken for. All-zero records and records without a check word are printed like any other. Of a payload that is cut short
-there is what the file holds.
+A dump begins with ``. ... HISI PTT data: size N bytes``. N is the size that the recording announces, without an incomplete record at its
+end. Each following line has one DW: its offset in the payload, its bytes with the most significant one first, and a label. A 4DW record
+has four lines. An 8DW record has six lines: the check word and the reserved DW are left out, so offsets have gaps. The first DW of a
+payload decides which layout all of its records have. All-zero records and records without a check word are printed like any other. If
+the file ends within a payload, only the data in the file are printed.
 
-How it is fast: a page of text has every label in its place from the start, and only digits are filled in, again and again.
+For speed, a page of text with all labels is made once. Then only the digits are filled in, for page after page.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ from ptttool.tlp.bulk import U32
 
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.intp]
-# Bytes of text, eight or four at a time, in the order of this machine: never numbers.
+# Text, eight or four bytes in one item. The items are only copied, so the byte order does not matter.
 Eights = npt.NDArray[np.uint64]
 Fours = npt.NDArray[np.uint32]
 
-# Bytes of trace on a page: the lower four digits of its offsets are the same on every page.
+# Bytes of trace on a page. With 64 KiB, the lower four digits of the offsets are the same on every page.
 PAGE_SIZE = 1 << 16
-# Records filled in at a time: their text stays in a processor's second-level cache. A divisor of the records of a page.
+# Records that are filled in at a time, so that their text stays in the second-level cache. It divides the records of a page.
 STEP = 1 << 11
 
-# Places in a line, in bytes. After a word's digits there are spaces up to the label.
-OFFSET_AT, WORD_AT, LABEL_AT = 3, 13, 57
+# Columns in a line: of the offset, of the DW's digits, of the label. Spaces fill the gaps.
+OFFSET_AT, DW_AT, LABEL_AT = 3, 13, 57
 LABELS_8DW = {1: b"Prefix", 2: b"Header DW0", 3: b"Header DW1", 4: b"Header DW2", 5: b"Header DW3", 7: b"Time"}
-# Numbers with as many digits as they may have; x stands for a digit.
+# Every number has its largest number of digits; x stands for a digit.
 FIELDS_4DW = b"Format x Type xx T9 x T8 x TH x SO x Length xxx Time xxx"
 LABELS_4DW = {0: FIELDS_4DW, 1: b"Header DW1", 2: b"Header DW2", 3: b"Header DW3"}
 
 
 class PerfText(Exporter):
-    """perf's own text, made of payloads, not of rows: see :meth:`text`."""
+    """perf's own text. It is made from payloads, not from rows: see :meth:`text`."""
 
     name = "perf"
     meaning = "the text that a corrected perf report -D prints of the AUX data: whole payloads with all-zero records"
@@ -61,15 +60,20 @@ class PerfText(Exporter):
 
     def encoder(self, schema: Schema) -> Encoder:
         """Raise a UsageError: rows cannot be written as perf's text."""
-        raise UsageError("perf's text is made of whole payloads, not of rows", hint="choose another format with --to", code="perf-whole")
+        raise _not_of_rows()
 
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Raise a UsageError, as `encoder` does."""
-        raise UsageError("perf's text is made of whole payloads, not of rows", hint="choose another format with --to", code="perf-whole")
+        raise _not_of_rows()
 
     def text(self, payloads: Iterable[Payload]) -> Iterator[bytes]:
         """Yield the text of payloads (:func:`ptttool.decoders.hisi_ptt.payloads.payloads`) in pieces of whole lines, each below 1 MiB."""
         return text(payloads)
+
+
+def _not_of_rows() -> UsageError:
+    message = "perf's text is made from whole payloads, not from rows"
+    return UsageError(message, hint="choose another format with --to", code="perf-whole")
 
 
 def text(payloads: Iterable[Payload]) -> Iterator[bytes]:
@@ -92,52 +96,76 @@ def _digits(numbers: Numbers, count: int) -> Bytes:
 
 
 def _short_digits(count: int, width: int) -> tuple[Bytes, Numbers]:
-    """Numbers below ``count`` without leading zeros, to the left: ASCII of shape (count, width); how many of these are not used."""
+    """Format the numbers below ``count`` in hexadecimal without leading zeros, aligned to the left.
+
+    Returns
+    -------
+    digits : ndarray of uint8, shape (count, width)
+        ASCII digits.
+    unused : ndarray of intp, shape (count,)
+        How many characters at the end of each row are not used.
+    """
     numbers = np.arange(count)
     unused = sum(((numbers < 16**power).astype(np.intp) for power in range(1, width)), np.zeros(count, np.intp))
     columns = np.minimum(np.arange(width) + unused[:, np.newaxis], width - 1)
     return np.take_along_axis(_digits(numbers, width), columns, axis=1), unused
 
 
-def _half_words() -> Eights:
-    """By half a word: ``xx xx`` and three spaces."""
+def _half_dws() -> Eights:
+    """Return the text of every 16-bit half of a DW: ``xx xx`` and three spaces."""
     found: Bytes = np.full((1 << 16, 8), ord(" "), dtype=np.uint8)
     found[:, [0, 1, 3, 4]] = _digits(np.arange(1 << 16), 4)
     return found.view(np.uint64)[:, 0]
 
 
 class _Page:
-    """The text of :data:`PAGE_SIZE` bytes of trace, one row a record. ``labels``: of the words that are shown, by number."""
+    """The text of :data:`PAGE_SIZE` bytes of trace, one row for each record.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the records.
+    labels : dict of int to bytes
+        Labels of the DWs that are shown, by number.
+    """
 
     def __init__(self, layout: Layout, labels: dict[int, bytes]) -> None:
         self.layout = layout
         lines = {number: b".  00000000: ".ljust(LABEL_AT) + label + b"\n" for number, label in labels.items()}
         row = np.frombuffer(b"".join(lines.values()), dtype=np.uint8)
         self.rows: Bytes = np.tile(row, (PAGE_SIZE // layout.record_size, 1))
-        self._half_words = _half_words()
+        self._half_dws = _half_dws()
         self._offsets: list[Fours] = []
         self._halves: list[int] = []
-        self._places: list[Eights] = []
+        self._cells: list[Eights] = []
         lower_digits = _digits(np.arange(0, PAGE_SIZE, 4), 4).view(np.uint32)[:, 0]
         at = 0
         for number, line in lines.items():
             self._offsets.append(self._fours(at + OFFSET_AT))
             self._fours(at + OFFSET_AT + 4)[:] = lower_digits[number :: layout.dws]
-            # The upper half first: its spaces are where the lower half goes.
+            # The upper half is written first; the lower half then overwrites its spaces.
             self._halves += [2 * number + 1, 2 * number]
-            self._places += [self._eights(at + WORD_AT), self._eights(at + WORD_AT + 6)]
+            self._cells += [self._eights(at + DW_AT), self._eights(at + DW_AT + 6)]
             at += len(line)
 
     def _fours(self, at: int) -> Fours:
-        """Four bytes of every row, from ``at`` on."""
+        """Return a view of four bytes of every row, from column ``at`` on."""
         return np.ndarray(len(self.rows), np.uint32, self.rows, at, self.rows.strides[0])
 
     def _eights(self, at: int) -> Eights:
-        """Eight bytes of every row, from ``at`` on."""
+        """Return a view of eight bytes of every row, from column ``at`` on."""
         return np.ndarray(len(self.rows), np.uint64, self.rows, at, self.rows.strides[0])
 
     def texts(self, records: U32, start: int) -> Iterator[bytes]:
-        """Yield the lines of records, shape (n, DWs), in pieces; ``start`` is the offset of the first one in its payload in bytes."""
+        """Yield the lines of records in pieces.
+
+        Parameters
+        ----------
+        records : ndarray of uint32, shape (n, DWs)
+            The records.
+        start : int
+            Offset of the first record in its payload, in bytes.
+        """
         while len(records):
             first = start % PAGE_SIZE // self.layout.record_size
             part = records[: STEP - first % STEP]
@@ -150,26 +178,29 @@ class _Page:
             start += len(part) * self.layout.record_size
 
     def _text(self, records: U32, rows: slice) -> bytes:
-        """Return the text of these rows of records."""
-        self._put_words(records, rows)
+        """Fill rows of the page with records and return their text."""
+        self._fill_dws(records, rows)
         return self.rows[rows].tobytes()
 
-    def _put_words(self, records: U32, rows: slice) -> None:
+    def _fill_dws(self, records: U32, rows: slice) -> None:
         halves = records.view("<u2").T[self._halves].astype(np.intp)
-        # No half word is out of range: "clip" only saves the check.
-        for place, digits in zip(self._places, self._half_words.take(halves, mode="clip"), strict=True):
-            place[rows] = digits
+        # No index is out of range; "clip" only saves the check.
+        for cells, digits in zip(self._cells, self._half_dws.take(halves, mode="clip"), strict=True):
+            cells[rows] = digits
 
 
 class _Page4DW(_Page):
-    """A page of 4DW records. Rows have room for the longest numbers of a first line; their used parts are put together as the text."""
+    """A page of 4DW records.
+
+    Numbers in the first line of a record vary in length. Rows have room for the longest ones; the used parts of a row make the text.
+    """
 
     def __init__(self, layout: Layout, labels: dict[int, bytes]) -> None:
         super().__init__(layout, labels)
         size = self.rows.shape[1]
         stops = [LABEL_AT + FIELDS_4DW.index(b" T9"), LABEL_AT + FIELDS_4DW.index(b" Time"), LABEL_AT + len(FIELDS_4DW), size]
         self._parts = list(zip([0, *stops], stops, strict=False))
-        self._drawn: Bytes = np.empty(STEP * size, dtype=np.uint8)
+        self._output: Bytes = np.empty(STEP * size, dtype=np.uint8)
 
         upper = np.arange(1 << 11)
         types, unused_type = _short_digits(1 << 5, 2)
@@ -179,37 +210,38 @@ class _Page4DW(_Page):
         heads[:, 14:16] = types[upper >> 4 & 0x1F]
         for shift, name in ((3, b"T9 "), (2, b"T8 "), (1, b"TH "), (0, b"SO ")):
             heads[:, FIELDS_4DW.index(name) + 3] = _digits(upper >> shift & 1, 1)[:, 0]
-        # By bits 31:21: all up to Length. By Length: it and the next label. By Time: a space and it.
+        # Three tables of text. Index bits 31:21: the line up to Length. Index Length: Length and the next label. Index Time: a space, Time.
         self._heads = heads.view("V48")[:, 0]
         lengths, self._unused_length = _short_digits(1 << 10, 3)
         self._lengths: Eights = np.hstack((lengths, np.tile(np.frombuffer(b" Time", dtype=np.uint8), (1 << 10, 1)))).view(np.uint64)[:, 0]
         times, self._unused_time = _short_digits(1 << 11, 3)
         self._times: Fours = np.insert(times, 0, ord(" "), axis=1).view(np.uint32)[:, 0]
-        self._head_places = np.ndarray(len(self.rows), "V48", self.rows, LABEL_AT, size)
-        self._length_places = self._eights(LABEL_AT + 44)
-        self._time_places = self._fours(LABEL_AT + 52)
+        self._head_cells = np.ndarray(len(self.rows), "V48", self.rows, LABEL_AT, size)
+        self._length_cells = self._eights(LABEL_AT + 44)
+        self._time_cells = self._fours(LABEL_AT + 52)
 
     def _text(self, records: U32, rows: slice) -> bytes:
-        self._put_words(records, rows)
-        words = records[:, 0].astype(np.intp)
-        upper, lengths, times = words >> 21, words >> 11 & 0x3FF, words & 0x7FF
-        self._head_places[rows] = self._heads[upper]
-        self._length_places[rows] = self._lengths[lengths]
-        self._time_places[rows] = self._times[times]
-        return self._put_together(rows, (self._unused_type[upper], self._unused_length[lengths], self._unused_time[times]))
+        self._fill_dws(records, rows)
+        first = records[:, 0].astype(np.intp)
+        upper, lengths, times = first >> 21, first >> 11 & 0x3FF, first & 0x7FF
+        self._head_cells[rows] = self._heads[upper]
+        self._length_cells[rows] = self._lengths[lengths]
+        self._time_cells[rows] = self._times[times]
+        return self._compacted(rows, (self._unused_type[upper], self._unused_length[lengths], self._unused_time[times]))
 
-    def _put_together(self, rows: slice, unused: tuple[Numbers, Numbers, Numbers]) -> bytes:
+    def _compacted(self, rows: slice, unused: tuple[Numbers, Numbers, Numbers]) -> bytes:
         """Return the rows without the unused characters at the ends of their first three parts."""
         size = self.rows.shape[1]
         ends = np.cumsum(size - sum(unused))
-        places = np.concatenate(([0], ends[:-1]))
+        starts = np.concatenate(([0], ends[:-1]))
         for (start, stop), fewer in zip(self._parts, (*unused, 0), strict=True):
             part = f"V{stop - start}"
-            # A part is written with its unused places; the next one goes over them. Items of this array overlap, those written do not.
-            drawn = np.ndarray(self._drawn.size - (stop - start) + 1, part, self._drawn, 0, 1)
-            drawn[places] = np.ndarray(len(self.rows), part, self.rows, start, size)[rows]
-            places += stop - start - fewer
-        return self._drawn[: ends[-1]].tobytes()
+            # A part is written with its unused characters; the next part overwrites them. This view has an item at every byte, so items
+            # overlap, but those that are written do not.
+            output = np.ndarray(self._output.size - (stop - start) + 1, part, self._output, 0, 1)
+            output[starts] = np.ndarray(len(self.rows), part, self.rows, start, size)[rows]
+            starts += stop - start - fewer
+        return self._output[: ends[-1]].tobytes()
 
 
 EXPORTERS.add("perf", PerfText())

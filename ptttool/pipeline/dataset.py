@@ -1,7 +1,6 @@
-"""Recordings to a folder of Parquet files; each file is written by the process that decodes its part.
+"""Write recordings to a folder of Parquet files. The process that decodes a part of a recording also writes its file.
 
-The folder is a table as it is for DuckDB, polars and Spark; with partitions its subfolders are named as Hive names them
-(``host=node7/``).
+DuckDB, polars and Spark read the folder as one table. With partitions, subfolders have names in Hive's style (``host=node7/``).
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from ptttool.pipeline.work import Encode, Outcome
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.table.schema import Schema
 
-# Names of the files of a dataset, and the end of those that are not finished.
+# Names of a dataset's files, and the suffix of unfinished ones.
 _OURS = re.compile(r"r[0-9]{4,}-.*\.parquet")
 _UNFINISHED = ".unfinished"
-# Bytes of a name that are kept: each may take three, and file systems allow some 250.
+# Longest part of a name in bytes. A quoted byte takes three characters, and file systems allow about 250.
 _LONGEST = 64
-# Bytes of trace in a file: some 25 to 50 MB of Parquet.
+# Bytes of trace in a file: 25 to 50 MB of Parquet.
 PART_BYTES = 128 << 20
 
 
@@ -54,16 +53,16 @@ def _text(value: object) -> str:
 
 
 PARTITIONS: Mapping[str, Callable[[Recording], str] | None] = {"host": _host, "device": _device, "recording": None}
-"""What files can be sorted by: the host that was recorded (else the recording's folder), its device, the recording's label."""
+"""Partitions by name: the recorded host (or else the recording's folder), the device, the recording's label."""
 
 
 def _quoted(text: str) -> str:
-    """Quote a part of a path as Hive does, so that it names no other folder; a long one is cut."""
+    """Quote a part of a path as Hive does, so that it cannot lead to another folder; a long one is cut."""
     return quote(os.fsencode(text)[:_LONGEST], safe=" ")
 
 
 def labels(paths: Sequence[str]) -> list[str]:
-    """Names of recordings, with as many of their folders as it takes to tell them apart."""
+    """Return a unique name for each recording: the end of its path, with the fewest folders that make all names different."""
     parts = [path.rstrip("/").split("/") for path in paths]
     count = 1
     while count < max(map(len, parts)) and len({tuple(part[-count:]) for part in parts}) < len(parts):
@@ -72,7 +71,7 @@ def labels(paths: Sequence[str]) -> list[str]:
 
 
 def checked_partitions(names: str | None) -> tuple[str, ...]:
-    """``host,device`` as names, each once."""
+    """Split and check a list of partitions such as ``host,device``; duplicates are dropped. Raises UsageError."""
     found = tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
     for name in found:
         if name not in PARTITIONS:
@@ -82,18 +81,18 @@ def checked_partitions(names: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Target:
-    """Where rows go.
+    """Where rows are written.
 
     Parameters
     ----------
     folder : str
-        A folder that exists, or an address.
+        An existing folder, or an address.
     prefix : str
-        What file names begin with.
+        Start of the file names.
     schema : Schema
         Columns of the files.
     facts : tuple of (str, str)
-        Facts for their metadata.
+        Keys and values for the metadata of the files.
     """
 
     folder: str
@@ -103,7 +102,7 @@ class Target:
 
     @contextmanager
     def file(self, name: str) -> Iterator[Any]:
-        """Open a Parquet file that appears when it is whole; the body gets what takes pieces."""
+        """Open a Parquet file and yield its writer; the file appears when it is complete."""
         with _whole_file(posixpath.join(self.folder, f"{self.prefix}{name}.parquet")) as file:
             writer = _PARQUET.writer(file, self.schema, ExportContext(facts=dict(self.facts)))
             yield writer
@@ -115,13 +114,13 @@ _PARQUET = Parquet()
 
 @dataclass(frozen=True)
 class WriteUnits:
-    """Task: the rows of units to a Parquet file of their own; gives their number."""
+    """Task: write the rows of units to a Parquet file. The outcome is the number of rows."""
 
     each: Each[tuple[int, Any]]
     target: Target
 
     def __call__(self, units: Units, index: int) -> Outcome[int]:
-        """Write the rows of units, the first of which has the number `index`."""
+        """Write the rows of units; `index` is the number of the first row."""
         outcome: Outcome[int] = Outcome(0, size=size_of(units))
         first = units[0].pieces[0]
         name = f"{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}"
@@ -134,7 +133,7 @@ class WriteUnits:
 
 @dataclass(frozen=True)
 class WriteStream:
-    """Task: the rows of one packet stream to a Parquet file of their own; gives their number and the findings.
+    """Task: write the rows of one packet stream to a Parquet file. The outcome is the number of rows and the findings.
 
     Parameters
     ----------
@@ -145,7 +144,7 @@ class WriteStream:
     query : Query
         Rows and columns.
     target : Target
-        Where they go.
+        Where they are written.
     """
 
     request: Request
@@ -179,7 +178,7 @@ def _label(path: str) -> str:
 
 
 def _write_walk(walk: Walk, query: Query, target: Target, name: str) -> int:
-    """Write all rows of a walk to one file; gives their number."""
+    """Write all rows of a walk to one file and return their number."""
     rows = 0
     with target.file(name) as writer:
         for count, piece in walk.pieces(query, _PARQUET, target.schema):
@@ -216,18 +215,18 @@ def _whole_file(path: str) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Location:
-    """Where a recording goes.
+    """Where a recording is written.
 
     Parameters
     ----------
     folder : str
-        The folder of all recordings.
+        The dataset's folder.
     number : int
-        Number of the recording among them.
+        Number of the recording in the dataset.
     label : str
-        Its name among them.
+        Unique name of the recording in the dataset.
     partitions : tuple of str
-        What files are sorted by.
+        Names of the partitions.
     """
 
     folder: str
@@ -236,7 +235,7 @@ class Location:
     partitions: tuple[str, ...]
 
     def made(self, recording: Recording) -> str:
-        """Return the subfolder, made where it does not exist yet."""
+        """Return the recording's subfolder; make it if it does not exist."""
         values = {name: value(recording) if value is not None else self.label for name, value in PARTITIONS.items()}
         path = posixpath.join(self.folder, *(f"{name}={_quoted(values[name])}" for name in self.partitions))
         if not is_remote(path):
@@ -246,7 +245,17 @@ class Location:
 
 @dataclass
 class Written:
-    """What became of one recording: rows, what was odd, and the walk that read it last."""
+    """The result for one recording.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows written.
+    findings : Findings
+        Counts of the decoder.
+    walk : Walk
+        The pass through the recording.
+    """
 
     rows: int
     findings: Findings
@@ -256,7 +265,8 @@ class Written:
 def write_recording(recording: Recording, query: Query, location: Location, workers: Workers, walk: Walk | None = None) -> Written:
     """Write one recording's rows into a dataset's folder.
 
-    Records of one size make a file of every part of the recording, packet streams a file of every stream: workers write them at once.
+    Records of fixed size are written in parts of about 128 MiB of trace, packet streams one by one. Each part or stream becomes a file, and
+    workers write several files at the same time.
 
     Parameters
     ----------
@@ -265,11 +275,11 @@ def write_recording(recording: Recording, query: Query, location: Location, work
     query : Query
         Rows and columns; a range of rows is not supported.
     location : Location
-        Where it goes.
+        Where it is written.
     workers : Workers
-        Who decodes and writes.
+        The workers that decode and write.
     walk : Walk or None
-        The pass through the recording, where its progress is to be seen.
+        A pass through the recording, made by the caller to watch its progress.
     """
     if walk is None:
         walk = recording.walk(workers)
@@ -313,12 +323,12 @@ def _write_streams(recording: Recording, walk: Walk, query: Query, target: Targe
 
 
 def prefix_of(number: int) -> str:
-    """Return how the names of a recording's files begin."""
+    """Return the start of the names of a recording's files."""
     return f"r{number:04}-"
 
 
 def remove_recording(folder: str, number: int) -> None:
-    """Take the files of a recording that cannot be read to its end away again."""
+    """Remove the files of a recording that could not be read to its end."""
     if is_remote(folder):
         import fsspec
 
@@ -332,10 +342,32 @@ def remove_recording(folder: str, number: int) -> None:
 
 @contextmanager
 def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str]:
-    """Make a folder to write to, which replaces ``path`` if the block ends without an error and is removed otherwise.
+    """Make a temporary folder to write to. It replaces ``path`` if the block ends without an error; otherwise it is removed.
 
-    One with something in it is refused; ``force`` replaces it where all of it is such a dataset. ``inputs``: recordings, none of which may
-    be in it. At an address the folder is written in place, and must be empty.
+    At an address, the folder is written in place, and has to be empty.
+
+    Parameters
+    ----------
+    path : str
+        The folder, or its address.
+    inputs : sequence of str
+        The recordings; none of them may be in the folder.
+    force : bool
+        Whether a folder that is not empty is replaced. It is replaced only if all its files are those of a dataset.
+
+    Yields
+    ------
+    str
+        The folder to write to.
+
+    Raises
+    ------
+    OutputError
+        The path is a file, or the folder is not empty, or cannot be written.
+    UsageError
+        A recording is in the folder.
+    AccessError
+        The folder may not be made.
     """
     if is_remote(path):
         _refuse_full_address(path)
@@ -343,10 +375,10 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str
         return
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_dir():
-        raise OutputError(f"{path}: a file, no folder", code="not-a-folder")
+        raise OutputError(f"{path}: this is a file, not a folder", code="not-a-folder")
     if target.is_dir():
         _refuse_what_is_there(path, target, inputs, force)
-    # An empty one stays: it may be where a file system begins, or in a folder that cannot be written.
+    # An empty folder is kept and filled: it may be a mount point, or in a folder that cannot be written.
     inside = target.is_dir() and not any(target.iterdir())
     hidden = f".{os.urandom(8).hex()}{_UNFINISHED}"
     temporary = target / hidden if inside else target.with_name(hidden)
@@ -354,11 +386,11 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str
         try:
             temporary.mkdir()
         except PermissionError as error:
-            raise AccessError(f"{path}: {error.strerror}", hint="write where you may", code="output-not-permitted") from None
+            raise AccessError(f"{path}: {error.strerror}", hint="choose another folder with -o", code="output-not-permitted") from None
         except OSError as error:
             raise OutputError(f"{path}: {error.strerror}") from None
         yield str(temporary)
-        # What a worker was at when it was killed.
+        # Files that a worker had begun when it was killed.
         for unfinished in temporary.rglob(f".*{_UNFINISHED}"):
             unfinished.unlink()
         if inside:
@@ -377,21 +409,22 @@ def _refuse_what_is_there(path: str, target: Path, inputs: Sequence[str], force:
     if not entries:
         return
     if not force:
-        raise OutputError(f"{path}: a folder with something in it", hint="--force replaces a folder of such files", code="exists")
+        raise OutputError(f"{path}: the folder is not empty", hint="--force replaces it if ptttool wrote all files in it", code="exists")
     for entry in entries:
         ours = "=" in entry.name if entry.is_dir() else _OURS.fullmatch(entry.name) is not None
         if not ours or entry.is_symlink():
             raise OutputError(
-                f"{path}: holds {entry.relative_to(target)}, which is no file of such a folder: it is not replaced",
+                f"{path}: {entry.relative_to(target)} is not a file of a dataset, so the folder is not replaced",
                 hint="name another folder",
                 code="foreign-folder",
             )
     if any(target in Path(os.path.realpath(recording)).parents for recording in inputs) or target == Path.cwd():
-        raise UsageError(f"{path}: a recording is in it, or it is the working directory", hint="name another", code="output-is-input")
+        message = f"{path}: the folder contains a recording, or is the working directory"
+        raise UsageError(message, hint="name another folder", code="output-is-input")
 
 
 def _exchange(new: Path, target: Path) -> None:
-    """Put the new folder where the old one is, and remove that."""
+    """Replace the old folder by the new one."""
     if not target.exists():
         new.rename(target)
         return
@@ -411,4 +444,4 @@ def _refuse_full_address(path: str) -> None:
 
     system, name = fsspec.core.url_to_fs(path)
     if system.exists(name) and system.ls(name):
-        raise OutputError(f"{path}: there is something already", hint="name another, or remove it", code="exists")
+        raise OutputError(f"{path}: the folder is not empty", hint="name another folder, or empty it", code="exists")

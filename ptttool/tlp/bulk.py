@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ptttool.tlp import codes
 from ptttool.tlp.columns import CLASSES, KINDS, STATUSES
 
-# Arrays of uint32 and uint8. The stubs of NumPy take `u4 & 3` for signed, so these types only say that they are arrays.
+# Arrays of uint32, of uint8, and of any type. NumPy's type stubs say that `u4 & 3` is signed, so the dtypes are not checked.
 U32 = npt.NDArray[Any]
 U8 = npt.NDArray[Any]
 Array = npt.NDArray[Any]
@@ -68,7 +68,7 @@ def _traits(code: int, th: bool) -> int:
         case "io":
             bits |= ADDRESS | ENABLES | SEGMENT | LOW_EXTRA
         case "memory" | "atomic":
-            bits |= ADDRESS | MEMORY | SEGMENT | (ADDRESS_64 if known.four_words else LOW_EXTRA) | (HINT if th else 0)
+            bits |= ADDRESS | MEMORY | SEGMENT | (ADDRESS_64 if known.four_dws else LOW_EXTRA) | (HINT if th else 0)
     if known.family == "memory":
         if th and known.kind in ("MRd", "DMWr"):
             bits |= STEER_ENABLES
@@ -105,7 +105,7 @@ class Headers:
     ----------
     dw0 : ndarray
         DW 0 of each header, shape (n,), dtype uint32.
-    word : callable
+    dw : callable
         Returns the array of DW 1, 2 or 3; called when it is first needed.
     prefix : callable, optional
         Returns the TLP prefixes; None if the records hold no prefixes.
@@ -123,7 +123,7 @@ class Headers:
     def __init__(
         self,
         dw0: U32,
-        word: Callable[[int], U32],
+        dw: Callable[[int], U32],
         *,
         prefix: Callable[[], U32] | None = None,
         v1: bool = False,
@@ -134,24 +134,24 @@ class Headers:
         self.traits = traits_of(dw0) if traits is None else traits
         self.some = int(np.bitwise_or.reduce(self.traits))
         self.every = int(np.bitwise_and.reduce(self.traits))
-        self._word = word
+        self._dw = dw
         self._prefix = prefix
         self._masks: dict[int, U32] = {}
 
     @cached_property
     def dw1(self) -> U32:
         """DW 1 of each header."""
-        return self._word(1)
+        return self._dw(1)
 
     @cached_property
     def dw2(self) -> U32:
         """DW 2 of each header."""
-        return self._word(2)
+        return self._dw(2)
 
     @cached_property
     def dw3(self) -> U32:
         """DW 3 of each header; undefined for headers of three DWs, except in layout v1."""
-        return self._word(3)
+        return self._dw(3)
 
     @cached_property
     def lengths(self) -> U32:
@@ -160,7 +160,7 @@ class Headers:
 
     @cached_property
     def transaction(self) -> U32:
-        """The DW with Requester ID and tag: DW 1, of a completion DW 2."""
+        """The DW with Requester ID and tag: DW 2 of completions, DW 1 of all others."""
         return self.pick(COMPLETION, self.dw2, self.dw1)
 
     @cached_property
@@ -169,7 +169,7 @@ class Headers:
         return None if self._prefix is None else self._prefix()
 
     def pick(self, trait: int, yes: U32, no: U32) -> U32:
-        """Choose `yes` for headers with a trait (one bit), else `no`. Uses arithmetic: np.where is ten times slower."""
+        """Choose `yes` for headers with a trait (one bit), else `no`. This uses arithmetic, because np.where is ten times slower."""
         if not self.some & trait:
             return no
         if self.every & trait:
@@ -189,8 +189,8 @@ class Headers:
 _NOTHING: U32 = np.zeros(1, dtype=np.uint32)
 
 
-def _bits(word: int, low: int, width: int) -> Callable[[Headers], U32]:
-    name, mask = f"dw{word}", (1 << width) - 1
+def _bits(dw: int, low: int, width: int) -> Callable[[Headers], U32]:
+    name, mask = f"dw{dw}", (1 << width) - 1
 
     def field_of(h: Headers) -> U32:
         values: U32 = getattr(h, name)

@@ -1,6 +1,7 @@
-"""What the codes of a PCIe TLP mean (PCIe base specification 6.x, non-flit headers); headers are decoded elsewhere.
+"""The codes of PCIe TLPs and their meaning (PCIe base specification 6.x, non-flit headers).
 
-A code is the first byte of a header: Fmt in bits 7:5, Type in bits 4:0. Nothing here imports numpy.
+A Fmt/Type code is the first byte of a header: Fmt in bits 7:5, Type in bits 4:0. :mod:`ptttool.tlp.bulk` decodes headers. This module
+does not import numpy, so that commands without decoding start fast.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class TlpType:
     family: Family
 
     @property
-    def four_words(self) -> bool:
+    def four_dws(self) -> bool:
         """Whether the header has four DWs (Fmt bit 0): a 64-bit address, or a message."""
         return bool(self.code & 0x20)
 
@@ -41,7 +42,7 @@ class TlpType:
         return bool(self.code & 0x40)
 
 
-# Table 2-3 of the base specification: code of the form with three DWs, code of the form with four, kind, class, family.
+# Table 2-3 of the base specification: code with a header of three DWs, code with four DWs, kind, class, family.
 _TABLE: tuple[tuple[int | None, int | None, str, str, Family], ...] = (
     (0x00, 0x20, "MRd", "NP", "memory"),
     (0x01, 0x21, "MRdLk", "NP", "memory"),
@@ -92,7 +93,7 @@ TPH_PREFIX, PASID_PREFIX = 0x90, 0x91
 
 
 def code_name(code: int) -> str:
-    """Name a code, those of kind Unknown too: ``MRd``, ``MRd (flit code)``, ``prefix (PASID)``, ``reserved``."""
+    """Return the name of any code: ``MRd``, ``MRd (flit code)``, ``prefix (PASID)``, ``reserved``."""
     known = TYPES.get(code)
     if known is not None:
         return known.kind
@@ -142,7 +143,7 @@ class Message:
     routings : tuple of int
         Values of r[2:0] that it may have.
     data : bool or None
-        Whether it carries data, as a MsgD; None: either.
+        Whether it carries data, as a MsgD; None if it may be either.
     """
 
     name: str
@@ -183,6 +184,6 @@ TC0_MESSAGES = frozenset((0x10, 0x14, 0x18, 0x19, 0x1B, *range(0x20, 0x28), 0x30
 
 
 def message_name(code: int) -> str:
-    """Name a Message Code."""
+    """Return the name of a Message Code."""
     known = MESSAGES.get(code)
     return known.name if known else "reserved"

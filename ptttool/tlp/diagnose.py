@@ -95,7 +95,7 @@ def _address(known: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagn
         if length in lengths and address % operand:
             yield _odd("unaligned", f"the address of a {known.kind} of {operand} bytes must be a multiple of {operand}")
         return
-    if known.four_words and address < 1 << 32:
+    if known.four_dws and address < 1 << 32:
         yield _odd("long-header", "an address below 4 GiB belongs in a header of three DWs")
     if (address & 0xFFF) + 4 * length > 0x1000:
         yield _odd("crosses-4k", "crosses a 4 KiB boundary")

@@ -91,12 +91,12 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
         fields["prefix"] = prefix
     if known is None:
         return Header(tuple(words), prefix, pattern, fields, {}, (unknown_type(code),))
-    if known.four_words and len(words) == 3:
+    if known.four_dws and len(words) == 3:
         raise UsageError(f"the header of a {known.kind} with code {code:#04x} has 4 DWs, not 3", code="bad-header")
     dw = (*words, 0)[:4] if len(words) == 3 else tuple(words)
     if len(words) == 3:  # pattern v1 keeps fields in the word that was not given
         pattern = 0
-    extra = dw[3] if known.four_words or pattern == 1 else 0
+    extra = dw[3] if known.four_dws or pattern == 1 else 0
     fields = _common(known, dw[0]) | ({"prefix": prefix} if prefix else {})
     reader = {"completion": _completion, "message": _message, "config": _config}.get(known.family, _request)
     reader(fields, known, (dw[0], dw[1], dw[2], extra), pattern, prefix or 0)
@@ -172,7 +172,7 @@ def _request(fields: dict[str, Value], known: codes.TlpType, dw: Words, pattern:
     fields["requester"] = dw[1] >> 16
     tag = _tag_98(dw[0]) | dw[1] >> 8 & 0xFF
     high_st = 0
-    if known.four_words:
+    if known.four_dws:
         low = dw[3]
         fields["address"] = (dw[2] & 0xFFFF if pattern == 1 else dw[2]) << 32 | low & ~3
         if pattern == 1:

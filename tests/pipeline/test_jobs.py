@@ -179,8 +179,10 @@ def test_force_takes_nothing_that_is_not_its_own(recording: Path, tmp_path: Path
     path = tmp_path / "here" / "perf.data"
     path.parent.mkdir()
     path.write_bytes(recording.read_bytes())
-    assert main(["decode", str(path), "-o", str(path.parent), "--force"]) == 6
-    assert "holds perf.data, which is no file of such a folder" in capsys.readouterr().err
+    assert main(["decode", str(path), "-o", str(path.parent), "--force", "--json"]) == 6
+    output = capsys.readouterr()
+    assert json.loads(output.out)["error"]["code"] == "foreign-folder"
+    assert "perf.data" in output.err
     assert path.read_bytes() == recording.read_bytes()
     assert main(["decode", str(path), "-o", f"file://{path.parent}/", "--force"]) == 6
     assert path.exists()
@@ -253,8 +255,8 @@ def test_a_folder_is_whole_or_not_there(recording: Path, tmp_path: Path, capsys:
     assert main(["decode", str(recording), str(tmp_path / "none"), "-o", str(folder)]) == 6
     assert "none: no such file" in capsys.readouterr().err
     assert pl.read_parquet(folder / "*.parquet").height == decoded(recording).height
-    assert main(["decode", str(REAL), "-o", f"{folder}/"]) == 6
-    assert "something in it" in capsys.readouterr().err
+    assert main(["decode", str(REAL), "-o", f"{folder}/", "--json"]) == 6
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "exists"
     assert main(["decode", str(REAL), "-o", f"{folder}/", "--force"]) == 0
     assert pl.read_parquet(folder / "*.parquet").height == decoded(REAL).height
     assert [entry.name for entry in tmp_path.iterdir()] == ["traces"]

@@ -27,29 +27,29 @@ def bits(word: int, high: int, low: int) -> int:
 def kind_and_class(fmt: int, type_: int) -> tuple[str, str | None]:
     """By Fmt and Type, in the words of the specification's table."""
     with_data = fmt in (0b010, 0b011)
-    four_words = fmt in (0b001, 0b011)
+    four_dws = fmt in (0b001, 0b011)
     if fmt > 0b011:
         return "Unknown", None
     if type_ == 0b00000:
         return ("MWr", "P") if with_data else ("MRd", "NP")
     if type_ == 0b00001 and not with_data:
         return "MRdLk", "NP"
-    if type_ == 0b00010 and not four_words:
+    if type_ == 0b00010 and not four_dws:
         return ("IOWr", "NP") if with_data else ("IORd", "NP")
-    if type_ == 0b00100 and not four_words:
+    if type_ == 0b00100 and not four_dws:
         return ("CfgWr0", "NP") if with_data else ("CfgRd0", "NP")
-    if type_ == 0b00101 and not four_words:
+    if type_ == 0b00101 and not four_dws:
         return ("CfgWr1", "NP") if with_data else ("CfgRd1", "NP")
     if type_ == 0b11011:
         if fmt == 0b000:
             return "TCfgRd", "NP"
         if with_data:
             return "DMWr", "NP"
-    if type_ >> 3 == 0b10 and four_words:
+    if type_ >> 3 == 0b10 and four_dws:
         return ("MsgD", "P") if with_data else ("Msg", "P")
-    if type_ == 0b01010 and not four_words:
+    if type_ == 0b01010 and not four_dws:
         return ("CplD", "CPL") if with_data else ("Cpl", "CPL")
-    if type_ == 0b01011 and not four_words:
+    if type_ == 0b01011 and not four_dws:
         return ("CplDLk", "CPL") if with_data else ("CplLk", "CPL")
     if type_ == 0b01100 and with_data:
         return "FetchAdd", "NP"

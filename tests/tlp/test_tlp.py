@@ -30,7 +30,7 @@ def test_codes_are_those_of_the_specification() -> None:
     assert codes.TYPES[0x7B].tlp_class == "NP"
     assert codes.TYPES[0x1B].kind == "TCfgRd"
     assert [codes.TYPES[code].tlp_class for code in (0x60, 0x34, 0x73, 0x42, 0x4C, 0x0B)] == ["P", "P", "P", "NP", "NP", "CPL"]
-    assert all(codes.TYPES[code].four_words for code in range(0x30, 0x38))
+    assert all(codes.TYPES[code].four_dws for code in range(0x30, 0x38))
 
 
 def test_code_names() -> None:
