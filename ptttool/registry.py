@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import pkgutil
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.machinery import FileFinder
@@ -32,6 +34,23 @@ def _modules(paths: Iterable[str], package: str) -> Iterator[str]:
             yield from _modules([str(Path(finder.path, name))], module)
 
 
+def _has_entry_points(group: str) -> bool:
+    """Return whether an installed package may have entry points of a group: the import of importlib.metadata takes longer than this."""
+    named = f"[{group}]".encode()
+    for folder in dict.fromkeys(sys.path):
+        try:
+            found = [entry.path for entry in os.scandir(folder or ".") if entry.name.endswith((".dist-info", ".egg-info"))]
+        except NotADirectoryError:  # an archive
+            return True
+        except OSError:
+            continue
+        for path in found:
+            with suppress(OSError):
+                if named in Path(path, "entry_points.txt").read_bytes():
+                    return True
+    return False
+
+
 class PlugIns:
     """The entry points of other packages that add things of one kind.
 
@@ -52,9 +71,11 @@ class PlugIns:
     def _find(self) -> dict[str, EntryPoint]:
         """Return the entry points by name; the first one of a name counts."""
         if self._found is None:
-            from importlib.metadata import entry_points  # its import takes longer than the search
-
             self._found = {}
+            if not _has_entry_points(self._group):
+                return self._found
+            from importlib.metadata import entry_points
+
             for point in entry_points(group=self._group):
                 first = self._found.setdefault(point.name, point)
                 if first.value != point.value:
