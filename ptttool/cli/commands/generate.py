@@ -59,10 +59,10 @@ def generate(
 
     The trace ends inside a buffer of 4 MiB, like one that was stopped: if SIZE fills the last buffer, one record is left out.
     """
+    from ptttool.cli.options.units import parse_size
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.cli.terminal.walking import shown_progress
     from ptttool.generate.recording import GeneratedRecording, Wanted
-    from ptttool.units import parse_size
 
     if json and output == "-":
         raise UsageError("--json and -o - exclude each other: both write to standard output")

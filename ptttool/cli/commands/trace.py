@@ -26,10 +26,10 @@ from ptttool.cli.options.event import (
     choose_on,
     event_options,
 )
+from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, print_line
 from ptttool.errors import PtttoolError
-from ptttool.units import parse_duration, parse_size
 from ptttool.wording import clean
 
 if TYPE_CHECKING:

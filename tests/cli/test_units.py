@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.errors import UsageError
-from ptttool.units import parse_duration, parse_size
 
 
 @pytest.mark.parametrize(
