@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from ptttool.table.batch import Batch
     from ptttool.table.schema import Column, DType, Schema, Style
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "ANALYSES",
