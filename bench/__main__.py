@@ -1,4 +1,4 @@
-"""``python -m bench``: the options, and the order of things."""
+"""``python -m bench``: parse the options, generate recordings, measure, report."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ROUNDS = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure. The exit code is 1 where a check failed: then the figures are of wrong work. Missed ratios are no failure."""
+    """Measure. The exit code is 1 if a check failed, because the figures then mean nothing. A missed ratio is not a failure."""
     options = _options(arguments)
     folder: Path = options.data
     sizes, rounds = (QUICK, 1) if options.quick else (FULL, options.rounds)
     whole = plan(sizes, {}, folder, options.only)
     if not whole.rows:
-        _say(f"no row is called {options.only!r}; there are: {', '.join(row.name for row in plan(sizes, {}, folder).rows)}")
+        _say(f"unknown row {options.only!r}; known: {', '.join(row.name for row in plan(sizes, {}, folder).rows)}")
         return 2
     folder.mkdir(parents=True, exist_ok=True)
     inputs, missing = _inputs(whole, sizes, folder)
@@ -52,20 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if measurement.error is None and number < (measurement.command.rounds or rounds):
                 _say(f"round {number + 1} of {rounds}: {name}")
                 run(measurement, timed=True)
-    _tell(options.output, options.quick, rounds, inputs.values(), found, chosen, measured)
+    _report(options.output, options.quick, rounds, inputs.values(), found, chosen, measured)
     return 0 if all(check.good for check in found) else 1
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure ptttool against perf on generated recordings.")
-    parser.add_argument("-o", "--output", type=Path, default=HERE / "results.json", help="where the JSON goes (default: %(default)s)")
+    parser.add_argument("-o", "--output", type=Path, default=HERE / "results.json", help="file for the JSON (default: %(default)s)")
     parser.add_argument(
         "--data", type=Path, default=Path(os.environ.get("BENCH_DIR") or HERE / "data"), help="folder for recordings, kept (BENCH_DIR)"
     )
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often everything is run (default: %(default)s)")
-    parser.add_argument("--only", metavar="NAME", help="only rows whose name contains this")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="number of timed runs of each command (default: %(default)s)")
+    parser.add_argument("--only", metavar="NAME", help="only rows with this in their name")
     parser.add_argument("--quick", action="store_true", help="small recordings and one round: for tests, the figures mean nothing")
-    parser.add_argument("--no-checks", action="store_true", help="do not look at what the commands put out")
+    parser.add_argument("--no-checks", action="store_true", help="do not check the output of the commands")
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds: at least 1")
@@ -73,7 +73,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _inputs(whole: Plan, sizes: Sizes, folder: Path) -> tuple[dict[str, Input], dict[str, str]]:
-    """The recordings that are needed, by name; and why those are missing that cannot be made."""
+    """Return the recordings by name, and for those that cannot be made the reason."""
     inputs, missing = {}, {}
     needed = {command.input for command in whole.commands.values()}
     for form in FORMATS:
@@ -90,7 +90,7 @@ def _inputs(whole: Plan, sizes: Sizes, folder: Path) -> tuple[dict[str, Input], 
 
 
 def _prepare_columns(chosen: Plan, inputs: dict[str, Input], sizes: Sizes, folder: Path, measured: dict[str, Measurement]) -> None:
-    """Compile the loop in C, and put records alone into files."""
+    """Compile the loop in C, and write the records without a container to files."""
     wanted = [name for name in chosen.commands if name.startswith("columns-")]
     if not wanted:
         return
@@ -126,7 +126,7 @@ def _prepare_tables(chosen: Plan, inputs: dict[str, Input], sizes: Sizes, folder
 
 
 def _compile(source: Path, program: Path) -> str | None:
-    """Why there is no program; None where there is."""
+    """Compile a program in C. Return None, or the reason why that failed."""
     compiler = os.environ.get("CC") or "cc"
     if shutil.which(compiler) is None:
         return f"no C compiler ({compiler}): install gcc to compare with the loop in C"
@@ -143,7 +143,7 @@ def _checked(found: Iterable[Check]) -> list[Check]:
     return held
 
 
-def _tell(
+def _report(
     output: Path, quick: bool, rounds: int, inputs: Iterable[Input], found: list[Check], chosen: Plan, measured: dict[str, Measurement]
 ) -> None:
     results = [report.result(row, measured) for row in chosen.rows]
@@ -164,11 +164,11 @@ def _tell(
         out.print(line)
     out.print(f"medians of {rounds} round{'s' if rounds > 1 else ''}; {sum(check.good for check in found)} of {len(found)} checks hold")
     if quick:
-        out.print("quick: recordings so small and few rounds that the figures mean nothing")
+        out.print("quick: the recordings are too small and the rounds too few for meaningful figures")
     out.print()
     out.print(report.table(results))
     out.print()
-    out.print("Ratio: how many times as fast as perf; with ≤, how many times as long as what it is held against; of jobs, two against one.")
+    out.print("Ratio: with ≥, the baseline's time by ours (perf, or one job instead of two); with ≤, our time by the baseline's.")
     _say(f"written to {output}")
 
 

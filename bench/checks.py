@@ -1,4 +1,4 @@
-"""Before anything is timed: what the measured commands put out is whole and right."""
+"""Checks that the output of the measured commands is complete and correct, made before anything is timed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,23 @@ from bench.inputs import PTTTOOL, Input
 from bench.plan import FORMATS
 from ptttool.tlp.columns import ALL_COLUMNS
 
-# Lines of perf's text that a record has.
+# Lines of perf's text for each record.
 PERF_LINES = {"8dw": 6, "4dw": 4}
 
 
 @dataclass(frozen=True)
 class Check:
-    """``text``: what must hold. ``expected``, ``found``: equal where it does."""
+    """A check.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    text : str
+        What must be true.
+    expected, found : Any
+        The expected value and the actual one.
+    """
 
     name: str
     text: str
@@ -32,10 +42,11 @@ class Check:
 
     @property
     def good(self) -> bool:
-        """It holds."""
+        """Whether the check holds."""
         return bool(self.expected == self.found)
 
     def as_json(self) -> dict[str, Any]:
+        """Return the check for the JSON document."""
         return {"name": self.name, "text": self.text, "good": self.good, "expected": self.expected, "found": self.found}
 
 
@@ -43,7 +54,7 @@ Checker = Callable[[str, Input, Mapping[str, Command], Mapping[str, Measurement]
 
 
 def checks(inputs: Mapping[str, Input], commands: Mapping[str, Command], measured: Mapping[str, Measurement]) -> Iterator[Check]:
-    """All that can be made of the commands chosen; ``inputs``: the small one of each format. The commands have run once."""
+    """Yield all checks of the chosen commands, which have run once; ``inputs`` are the small recordings by format."""
     for form in FORMATS:
         if form in inputs:
             for checker in (_summary, _parquet, _text, _columns):
@@ -51,7 +62,7 @@ def checks(inputs: Mapping[str, Input], commands: Mapping[str, Command], measure
 
 
 def light(commands: Mapping[str, Command]) -> Iterator[Check]:
-    """What must start fast imports nothing heavy."""
+    """Yield checks that commands which must start fast import nothing heavy."""
     code = (
         "import json, sys; from ptttool.cli.main import main; main(sys.argv[1:]);"
         "sys.stderr.write('\\n' + json.dumps([name for name in ('numpy', 'polars') if name in sys.modules]))"
@@ -90,16 +101,16 @@ def _parquet(form: str, recording: Input, commands: Mapping[str, Command], measu
         return
     for name, total in loop.report["columns"].items():
         column = pl.col(name).to_physical().cast(pl.UInt64)
-        having, added = frame.select(column.count().alias("having"), column.sum().alias("sum")).collect().row(0)
-        found = {"having": having, "sum": added}
+        valid, added = frame.select(column.count().alias("valid"), column.sum().alias("sum")).collect().row(0)
+        found = {"valid": valid, "sum": added}
         yield Check(f"parquet-{name}-{form}", f"column {name} adds up to what a decoder in C finds", total, found)
 
 
 def _text(form: str, recording: Input, commands: Mapping[str, Command], _: Mapping[str, Measurement]) -> Iterator[Check]:
     records = recording.records
     for kind, text, expected in (
-        ("csv", "CSV has a line for every TLP, and one of names", records + 1),
-        ("jsonl", "JSON lines have one for every TLP", records),
+        ("csv", "CSV has a header line and a line for every TLP", records + 1),
+        ("jsonl", "JSON lines has a line for every TLP", records),
     ):
         command = commands.get(f"{kind}-text-{form}")
         if command is not None:
@@ -107,17 +118,17 @@ def _text(form: str, recording: Input, commands: Mapping[str, Command], _: Mappi
     own, perf = commands.get(f"perf-text-{form}"), commands.get(f"perf-{form}")
     if own is None:
         return
-    words = _counts(own, "grep -c '^\\.  '")[0]
-    yield Check(f"perf-text-{form}", "perf's text has all lines of every TLP", PERF_LINES[form] * records, words)
+    lines = _counts(own, "grep -c '^\\.  '")[0]
+    yield Check(f"perf-text-{form}", "perf's text has all lines of every TLP", PERF_LINES[form] * records, lines)
     if perf is not None:
-        # In 4DW a perf before June 2026 prints other numbers in the fields, of other lengths: there only lines are compared.
+        # For 4DW, perf before June 2026 prints wrong numbers of other lengths, so only the number of lines is compared.
         count = "wc -lc" if form == "8dw" else "wc -l"
         real = _counts(perf, f"grep -e '^\\.  [0-9a-f]\\{{8\\}}: ' -e '^\\. \\.\\.\\. HISI PTT data: ' | {count}")
-        yield Check(f"perf-size-{form}", "which is as long as what perf itself prints", real, _counts(own, count))
+        yield Check(f"perf-size-{form}", "its size is that of perf's own output", real, _counts(own, count))
 
 
 def _counts(command: Command, pipeline: str) -> list[int]:
-    """What a pipeline of counting programs says of a command's output."""
+    """Return the numbers that a pipeline of counting programs prints for a command's output."""
     line = f"{shlex.join(command.words)} 2>/dev/null | LC_ALL=C {pipeline}"
     done = subprocess.run(["sh", "-c", line], stdout=subprocess.PIPE, text=True, check=False, env=environment())
     return [int(number) for number in done.stdout.split()]

@@ -1,4 +1,4 @@
-"""ptttool's side of ``bench/columns.c``: ``columns.py FILE 8dw|4dw core|default``, the same JSON of the same columns, on one core."""
+"""The counterpart of ``bench/columns.c``: ``columns.py FILE 8dw|4dw core|default`` prints the same JSON document, using one core."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ SETS = {
 
 
 def columns_of(unit: TlpUnit, columns: Sequence[str]) -> Batch:
-    """What is measured: the library's way from records in memory to columns."""
+    """Decode records in memory to columns: this is what is measured."""
     loaded = load(unit)
     assert isinstance(loaded, LoadedTlpUnit)
     return decode(loaded.records, columns)
 
 
 def total(batch: Batch, name: str) -> tuple[int, int]:
-    """How many records have a column, and the sum of its values."""
+    """Return the number of valid values of a column, and their sum."""
     present = np.asarray(batch.values(name).present())
     return len(present), int(present.sum(dtype=np.uint64))
 
 
 def main(path: str, form: str, chosen: str) -> None:
-    """Twice over all records: to add up the columns, and to measure."""
+    """Decode all records twice: first to add up the columns, then to measure."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     layout, columns = Layout(form == "8dw"), SETS[chosen]
     data = np.fromfile(path, dtype=np.uint8).data

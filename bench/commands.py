@@ -1,4 +1,4 @@
-"""Commands that are measured, and what came of them."""
+"""The commands that are measured, and their measurements."""
 
 from __future__ import annotations
 
@@ -15,16 +15,30 @@ from typing import Any
 
 MEASURE = Path(__file__).with_name("measure.py")
 MIB = 1 << 20
-# Characters of a command's last words that a report holds.
+# Longest error message of a command in a report.
 LONGEST_ERROR = 300
 
 
 @dataclass(frozen=True)
 class Command:
-    """``name``: unique. ``words``: what is run. ``input``: the recording's name, for the order of rounds; empty where there is none.
+    """A command that is measured.
 
-    ``output``: where standard output goes. ``reports``: the command measures itself and prints ``{"seconds": …}``, start-up left out.
-    ``slow``: not run without being timed. ``rounds``: at most so many.
+    Parameters
+    ----------
+    name : str
+        A unique name.
+    words : tuple of str
+        The program and its arguments.
+    input : str
+        Name of the recording; empty if there is none.
+    output : Path or None
+        File for standard output; None for the null device.
+    reports : bool
+        Whether the command measures itself, without its start-up, and prints ``{"seconds": …}``.
+    slow : bool
+        Whether the untimed first run is left out.
+    rounds : int or None
+        Largest number of rounds.
     """
 
     name: str
@@ -38,7 +52,23 @@ class Command:
 
 @dataclass
 class Measurement:
-    """``seconds``: of every round. ``peak``: bytes, summed over processes. ``error``: why there is no more."""
+    """What was measured for a command.
+
+    Parameters
+    ----------
+    command : Command
+        The command.
+    seconds : list of float
+        Time of every round.
+    peak : int
+        Peak memory in bytes, summed over processes.
+    processes : int
+        Number of processes.
+    error : str or None
+        Why the command failed.
+    report : Mapping
+        The command's own document.
+    """
 
     command: Command
     seconds: list[float] = field(default_factory=list)
@@ -49,10 +79,11 @@ class Measurement:
 
     @property
     def median(self) -> float | None:
-        """Seconds; None where nothing was measured."""
+        """Median of the seconds; None if nothing was measured."""
         return median(self.seconds) if self.seconds and self.error is None else None
 
     def as_json(self) -> dict[str, Any]:
+        """Return the measurement for the JSON document."""
         return {
             "command": list(self.command.words),
             "seconds": self.seconds,
@@ -65,12 +96,12 @@ class Measurement:
 
 
 def environment() -> dict[str, str]:
-    """Of measured commands: nothing that makes Python or a terminal slower than it is."""
+    """Return the environment for measured commands, without variables that make Python slower or change the output."""
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONUNBUFFERED", "PYTHONDEVMODE", "COLUMNS")}
 
 
 def run(measurement: Measurement, *, timed: bool) -> None:
-    """Run a command once more. One that failed is not run again."""
+    """Run a command once more, unless it has failed before."""
     command = measurement.command
     if measurement.error is not None:
         return
@@ -85,16 +116,16 @@ def run(measurement: Measurement, *, timed: bool) -> None:
         if done.returncode:
             measurement.error = done.stderr.strip().splitlines()[-1][:LONGEST_ERROR]
             return
-        told = json.loads(done.stdout)
-        if told["exit_code"]:
-            said = errors.read_text(errors="replace").strip().splitlines()
-            measurement.error = f"exit code {told['exit_code']}: {' '.join(said[-2:])}"[:LONGEST_ERROR]
+        result = json.loads(done.stdout)
+        if result["exit_code"]:
+            lines = errors.read_text(errors="replace").strip().splitlines()
+            measurement.error = f"exit code {result['exit_code']}: {' '.join(lines[-2:])}"[:LONGEST_ERROR]
             return
-        seconds = told["seconds"]
+        seconds = result["seconds"]
         if command.reports:
             measurement.report = json.loads(output.read_text())
             seconds = measurement.report["seconds"]
-    if told["peak"] >= measurement.peak:
-        measurement.peak, measurement.processes = told["peak"], told["processes"]
+    if result["peak"] >= measurement.peak:
+        measurement.peak, measurement.processes = result["peak"], result["processes"]
     if timed:
         measurement.seconds.append(seconds)

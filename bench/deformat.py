@@ -1,6 +1,6 @@
-"""CoreSight frames in memory taken apart, on one core: ``deformat.py FILE`` prints ``{"seconds": …, "bytes": …}``.
+"""Deformat CoreSight frames in memory, using one core: ``deformat.py FILE`` prints ``{"seconds": …, "bytes": …}``.
 
-``bytes``: of the data of every ID but 0, which is padding.
+``bytes`` counts the data of all IDs except 0, which is padding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ptttool.pipeline.streams import FEED as PIECE
 
 
 def main(path: str) -> None:
-    """Twice over all frames, in pieces as a recording is: to add up what they hold, and to measure."""
+    """Deformat all frames twice, in pieces of the size used for recordings: first to count the data, then to measure."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     data = np.fromfile(path, dtype=np.uint8)
     pieces = [data[start : start + PIECE] for start in range(0, len(data), PIECE)]

@@ -1,4 +1,4 @@
-"""The recordings that are measured on: generated once, and again where the generator has changed."""
+"""The recordings for the measurements: generated once, and again if the generator has changed."""
 
 from __future__ import annotations
 
@@ -20,20 +20,28 @@ from ptttool.generate.records import Records
 PROFILE = "nvme"
 _SCRIPT = Path(sys.executable).with_name("ptttool")
 PTTTOOL = (str(_SCRIPT),) if _SCRIPT.exists() else (sys.executable, "-m", "ptttool")
-# A disk that this leaves no room on is not filled.
+# Bytes of the disk that must stay free.
 SPARE = 1 << 30
 
 
 @dataclass(frozen=True)
 class Input:
-    """``path``: the recording. ``about``: what ``ptttool generate --json`` said of it."""
+    """A recording.
+
+    Parameters
+    ----------
+    path : Path
+        Its file.
+    about : dict
+        The output of ``ptttool generate --json``.
+    """
 
     path: Path
     about: dict[str, Any]
 
     @property
     def records(self) -> int:
-        """TLPs."""
+        """Number of TLPs."""
         return int(self.about["records"])
 
     @property
@@ -47,12 +55,12 @@ class NoRoomError(Exception):
 
 
 def input_name(form: str, size: int) -> str:
-    """``nvme-8dw-256M``."""
+    """Return the name of a recording: ``nvme-8dw-256M``."""
     return f"{PROFILE}-{form}-{size >> 20}M"
 
 
 def prepare(folder: Path, form: str, size: int) -> Input:
-    """The recording of that format and size, from the cache or generated. Raises NoRoomError."""
+    """Return the recording of a format and size; generate it if the folder does not hold it. Raises NoRoomError."""
     path = folder / f"{input_name(form, size)}.data"
     stamp = path.with_suffix(".json")
     if path.exists() and stamp.exists():
@@ -62,7 +70,7 @@ def prepare(folder: Path, form: str, size: int) -> Input:
     folder.mkdir(parents=True, exist_ok=True)
     room = shutil.disk_usage(folder).free + (path.stat().st_size if path.exists() else 0)
     if room < size + SPARE:
-        raise NoRoomError(f"no room for {path.name} in {folder}: {size >> 20} MiB are needed, and some more")
+        raise NoRoomError(f"no room for {path.name} in {folder}: {size + SPARE >> 20} MiB must be free")
     stamp.unlink(missing_ok=True)
     path.unlink(missing_ok=True)
     words = [*PTTTOOL, "generate", "--profile", PROFILE, "--format", form, "--size", str(size), "-o", str(path), "--json"]
@@ -73,12 +81,12 @@ def prepare(folder: Path, form: str, size: int) -> Input:
 
 
 def records_of(recording: Input, form: str) -> Iterator[memoryview]:
-    """A recording's records alone, in pieces, without reading it."""
+    """Generate the records of a recording once more, without its container, and yield them in pieces."""
     return Records(PROFILES.get(PROFILE), eight_dw=form == "8dw").pieces(recording.records)
 
 
 def _generator() -> str:
-    """What tells one state of the generator from another."""
+    """Return a hash of the generator's source code."""
     package = Path(ptttool.__file__).parent
     sources = [*sorted((package / "generate").rglob("*.py")), package / "perfdata" / "writer.py"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()

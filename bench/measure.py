@@ -1,8 +1,8 @@
-"""Runs one command and tells how long it took and how much memory it had: ``measure.py [--memory] OUTPUT ERRORS COMMAND...``.
+"""Run one command and measure its time and memory: ``measure.py [--memory] OUTPUT ERRORS COMMAND...``.
 
-A program of its own, and a small one: what the kernel says of a process's memory begins with that of the process that started it.
-Standard output gets one JSON document: ``seconds``, ``exit_code``, ``peak`` (bytes) and ``processes``. With ``--memory`` all descendants
-are looked at every few milliseconds, which costs the command some time; a process that lives shorter than that may be missed.
+This is a small program of its own, because the peak memory that the kernel reports for a process includes that of its parent before exec.
+Standard output gets one JSON document: ``seconds``, ``exit_code``, ``peak`` (bytes) and ``processes``. With ``--memory``, the memory of all
+descendants is read every few milliseconds. That slows the command down a little, and may miss very short processes.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 def children(pid: int) -> list[int]:
-    """Processes that a process has started and that are still there."""
+    """Return the running child processes of a process."""
     found: list[int] = []
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
             found += map(int, (task / "children").read_text().split())
-    except OSError:  # gone, or a kernel that keeps no such list
+    except OSError:  # the process has ended, or the kernel does not have this list
         pass
     return found
 
 
 def peak_of(pid: int) -> int:
-    """VmHWM of a process in bytes; 0 where it is gone."""
+    """Return the VmHWM of a process in bytes; 0 if it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -39,7 +39,7 @@ def peak_of(pid: int) -> int:
 
 
 def look(root: int, peaks: dict[int, int]) -> None:
-    """Note the peaks of a process and of all below it."""
+    """Update the peaks of a process and of all its descendants."""
     waiting = [root]
     while waiting:
         pid = waiting.pop()
@@ -48,6 +48,7 @@ def look(root: int, peaks: dict[int, int]) -> None:
 
 
 def main(arguments: list[str]) -> int:
+    """Run the command and print the document."""
     memory = arguments[0] == "--memory"
     output, errors, *command = arguments[memory:]
     actions = [(os.POSIX_SPAWN_OPEN, 1, output, CREATE, 0o666), (os.POSIX_SPAWN_OPEN, 2, errors, CREATE, 0o666)]
@@ -64,13 +65,13 @@ def main(arguments: list[str]) -> int:
         _, status, usage = os.wait4(root, 0)
     seconds = time.monotonic() - started
     peaks[root] = max(peaks.get(root, 0), usage.ru_maxrss * 1024)
-    told = {
+    result = {
         "seconds": seconds,
         "exit_code": os.waitstatus_to_exitcode(status),
         "peak": sum(peaks.values()),
         "processes": sum(peak > 0 for peak in peaks.values()),
     }
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(result))
     return 0
 
 

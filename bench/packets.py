@@ -1,7 +1,7 @@
-"""How fast packet traces are decoded, in bytes of trace a second, on one core: ``python -m bench.packets``.
+"""Measure how fast packet traces are decoded, in bytes of trace per second, using one core: ``python -m bench.packets``.
 
-Each trace is a piece of synthetic packets, generated with a fixed seed and repeated: the mix of packets is that of programs (mostly near
-branches, small differences, small values), with about four bytes a packet. What the commands put out is added up before anything is timed.
+Each trace repeats a piece of synthetic packets, generated with a fixed seed. The mix of packets resembles that of real programs: mostly
+near branches, small differences, small values, about four bytes for each packet. The output is checked before anything is timed.
 """
 
 from __future__ import annotations
@@ -27,16 +27,30 @@ from tests.decoders.etmv2.encoder import Encoder
 
 HERE = Path(__file__).parent
 SIZE, QUICK, ROUNDS = 64 * MIB, MIB, 5
-# Bytes of packets that are generated.
+# Bytes of packets that are generated and then repeated.
 _PIECE = MIB // 4
-# Runs a command with one core to run on.
+# A program that runs a command on one core.
 _ONE_CORE = "import os, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); os.execvp(sys.argv[1], sys.argv[1:])"
 _ETMV2 = ("-p", "data_addr=yes", "-p", "data_value=yes", "-p", "contextid_bytes=4", "-p", "isa=arm")
 
 
 @dataclass(frozen=True)
 class Speed:
-    """One line of the table. ``trace``: the input. ``wanted``: bytes a second, at least. ``output``: a Parquet file of elements, if any."""
+    """One line of the table.
+
+    Parameters
+    ----------
+    name, work : str
+        Its name, and what is measured, for people.
+    command : Command
+        The command.
+    trace : Path
+        The input.
+    wanted : float
+        Smallest rate, in bytes per second.
+    output : Path or None
+        The Parquet file that the command writes.
+    """
 
     name: str
     work: str
@@ -51,11 +65,11 @@ class Speed:
         return self.trace.stat().st_size
 
     def rate(self, measured: Measurement) -> float | None:
-        """Bytes a second, of the median."""
+        """Return the rate in bytes per second, from the median."""
         return None if measured.median is None else self.size / measured.median
 
     def problem(self, measured: Measurement) -> str | None:
-        """Why the figures would be of wrong work; None where every byte of the trace is in what came out."""
+        """Return why the output is wrong; None if the output covers every byte of the trace."""
         if measured.error is not None:
             return measured.error
         if self.output is None:
@@ -68,7 +82,7 @@ class Speed:
 
 
 def speeds(folder: Path, size: int) -> Iterator[Speed]:
-    """What is measured, on traces of about ``size`` bytes that are generated in ``folder``."""
+    """Generate traces of about ``size`` bytes in ``folder``, and yield what is measured."""
     for name, work, protocol, parameters in (
         ("etrace", "E-Trace behind encapsulation to Parquet", "riscv-etrace", ()),
         ("etmv2", "ETMv2 to Parquet", "etmv2", _ETMV2),
@@ -78,7 +92,7 @@ def speeds(folder: Path, size: int) -> Iterator[Speed]:
         yield Speed(name, work, Command(name, (sys.executable, "-c", _ONE_CORE, *words), trace.name), trace, 5e6, output)
     trace = _repeated(folder, "coresight", _coresight(), size)
     command = Command("deformat", (sys.executable, str(HERE / "deformat.py"), str(trace)), trace.name, reports=True)
-    yield Speed("deformat", "CoreSight frames taken apart, in process", command, trace, 200e6)
+    yield Speed("deformat", "CoreSight deformatter, in process", command, trace, 200e6)
 
 
 def _repeated(folder: Path, name: str, piece: bytes, size: int) -> Path:
@@ -91,9 +105,9 @@ def _repeated(folder: Path, name: str, piece: bytes, size: int) -> Path:
 
 @cache
 def _etrace() -> bytes:
-    """te_inst packets of the default parameters, each behind a header of one byte.
+    """Generate te_inst packets with default parameters, each after a header of one byte.
 
-    Sign extension makes the fields after the address (notify, updiscon, irreport: all as the address's sign says) cost nothing.
+    The fields after the address (notify, updiscon, irreport) equal the address's sign, so compression by sign extension removes them.
     """
     chance = random.Random(1)
     data = bytearray()
@@ -105,7 +119,7 @@ def _etrace() -> bytes:
             near = chance.randrange(-64, 64) if chance.random() < 0.7 else chance.randrange(-(1 << 15), 1 << 15)
             room = chance.choice((0, 1, 3, 7, 7, 15, 31))
             branches = chance.randint(room // 2 + 1, room) if room else 0
-            # Format 2 has an address alone, format 1 branches before it.
+            # Format 2 has only an address; format 1 has branches before it.
             value = 1 | branches << 2 | chance.getrandbits(branches) << 7 | near << 7 + room if room else 2 | near << 2
             bits = 8
             while not -(1 << bits - 1) <= value < 1 << bits - 1:
@@ -117,7 +131,7 @@ def _etrace() -> bytes:
 
 @cache
 def _etmv2() -> bytes:
-    """Branches, transfers with and without addresses, load misses and their data."""
+    """Generate branches, transfers with and without addresses, load misses and their data."""
     chance = random.Random(2)
     encoder = Encoder()
     target, address = 0x8000, 0x2000_0000
@@ -140,18 +154,19 @@ def _etmv2() -> bytes:
 
 
 def _contents() -> list[tuple[int, bytes]]:
-    """What three sources have, in turn."""
+    """Generate data of three sources: trace IDs and bytes, in the order of the frames."""
     chance = random.Random(3)
     return [(chance.choice((0x10, 0x11, 0x12)), chance.randbytes(chance.randint(1, 60))) for _ in range(_PIECE // 32)]
 
 
 @cache
 def _coresight() -> bytes:
+    """Generate CoreSight frames with the data of three sources."""
     return frames(_contents())
 
 
 def measure(found: Sequence[Speed], rounds: int) -> dict[str, Measurement]:
-    """Run everything once without being timed, look at what came out, and then in rounds."""
+    """Run every command once untimed and check its output, then in timed rounds."""
     measured = {speed.name: Measurement(speed.command) for speed in found}
     for speed in found:
         run(measured[speed.name], timed=False)
@@ -163,7 +178,7 @@ def measure(found: Sequence[Speed], rounds: int) -> dict[str, Measurement]:
 
 
 def as_json(found: Sequence[Speed], measured: dict[str, Measurement]) -> list[dict[str, object]]:
-    """Rows for the document of results."""
+    """Return the rows for the JSON document."""
     rows: list[dict[str, object]] = []
     for speed in found:
         rate = speed.rate(measured[speed.name])
@@ -176,7 +191,7 @@ def as_json(found: Sequence[Speed], measured: dict[str, Measurement]) -> list[di
 
 
 def table(found: Sequence[Speed], measured: dict[str, Measurement]) -> Table:
-    """The rows for people."""
+    """Make the table for people."""
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("Work", "MB/s", "Wanted", "Met", "Peak MiB", ""):
         shown.add_column(name, justify="right" if name in ("MB/s", "Wanted", "Peak MiB") else "left")
@@ -192,11 +207,11 @@ def table(found: Sequence[Speed], measured: dict[str, Measurement]) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure. The exit code is 1 where something failed or put out something else than it was given."""
+    """Measure. The exit code is 1 if a command failed or its output was wrong."""
     parser = argparse.ArgumentParser(prog="python -m bench.packets", description="Measure how fast packet traces are decoded.")
     parser.add_argument("-o", "--output", type=Path, help="a file for the rows as JSON")
     parser.add_argument("--data", type=Path, default=HERE / "data", help="folder for traces, kept (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often everything is run (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="number of timed runs of each command (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="small traces and one round: for tests, the figures mean nothing")
     options = parser.parse_args(arguments)
     options.data.mkdir(parents=True, exist_ok=True)

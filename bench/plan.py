@@ -1,4 +1,4 @@
-"""What is measured, against what, and what is wanted of it."""
+"""The plan: which commands are measured, what they are compared with, and which ratios are wanted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.inputs import PTTTOOL, Input, input_name
 
 MIB, GIB = 1 << 20, 1 << 30
 FORMATS = ("8dw", "4dw")
-# Where a summary's memory and speed must not depend on the file's size.
+# Largest peak memory, whatever the size of the recording.
 PEAK_LIMIT = 400 * MIB
 REQUESTER = "01:00.1"
 # Parquet writers of bench/writers.py, the project's own first; and TLPs of the table that they write.
@@ -34,10 +34,24 @@ FULL, QUICK = Sizes(), Sizes(MIB, 2 * MIB, 4 * MIB)
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: ``subject`` against ``baseline``, both names of commands.
+    """One line of the table.
 
-    ``ratio``: ``faster`` (baseline's seconds by the subject's, wanted at least) or ``slower`` (the subject's by the baseline's, wanted at
-    most). ``scale``: what the baseline's seconds are multiplied with. ``peak_limit``: bytes, None where memory is not the point.
+    Parameters
+    ----------
+    name : str
+        Its name.
+    work : str
+        What is measured, for people.
+    subject, baseline : str
+        Names of the commands that are compared.
+    ratio : str
+        ``faster``: the baseline's seconds by the subject's, with a lower limit. ``slower``: the inverse, with an upper limit.
+    wanted : float or None
+        The limit.
+    scale : float
+        Factor for the baseline's seconds.
+    peak_limit : int or None
+        Limit for the peak memory in bytes.
     """
 
     name: str
@@ -51,7 +65,7 @@ class Row:
 
 
 def size_words(size: int) -> str:
-    """``256 MiB``, ``4 GiB``."""
+    """Format a size: ``256 MiB``, ``4 GiB``."""
     return f"{size // GIB} GiB" if size % GIB == 0 else f"{size // MIB} MiB"
 
 
@@ -62,14 +76,14 @@ def table_of(folder: Path, form: str, size: int) -> Path:
 
 @dataclass(frozen=True)
 class Plan:
-    """Commands by name, and the rows made of them."""
+    """Commands by name, and the rows that compare them."""
 
     commands: dict[str, Command]
     rows: tuple[Row, ...]
 
 
 def plan(sizes: Sizes, inputs: dict[str, Input], folder: Path, only: str | None = None) -> Plan:
-    """Everything, or the rows whose name contains ``only``, with the commands that they need."""
+    """Return all rows, or those with ``only`` in their name, and the commands that they need."""
     commands = {command.name: command for command in _commands(sizes, inputs, folder)}
     rows = [row for row in _rows(sizes) if only is None or only in row.name]
     needed = {name for row in rows for name in (row.subject, row.baseline)}
@@ -77,7 +91,7 @@ def plan(sizes: Sizes, inputs: dict[str, Input], folder: Path, only: str | None 
 
 
 def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[Command]:
-    """In the order of a round: what reads the same file follows upon another."""
+    """Yield the commands in the order of a round: commands that read the same file follow one another."""
 
     def path(form: str, size: int) -> str:
         name = input_name(form, size)
@@ -117,7 +131,7 @@ def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[
 
 
 def _rows(sizes: Sizes) -> Iterator[Row]:
-    """The table of what must be reached, in its order."""
+    """Yield the rows of the table in order."""
     small, middle, large = (size_words(size) for size in (sizes.small, sizes.middle, sizes.large))
     for form in FORMATS:
         perf, shown = f"perf-{form}", form.upper()

@@ -1,8 +1,9 @@
-"""Kill a worker in the middle of its answer, under several pools: ``python -m bench.pools [POOL...]``.
+"""Kill a worker while it sends its answer, with several pools: ``python -m bench.pools [POOL...]``.
 
-Each pool runs in a process of its own. Two tasks are under way: a short one, and one with an answer of 400 MiB, which is killed when 8 MiB
-of it have arrived. The short one is waited for first, as a pipeline that keeps results in order does. A pool holds if both calls end soon:
-with a result or with an error. ``loky`` and ``pebble`` are measured if they are installed. docs/decisions/0002-worker-pool.md has results.
+Each pool runs in its own process with two tasks: a short one, and one with an answer of 400 MiB. The worker of the second task is killed
+when 8 MiB of its answer have arrived. The result of the short task is waited for first, as in a pipeline that keeps results in order. A
+pool passes if both calls end soon, with a result or an error. ``loky`` and ``pebble`` are tried if they are installed. The results are in
+docs/decisions/0002-worker-pool.md.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Submit = Callable[..., Any]
 
 
 class Timed:
-    """A promise of the project's own pool, waited for in a thread because it has no timeout."""
+    """A promise of the project's own pool, with a timeout: a thread waits for it."""
 
     def __init__(self, promise: Any) -> None:
         self._promise = promise

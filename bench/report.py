@@ -1,4 +1,4 @@
-"""What came of a run: the machine, the table, the JSON document."""
+"""The report of a run: the machine, the table, the JSON document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGES = ("numpy", "polars", "rich", "typer", "ptttool")
 
 @dataclass(frozen=True)
 class Result:
-    """A row with what was measured for it. ``ratio``, ``met`` and the seconds are None where something failed or there is no baseline."""
+    """A row with its measurements. Values are None if a command failed or if there is no baseline."""
 
     row: Row
     seconds: float | None
@@ -32,17 +32,18 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Whether the ratio is what was wanted."""
+        """Whether the ratio is within its limit."""
         if self.ratio is None or self.row.wanted is None:
             return None
         return self.ratio >= self.row.wanted if self.row.ratio == "faster" else self.ratio <= self.row.wanted
 
     @property
     def peak_met(self) -> bool | None:
-        """Whether the memory stayed below what was wanted."""
+        """Whether the memory is within its limit."""
         return None if self.peak is None or self.row.peak_limit is None else self.peak < self.row.peak_limit
 
     def as_json(self) -> dict[str, Any]:
+        """Return the row for the JSON document."""
         row = self.row
         return {
             "name": row.name,
@@ -65,7 +66,7 @@ class Result:
 
 
 def result(row: Row, measured: Mapping[str, Measurement]) -> Result:
-    """A row's figures from the medians of its two commands."""
+    """Compute a row's figures from the medians of its two commands."""
     subject = measured[row.subject]
     baseline = None if row.baseline is None else measured[row.baseline]
     seconds = subject.median
@@ -80,7 +81,7 @@ def result(row: Row, measured: Mapping[str, Measurement]) -> Result:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on."""
+    """Return facts about the machine and the versions of programs, which the figures depend on."""
     about = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo")}
     memory = {line.partition(":")[0]: line.split()[1] for line in _lines("/proc/meminfo")}
     return {
@@ -104,7 +105,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _first_line(*words: str) -> str | None:
-    """What a program says of itself; None where there is none."""
+    """Return the first line of a program's output; None if the program is missing or fails."""
     try:
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -113,7 +114,7 @@ def _first_line(*words: str) -> str | None:
 
 
 def table(results: Sequence[Result]) -> Table:
-    """The rows for people."""
+    """Make the table for people."""
     shown = Table(box=None, header_style="bold", pad_edge=False)
     shown.add_column("Work")
     for name in ("Median", "Ratio", "Wanted"):
@@ -138,7 +139,7 @@ def table(results: Sequence[Result]) -> Table:
 
 
 def machine_lines(about: Mapping[str, Any]) -> list[str]:
-    """The machine in words."""
+    """Describe the machine in two lines."""
     versions = ", ".join(f"{name} {about[name]}" for name in ("python", *PACKAGES))
     return [
         f"{about['cpu']}, {about['cores']} cores, {about['memory_mib']} MiB, Linux {about['kernel']} {about['architecture']}",

@@ -1,7 +1,7 @@
 """Measure one Parquet writer: ``writers.py FILE own|polars|pyarrow|pyarrow-tuned OUTPUT``.
 
-FILE is a Parquet file of TLPs, all columns. It is read first; then every writer gets the same row groups in the form that it likes best:
-numpy arrays with validity masks, a polars frame, an Arrow table. Standard output gets one JSON document: ``seconds`` (user and system CPU
+FILE is a Parquet file of TLPs with all columns. It is read first. Then the writer gets the same row groups in its own native form: numpy
+arrays with validity masks, a polars frame, or an Arrow table. Standard output gets one JSON document: ``seconds`` (user and system CPU
 time of all threads, best of three), ``rows`` and ``bytes``. All writers use zstd, level 1.
 """
 
@@ -23,9 +23,9 @@ from ptttool.parquet import ABSENT, Cells, Column, ParquetFile, RowGroup, chunk_
 
 ROWS = 1 << 18
 TIMES = 3
-# Columns that the decoder knows to be evenly spaced, where they are.
+# Columns that the decoder passes as a range if their values are evenly spaced.
 _SPACED = ("index", "offset")
-# What pyarrow needs to be told to do its best: dictionaries where there are few values, differences where numbers follow one another.
+# Best encodings for pyarrow: dictionaries for columns with few values, differences for ascending numbers.
 _DICTIONARIES = (pa.uint8(), pa.uint16())
 _DELTAS = {"index": "DELTA_BINARY_PACKED", "offset": "DELTA_BINARY_PACKED"}
 
@@ -69,6 +69,7 @@ class Own:
         return len(table), cells
 
     def __call__(self, path: Path) -> None:
+        """Write the table to a file."""
         with path.open("wb") as file:
             parquet = ParquetFile(file, self.columns, {}, created_by="bench")
             for rows, cells in self.groups:
