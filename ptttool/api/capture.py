@@ -1,4 +1,4 @@
-"""Build events, explain them, record: what the commands ``event``, ``explain`` and ``trace`` do."""
+"""Build events, explain them, and record, as the commands ``event``, ``explain`` and ``trace`` do."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ def build_event(
     Parameters
     ----------
     machine : Machine, optional
-        Where names are looked up. Without one the event is computed with the mainline driver's terms: then ``device`` and PCI addresses
-        have to be given.
+        The machine that names are looked up on. Without one, the event is computed with the mainline driver's terms; then ``device`` and
+        PCI addresses must be given.
     root_ports : Iterable of str
-        Root ports by PCI address; an endpoint, by address or name (``nvme0``), stands for its root port.
+        Root ports by PCI address. An endpoint, by address or name (``nvme0``), selects its root port.
     requester : str, optional
-        The one function to trace instead.
+        A single function to trace, instead of root ports.
     types : Iterable of str
-        Of ``p``, ``np``, ``cpl``.
+        One or more of ``p``, ``np``, ``cpl``.
     direction : str
         ``inbound`` (from the device to the root port), ``outbound`` or ``both``.
     completions : str, optional
-        ``a`` or ``b``: the inbound completions to trace where the device cannot trace all.
+        ``a`` or ``b``: the inbound completions to trace if the device cannot trace all.
     format : str
         ``4dw`` (16 bytes a TLP) or ``8dw`` (32 bytes).
     pattern : str, optional
@@ -83,7 +83,7 @@ def build_event(
     device : str, optional
         The PTT device; by default that of the root port or requester.
     force : bool
-        Build what the kernel's document excludes and the driver takes.
+        Build the event even if the kernel's document excludes it, as long as the driver accepts it.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def build_event(
     options = EventOptions(
         root_ports=tuple(root_ports),
         requester=requester,
-        # TraceRequest makes enum members of the texts, and refuses unknown ones.
+        # TraceRequest converts the texts to enum members, and rejects unknown ones.
         types=tuple(types),  # type: ignore[arg-type]
         direction=direction,  # type: ignore[arg-type]
         completions=completions,  # type: ignore[arg-type]
@@ -132,18 +132,18 @@ def build_event(
 
 @dataclass(frozen=True)
 class Subject:
-    """What is to be explained.
+    """An event and its explanation.
 
     Parameters
     ----------
     kind : str
-        ``event``, ``config`` or ``recording``.
+        What was given: ``event``, ``config`` or ``recording``.
     event : str or None
-        The event string, where there is one.
+        The event string, if there is one.
     machine : Machine or None
-        Where names come from: the one given, or the one in the recording's sidecar.
+        The machine that names come from: the one given, or the one in the recording's sidecar.
     explanation : Explanation
-        The event in words.
+        The explanation.
     """
 
     kind: str
@@ -153,9 +153,9 @@ class Subject:
 
 
 def is_recording(what: str) -> bool:
-    """Tell whether a text names a recording: it is neither a config nor an event string.
+    """Return whether a text names a recording, and not a config or an event string.
 
-    A text that looks like an event string is one, even if a folder has that name.
+    A text that looks like an event string is treated as one, even if a folder has that name.
     """
     if what == "-":
         return True
@@ -166,14 +166,14 @@ def is_recording(what: str) -> bool:
 
 
 def explain_event(what: str | int | Path, machine: Machine | None = None) -> Subject:
-    """Explain an event: decode it and name every contradiction.
+    """Explain an event: decode it and report every contradiction in it.
 
     Parameters
     ----------
     what : str, int or Path
         An event string, a config (a number, or as text), or the path of a recording.
     machine : Machine, optional
-        Where names and the driver's filters are looked up. For a recording the default is the machine of its sidecar.
+        The machine with the names and the driver's filters. For a recording, the default is the machine of its sidecar.
 
     Raises
     ------
@@ -208,14 +208,14 @@ def _explain_recording(path: str, machine: Machine | None) -> Subject:
     if machine is None:
         sidecar = load(path)
         machine = sidecar.machine if sidecar is not None else None
-        # PMU numbers last until the next boot: those of the sidecar are those of the recording.
+        # PMU type numbers change only at boot, so those in the sidecar are valid for the recording.
         devices = machine.devices if machine is not None else ()
         pmu = pmu or next((device.name for device in devices if device.pmu_type == attribute.type), None)
     return Subject("recording", attribute.name, machine, explain(attribute.config, pmu=pmu, machine=machine))
 
 
 def event_of_recording(path: str) -> tuple[Attribute, str | None]:
-    """Return the PTT event of a recording and the name of its PMU, where that is known.
+    """Return the PTT event of a recording, and the name of its PMU or None.
 
     Raises
     ------
@@ -233,12 +233,12 @@ def event_of_recording(path: str) -> tuple[Attribute, str | None]:
         problem = next(iter(contents.problems), None)
         if problem is not None:
             raise error_of(problem, path)
-        raise InputError(path, "it has no event of a PTT device", code="no-ptt-event")
+        raise InputError(path, "the recording has no event of a PTT device", code="no-ptt-event")
     return attribute, _pmu(attribute, contents)
 
 
 def _pmu(attribute: Attribute, contents: Contents) -> str | None:
-    """Return the PMU's name: by its number, or from the event string where the recording has no list of PMUs."""
+    """Return the PMU's name: by its type number, or from the event string if the recording has no list of PMUs."""
     names = pmu_names(contents)
     if attribute.type in names:
         return names[attribute.type]
@@ -255,14 +255,14 @@ def plan_recording(
     cpu: int | None = None,
     aux_size: int = DEFAULT_AUX_SIZE,
 ) -> Plan:
-    """Plan a recording; ``perf_command`` of the plan is what will be run.
+    """Plan a recording. The plan's ``perf_command`` is the command that :func:`record` runs.
 
     Parameters
     ----------
     chosen : ChosenEvent
         The event, from :func:`build_event` with a machine.
     output : str or Path
-        The file to write. One that exists is kept as ``.old``.
+        The file to write. An existing file is kept as ``.old``.
     duration : float, optional
         Seconds to record. Without it and without a command: until Ctrl-C.
     command : Iterable of str
@@ -301,9 +301,9 @@ def record(
     report: Callable[[Diagnostic], None] | None = None,
     command_stdout: int | None = None,
 ) -> Recorded:
-    """Record, and keep beside the file what a recording itself cannot say.
+    """Record, and write a sidecar: a file beside the recording with facts that perf.data cannot hold.
 
-    On a recorded machine a recording that was made there with the same event is put in place instead.
+    On a recorded machine, nothing is traced; instead, a bundled recording that was made there with the same event is copied.
 
     Parameters
     ----------
@@ -312,20 +312,20 @@ def record(
     progress : Callable, optional
         Called several times a second.
     report : Callable, optional
-        Called with each diagnostic at once; the result has them, too.
+        Called with each diagnostic as soon as it is known; the result has all of them, too.
     command_stdout : int, optional
-        File descriptor for the standard output of the command that runs meanwhile.
+        File descriptor for the standard output of the command that runs while recording.
 
     Returns
     -------
     Recorded
-        The recording. It may be empty: the analysis of loss finds the causes.
+        The recording. It may be empty; the analysis ``loss`` lists possible causes.
 
     Raises
     ------
     PtttoolError
-        What prevents the recording, or why perf failed. The files that were there are then unchanged. For a failure of perf, ``details``
-        has ``perf_stderr`` and ``perf_exit_status``.
+        A check prevents the recording, or perf failed. Existing files are unchanged. If perf failed, ``details`` has ``perf_stderr`` and
+        ``perf_exit_status``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The application that every command adds itself to, and the options they share."""
+"""The typer application, to which every command adds itself, and the options that commands share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SysfsOption = Annotated[
     typer.Option(
         "--sysfs",
         metavar="DIR",
-        help="Take a recorded or mounted machine instead: a folder that holds sys/, or sys itself. tune set and apply write into it.",
+        help="Use a recorded or mounted machine instead: a folder that contains sys/, or sys itself. tune set and apply write into it.",
     ),
 ]
 DemoOption = Annotated[bool, typer.Option("--demo", help="Use the recorded machine that comes with ptttool.")]

@@ -1,4 +1,4 @@
-"""The one boundary between exceptions and exit codes."""
+"""Run a command line, and turn exceptions into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ptttool.errors import InputError, InterruptedByUserError, OutputError, Plug
 from ptttool.registry import PlugIns
 from ptttool.wording import clean
 
-# Characters of an error that are shown: a quotation in it may have any length.
+# Largest number of characters of an error message that are shown; a quoted part of it may have any length.
 LONGEST = 2000
 
 PLUG_INS = PlugIns("command", "ptttool.commands")
@@ -40,7 +40,7 @@ def _print_version(value: bool) -> None:
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)] = False,
 ) -> None:
-    """Take the options before the command."""
+    """Handle the options before the command."""
 
 
 def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
@@ -54,7 +54,7 @@ def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
     Returns
     -------
     list of PlugInError
-        Why some commands of other packages are not there.
+        One error for each command of another package that could not be loaded.
 
     Raises
     ------
@@ -116,11 +116,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TyperException as error:
         return _report_usage(error, arguments)
     except MemoryError:
-        return _report(WorkersError("not enough memory", hint="fewer --jobs and fewer columns need less", code="no-memory"), arguments)
+        return _report(WorkersError("not enough memory", hint="use fewer --jobs or fewer columns", code="no-memory"), arguments)
     except KeyboardInterrupt:
         return _report(InterruptedByUserError("interrupted"), arguments)
     except SystemExit as leaving:
-        # typer meets a closed pipe by wrapping standard output, rich by pointing it at nothing; both leave with 1.
+        # On a closed pipe, typer wraps standard output and rich redirects it to the null device; both exit with 1.
         if type(sys.stdout).__name__ == "PacifyFlushWrapper" or isinstance(leaving.__context__, BrokenPipeError):
             return _closed_pipe()
         return leaving.code if isinstance(leaving.code, int) else 1
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _closed_pipe() -> int:
-    """End quietly since the reader of standard output ended (``| head``): Python's own flush at exit must not fail."""
+    """Return exit code 0 if the reader of standard output has ended (``| head``), and make Python's flush at exit succeed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -142,7 +142,7 @@ def _from_os_error(error: OSError) -> PtttoolError:
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
         whole = error.filename is not None and not Path(error.filename).exists()
-        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint="nothing was left half-written" if whole else None)
+        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint="no incomplete file was left behind" if whole else None)
     return InputError(str(error.filename or "input"), reason)
 
 

@@ -12,7 +12,7 @@ from ptttool.decoders.packets import Packets
 
 
 class Channels:
-    """The decoders of all channels behind a framing that carries packets; each is made when its first packet comes.
+    """The decoders of all channels behind a framing that carries packets. A decoder is made at the first packet of its channel.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Channels:
         return self._decoders[channel]
 
     def end(self) -> list[Elements]:
-        """Return what the channels held back: no packet follows those before."""
+        """Return the elements that the channels held back, because no more packets follow."""
         return [self._decoders[channel].end() for channel in sorted(self._decoders)]
 
     def lost(self, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Tune profiles: the tune attributes of all PTT devices of a machine in a TOML file to read, edit and keep under version control.
+"""Tune profiles: TOML files with the tune attributes of all PTT devices of a machine, to edit and to keep under version control.
 
 ::
 
@@ -7,7 +7,7 @@
     [devices.hisi_ptt0_0]
     qos_tx_cpl = 1
 
-There is no date in it: two profiles of an unchanged machine are equal files.
+A profile has no date, so two profiles of an unchanged machine are equal files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Profile:
     devices : Mapping[str, Mapping[str, int]]
         Values, 0 to 2, by device and attribute.
     clamped : Mapping[str, int]
-        Larger values of the file, by key (``devices.hisi_ptt0_0.qos_tx_p``).
+        Values in the file above 2, by key (``devices.hisi_ptt0_0.qos_tx_p``).
     """
 
     path: str
@@ -91,7 +91,7 @@ class Snapshot:
         import tomli_w
 
         machine = "".join([f" of {self.hostname}" if self.hostname else "", f", Linux {self.kernel}" if self.kernel else ""])
-        # A comment is one line of printable text, whatever the host name is.
+        # Keep the comment on one line of printable text, whatever the host name contains.
         machine = "".join(letter if letter.isprintable() else "?" for letter in machine)
         head = f"# Tune profile{machine}: every tune attribute of every PTT device, 0 to {LARGEST}.\n"
         return (
@@ -112,9 +112,9 @@ class Match:
     settings : tuple of Setting
         The values to set, in the order of the profile.
     missing : tuple of (str, str or None)
-        What the machine does not have: device, and attribute or None for the whole device.
+        Pairs that the machine does not have: the device, and the attribute or None for the whole device.
     left_alone : tuple of (str, str or None)
-        What the profile does not name, likewise.
+        Devices and attributes that the profile does not name, in the same form.
     """
 
     settings: tuple[Setting, ...]
@@ -184,7 +184,7 @@ def take_snapshot(machine: Machine) -> Snapshot:
     Raises
     ------
     AccessError, HardwareError, DeviceError
-        One cannot be read.
+        An attribute cannot be read.
     """
     values: dict[str, dict[str, int]] = {}
     diagnostics: list[Diagnostic] = []
@@ -199,7 +199,7 @@ def take_snapshot(machine: Machine) -> Snapshot:
 
 
 def write_profile(path: str | Path, snapshot: Snapshot, *, force: bool = False) -> None:
-    """Write a profile, whole or not at all.
+    """Write a profile. The file appears complete or not at all.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def write_profile(path: str | Path, snapshot: Snapshot, *, force: bool = False) 
 def save_profile(path: str | Path, machine: Machine, *, force: bool = False) -> Snapshot:
     """Save the attributes of a machine as a profile. If one cannot be read, nothing is saved.
 
-    The parameters are those of :func:`write_profile`; the errors also those of :func:`take_snapshot`.
+    The parameters are those of :func:`write_profile`. The errors are those of :func:`write_profile` and :func:`take_snapshot`.
     """
     snapshot = take_snapshot(machine)
     write_profile(path, snapshot, force=force)
@@ -253,7 +253,7 @@ def load_profile(path: str | Path) -> Profile:
 
 
 def parse_profile(data: bytes, path: str) -> Profile:
-    """Read the bytes of a profile; ``path`` is for messages.
+    """Parse the bytes of a profile; ``path`` is used in messages.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def parse_profile(data: bytes, path: str) -> Profile:
         document = tomllib.loads(text)
     except RecursionError:
         raise InputError(path, "not valid TOML: nested too deeply", code="bad-toml") from None
-    except ValueError as error:  # TOMLDecodeError, or Python's own refusal of a number of thousands of digits
+    except ValueError as error:  # TOMLDecodeError, or Python's limit on the digits of a number
         raise InputError(path, f"not valid TOML: {error}", code="bad-toml") from None
     return _checked(document, path)
 
@@ -315,7 +315,7 @@ def apply_profile(
     dry_run: bool = False,
     on_change: OnChange | None = None,
 ) -> TunePlan:
-    """Set the attributes of a machine to the values of a profile, all or none.
+    """Set the attributes of a machine to the values of a profile: all of them, or none if one fails.
 
     The parameters are those of :func:`plan_profile` and :func:`~ptttool.tune.driver.set_attributes`, and so are the errors.
     """
@@ -380,7 +380,7 @@ def match_profile(
                 continue
             key = f"devices.{name}.{asked}"
             if settings.setdefault((name, attribute), Setting(by_name[name], attribute, value)).value != value:
-                reason = f"{key}: {attribute} is there twice, by both its names, with different values"
+                reason = f"{key}: {attribute} occurs twice, under both its names, with different values"
                 raise InputError(profile.path, reason, code="attribute-twice", key=key)
     if missing and not ignore_missing:
         raise _missing_error(profile, missing, by_name, known)
@@ -394,7 +394,7 @@ def match_profile(
 
 
 def compare(profile: Profile, matched: Match, changes: Sequence[Change]) -> list[DiffRow]:
-    """Make a row for every attribute of a profile, missing ones last. ``changes``: what applying the profile would do."""
+    """Make a row for every attribute of a profile, missing ones last; ``changes`` are those that applying the profile would make."""
     rows = [
         DiffRow(change.device.name, change.attribute, change.new, change.old, RowState.DIFFERS if change.differs else RowState.SAME)
         for change in changes

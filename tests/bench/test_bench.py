@@ -209,9 +209,9 @@ def test_recordings_are_kept_for_the_next_run(tmp_path: Path) -> None:
     assert path.stat().st_mtime_ns > before
 
 
-def test_an_unknown_row_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_row_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "floppy", "--data", str(tmp_path / "data"), "-o", str(tmp_path / "out")]) == 2
-    assert "there are: perf-8dw, info-8dw" in capsys.readouterr().err
+    assert "known: perf-8dw, info-8dw" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -395,7 +395,10 @@ def test_a_full_disk(tmp_path: Path, to: str) -> None:
 
     out = tmp_path / "out"
     done = run(REAL, "--to", to, "-o", out, preexec_fn=limited)
-    assert (done.returncode, done.stderr) == (6, f"ptttool: error: {out}: File too large\nptttool: hint: nothing was left half-written\n")
+    assert (done.returncode, done.stderr) == (
+        6,
+        f"ptttool: error: {out}: File too large\nptttool: hint: no incomplete file was left behind\n",
+    )
     assert names_in(tmp_path) == []
 
 

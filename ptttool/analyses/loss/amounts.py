@@ -1,4 +1,4 @@
-"""Signs of loss in a recording as a whole: an unfinished file, flags, bytes announced and bytes held, lost records."""
+"""Signs of loss in a recording as a whole: an unfinished file, flags, missing bytes, lost records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KNOWN_FLAGS = AUX_TRUNCATED | AUX_OVERWRITE | AUX_PARTIAL | AUX_COLLISION
 
 
 def signs_in_amounts(contents: Contents) -> Iterator[Diagnostic]:
-    """Yield the signs in what a recording counts and announces."""
+    """Yield the signs in the counts and sizes of a recording."""
     yield from _interrupted(contents)
     yield from _empty(contents)
     yield from _flags(contents)
@@ -34,8 +34,8 @@ def _interrupted(contents: Contents) -> Iterator[Diagnostic]:
         yield Diagnostic(
             Severity.WARNING,
             "interrupted",
-            "perf did not finish this file (its header holds no data size): it was killed, or the disk was full. The last data that the "
-            "device traced are missing, 8 MiB or more, because perf writes in such steps",
+            "perf did not finish this file (its header holds no data size): it was killed, or the disk was full. The last trace data, "
+            "8 MiB or more, are missing, because perf writes in steps of 8 MiB",
             hint="end a recording with Ctrl-C",
         )
 
@@ -44,11 +44,11 @@ def _empty(contents: Contents) -> Iterator[Diagnostic]:
     if any(event.size for event in contents.aux_events) or any(payload.held for payload in contents.aux_payloads):
         return
     if contents.interrupted:
-        message = "the recording holds no trace data: perf writes them at 8 MiB or at the end, and it reached neither"
+        message = "the recording holds no trace data: perf writes them when it has 8 MiB or at the end, and it was ended before both"
         yield _empty_trace(message, [])
     elif not ended_early(contents):
         yield _empty_trace(
-            "the recording holds no trace data: nothing was traced, and neither driver nor perf said so", [*causes_in(contents)]
+            "the recording holds no trace data: nothing was traced, and neither driver nor perf reported an error", [*causes_in(contents)]
         )
 
 
@@ -76,8 +76,8 @@ def _announced(contents: Contents) -> Iterator[Diagnostic]:
     details = {"announced": announced, "held": held}
     if announced > held and held:
         message = (
-            f"the driver announced {counted(announced, 'byte')} of trace data and the file holds {held}: perf had no time or no room to "
-            "save the rest, or the file was cut"
+            f"the driver announced {counted(announced, 'byte')} of trace data and the file holds {held}: perf had no time or no disk space "
+            "to write the rest, or the file was truncated"
         )
         yield Diagnostic(Severity.WARNING, "aux-missing", message, details=details)
     elif announced > held and not contents.interrupted:
@@ -85,8 +85,8 @@ def _announced(contents: Contents) -> Iterator[Diagnostic]:
         yield Diagnostic(Severity.ERROR, "empty-trace", message, details={**details, "causes": []})
     elif held > announced and not ended_early(contents) and announced:
         message = (
-            f"the file holds {counted(held, 'byte')} of trace data and {announced} of them were announced: AUX events were lost, and with "
-            "them what they say of the end of the trace; the data are good"
+            f"the file holds {counted(held, 'byte')} of trace data, but only {announced} of them were announced: AUX events were lost, so "
+            "signs of loss at the end of the trace may be missing; the data themselves are good"
         )
         yield Diagnostic(Severity.WARNING, "aux-unannounced", message, details=details)
 
@@ -95,6 +95,6 @@ def _lost_records(contents: Contents) -> Iterator[Diagnostic]:
     count = contents.records.get("LOST", 0)
     if count:
         message = (
-            f"perf was too slow for its own records ({counted(count, 'LOST record')}): AUX events may be missing, and so may signs of loss"
+            f"perf was too slow and lost some of its records ({counted(count, 'LOST record')}): AUX events and signs of loss may be missing"
         )
         yield Diagnostic(Severity.WARNING, "lost-records", message, details={"records": count})

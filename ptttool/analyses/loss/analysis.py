@@ -1,4 +1,4 @@
-"""Signs of loss as an analysis: they follow from the recording's records, not from its rows."""
+"""The analysis ``loss``: it uses the records of perf.data, not the decoded rows."""
 
 from __future__ import annotations
 

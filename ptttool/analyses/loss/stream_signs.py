@@ -10,18 +10,18 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.perfdata.model import Contents
 from ptttool.wording import counted
 
-# The driver of Linux 6.1 was seen to spoil restarts, the one of 6.12 not to; there is no recording of the kernels between.
+# Recordings show that the driver of Linux 6.1 corrupts restarts and that of 6.12 does not. Kernels between them are untested.
 SPOILS_RESTARTS, COMMITS_EVERY_BUFFER = (6, 1), (6, 12)
-# A stream that ends so shortly before the session's end was ended with it. In nanoseconds.
+# A stream that ends less than this before the session's end, in nanoseconds, ended with the session.
 AT_THE_END = 500_000_000
-# While a session was being ended, another CPU's event was seen to catch 64 to 9712 bytes.
+# Largest stream that counts as a leftover: while a session ended, another CPU's event recorded 64 to 9712 bytes in tests.
 SMALL_STREAM = 64 << 10
 
 _LARGER_AREA = "record with a larger AUX area (--aux-size, perf's -m ,SIZE)"
 
 
 def signs_in_streams(contents: Contents, streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
-    """Yield the signs in the AUX streams; ``end`` is the time of the session's end in nanoseconds, where it is known."""
+    """Yield the signs in the AUX streams; ``end`` is the time of the session's end in nanoseconds, or None."""
     if streams and not ended_early(contents):
         yield from _ends(streams, end)
         yield from _end_streams(streams)
@@ -30,7 +30,7 @@ def signs_in_streams(contents: Contents, streams: Sequence[Stream], end: int | N
 
 
 def _ends(streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
-    """Look at how each stream ended: with the session, or before it."""
+    """Yield signs for streams that ended before the session."""
     final = max(streams, key=lambda stream: stream.end or 0)
     for stream in streams:
         successor = None if stream is final else successor_of(stream, streams)
@@ -41,7 +41,7 @@ def _ends(streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
 
 
 def _took_over(stream: Stream, successor: Stream, end: int | None) -> bool:
-    """Return whether a stream ended before the session did, so that its successor traced in its stead."""
+    """Return whether a stream ended before the session, so that its successor continued the trace."""
     if stream.end is None or end is None:
         return successor.size > SMALL_STREAM
     return end - stream.end > AT_THE_END
@@ -51,7 +51,7 @@ def _takeover(stream: Stream, successor: Stream, end: int | None) -> Diagnostic:
     return Diagnostic(
         Severity.WARNING,
         "takeover",
-        f"{stream.name} ended {_before(stream.end, end)}, and another CPU's event went on tracing: TLPs between the two are missing. "
+        f"{stream.name} ended {_before(stream.end, end)}, and another CPU's event continued the trace: TLPs between the two are missing. "
         "That happens when a CPU goes offline",
         hint="record on one CPU that stays online (-C)",
         where=stream.name,
@@ -99,7 +99,7 @@ def _end_streams(streams: Sequence[Stream]) -> Iterator[Diagnostic]:
 
 
 def _restarts(contents: Contents, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
-    """Look for parts of buffers before the last event: tracing was stopped and started within the session."""
+    """Yield a sign if an event before the last one is not a whole buffer: tracing was stopped and started within the session."""
     cut = sum(event.size % DMA_BUFFER != 0 for stream in streams for event in stream.events[:-1])
     if not cut:
         return
@@ -129,7 +129,7 @@ def _release(contents: Contents) -> tuple[int, int] | None:
 
 
 def _gaps(streams: Sequence[Stream]) -> Iterator[Diagnostic]:
-    """Look for bytes that no AUX event announces, or two do."""
+    """Yield signs for bytes between AUX events, and for AUX events that overlap."""
     for stream in streams:
         if stream.cpu is None:  # may be several streams
             continue
@@ -140,18 +140,18 @@ def _gaps(streams: Sequence[Stream]) -> Iterator[Diagnostic]:
             repeated += max(-distance, 0)
         if skipped:
             message = (
-                f"{stream.name} skips {counted(skipped, 'byte')} between its AUX events: an event or data were lost, TLPs may be missing"
+                f"{stream.name} skips {counted(skipped, 'byte')} between its AUX events: an event or data were lost, so TLPs may be missing"
             )
             details: dict[str, object] = {"cpu": stream.cpu, "missing": skipped}
             yield Diagnostic(Severity.WARNING, "aux-gap", message, where=stream.name, details=details)
         if repeated:
-            message = f"{stream.name} announces {counted(repeated, 'byte')} twice: its AUX events overlap, the file is odd"
+            message = f"{stream.name} announces {counted(repeated, 'byte')} twice: its AUX events overlap, so the file may be damaged"
             details = {"cpu": stream.cpu, "repeated": repeated}
             yield Diagnostic(Severity.WARNING, "aux-overlap", message, where=stream.name, details=details)
 
 
 def _distance(time: int | None, later: int | None) -> int | None:
-    """Return the nanoseconds between two times; None where one is not known."""
+    """Return the nanoseconds between two times; None if one is unknown."""
     return None if time is None or later is None else max(0, later - time)
 
 

@@ -1,6 +1,6 @@
-"""What the error messages of ``perf record`` mean: one cause, one fix, and by the kind of error an exit code.
+"""Translate the error messages of ``perf record``: for each one a cause, a fix, and an error class with its exit code.
 
-The messages were recorded from perf 6.12 and 6.1 (``fixtures/perf-errors.json``), and seen from perf 6.1 on x86-64.
+The messages come from perf 6.12 and 6.1 (``fixtures/perf-errors.json``), and from perf 6.1 on x86-64.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _write_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
 
 
 def _fixed(kind: type[PtttoolError], code: str, message: str, hint: str | None = None) -> Meaning:
-    """Make a meaning of fixed sentences; ``{0}`` in them stands for the first group of the pattern."""
+    """Make an error with a fixed message and hint; ``{0}`` in them is replaced by the first group of the pattern."""
 
     def make(_attempt: Attempt, found: re.Match[str]) -> PtttoolError:
         words = [(group or "").strip() for group in found.groups()]
@@ -200,7 +200,7 @@ def _fixed(kind: type[PtttoolError], code: str, message: str, hint: str | None =
 _CPU_HINT = "see the CPUs of the device in 'ptttool list'"
 _TERM_HINT = "see the device's terms in 'ptttool list'"
 _OPTION_HINT = "PTT devices trace into one plain AUX area; record without that option"
-# Searched in this order: perf 6.12 says "Bad event or PMU" before every fault of a term.
+# The order matters: perf 6.12 prints "Bad event or PMU" before every error about a term.
 _MEANINGS: list[tuple[re.Pattern[str], Meaning]] = [
     (re.compile(pattern, re.MULTILINE), meaning)
     for pattern, meaning in [
@@ -284,7 +284,7 @@ def _without_message(attempt: Attempt) -> PtttoolError:
 
 
 def _unknown(attempt: Attempt) -> PtttoolError:
-    # perf's list of all its options does not help.
+    # Drop perf's usage text, which lists all its options.
     text = re.split(r"^ *Usage: perf", attempt.stderr, maxsplit=1, flags=re.MULTILINE)[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("[ perf record:", "/bin/dmesg", "Run 'perf"))]

@@ -29,7 +29,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.wording import clean
 
 
-# The first word that is not an option begins the user's command; later options belong to it.
+# The first argument that is not an option starts the user's command; options after it belong to that command.
 @app.command("event", context_settings={"allow_interspersed_args": False})
 def event(
     rootport: RootPortOption = None,
@@ -54,8 +54,9 @@ def event(
 
     Three lines: the event string, its 64-bit config, and the whole perf command. Nothing is run.
 
-    No device is needed if --device is given and all else by PCI address: then the event is computed, at the bit positions of the mainline
-    driver. Where the device can be looked at, its own bit positions and its driver's list of filters count.
+    The machine needs no PTT device if --device is given and root ports or the requester are given by PCI address. The event is then
+    computed with the bit positions of the mainline driver. If the device is present, its own bit positions and its driver's list of
+    filters are used.
     """
     from ptttool.capture.documents import EventDocument
     from ptttool.capture.event.choose import choose_without_machine
@@ -93,5 +94,5 @@ def _all_cpus(pmu: str, cpu: int | None) -> list[Diagnostic]:
     if cpu is not None:
         return []
     cpumask = f"/sys/bus/event_source/devices/{pmu}/cpumask"
-    message = f"perf opens the event on all CPUs (-a): one of {cpumask}, given with --cpu, is enough and takes less memory"
+    message = f"perf opens the event on all CPUs (-a); one CPU of {cpumask}, given with --cpu, is enough and needs less memory"
     return [Diagnostic(Severity.INFO, "all-cpus", message)]

@@ -1,4 +1,4 @@
-"""``ptttool filters``: what a trace can be restricted to."""
+"""``ptttool filters``: the root ports and requesters that a trace can be restricted to."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def filters(
 ) -> None:
     """List the root ports and requesters that a trace can be restricted to.
 
-    Each with the value of the event term filter, its PCI address, the kernel's names and its PCI name. Values of root ports can be
-    or-ed to trace several; a requester stands alone. Kernels before 6.5 have no such list: the values are then computed from the PCI
-    addresses, and a note says so.
+    Each line has the value of the event term filter, the PCI address, the kernel's names and the PCI name. Values of root ports can be
+    or-ed to trace several; a requester cannot be combined. Kernels before 6.5 do not list the filters; the values are then computed from
+    the PCI addresses, and a note says so.
     """
     from ptttool.cli.views.machine import filter_sections, print_diagnostics
     from ptttool.machine.discovery import open_source, require_machine

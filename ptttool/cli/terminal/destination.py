@@ -73,10 +73,10 @@ def destination(
 
     if output is not None:
         if any(_same_file(output, recording) for recording in recordings):
-            whose = "the" if len(recordings) == 1 else "a"
-            raise UsageError(f"{output} is {whose} recording itself", hint="name another file", code="output-is-input")
+            article = "the" if len(recordings) == 1 else "a"
+            raise UsageError(f"{output} is {article} recording itself", hint="name another file", code="output-is-input")
         if any(_same_file(output, str(other)) or (other.is_dir() and output.resolve().parent == other.resolve()) for other in others):
-            raise UsageError(f"{output} is an input itself", hint="name another file", code="output-is-input")
+            raise UsageError(f"{output} is an input, too", hint="name another file", code="output-is-input")
         with output_file(output, force=force) as file:
             if binary and file.isatty():
                 raise _not_for_a_terminal(name)

@@ -1,4 +1,4 @@
-"""Signals end a command through the code that removes unfinished files."""
+"""Turn signals into exceptions, so that a command removes unfinished files before it ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# By convention the exit code of a program that a signal ended is 128 plus the number of the signal.
+# By convention, a program that ends because of a signal has exit code 128 plus the signal's number.
 _EXIT_BASE = 128
 
 
@@ -16,8 +16,8 @@ _EXIT_BASE = 128
 def tidy_end() -> Iterator[None]:
     """Make SIGTERM and SIGHUP raise SystemExit while the body runs, as Ctrl-C raises KeyboardInterrupt. Ignored signals stay ignored.
 
-    When polars is imported, it installs its own handler of SIGINT, which ends its threads with a panic, even if SIGINT is ignored (a job
-    in the background). Import polars before: this function installs Python's handler again.
+    The import of polars installs a handler of SIGINT that makes polars' threads panic, even if SIGINT is ignored (a background job). So
+    import polars before the call: this function then installs Python's handler again.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

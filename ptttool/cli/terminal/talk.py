@@ -18,7 +18,7 @@ from ptttool.wording import clean
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Where texts begin beside their labels.
+# Column at which texts begin, to the right of their labels.
 _TEXT_AT = 11
 
 
@@ -90,7 +90,7 @@ def print_labelled(label: str, text: str, at: int = _TEXT_AT) -> None:
 
 
 class PrintedError(Exception):
-    """An error that the command's own JSON output holds already: standard output gets no second document."""
+    """An error that is already part of the command's JSON output, so no second document is printed."""
 
     def __init__(self, error: PtttoolError) -> None:
         super().__init__(str(error))
@@ -98,7 +98,7 @@ class PrintedError(Exception):
 
 
 class _Trimmed(io.TextIOBase):
-    """A text stream without blanks before line ends: rich pads its tables with them, and programs that read a pipe do not want them."""
+    """A text stream that removes blanks at line ends: rich pads tables with them, and readers of a pipe do not want them."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -19,9 +19,10 @@ _PERIOD = 0.2
 
 @contextmanager
 def shown_progress(progress: Progress) -> Iterator[None]:
-    """Show bytes, records, rate and time left of the work that the body does; not in a pipe, and not within the first second.
+    """Show bytes, records, rate and remaining time of the work in the body.
 
-    A thread reads ``progress``, so the work itself is not slowed down.
+    Nothing is shown in the first second, or if standard error is not a terminal, or if standard output is a pipe. A thread reads
+    ``progress``, so the work itself is not slowed down.
     """
     if not sys.stderr.isatty() or _feeds_a_program():
         yield

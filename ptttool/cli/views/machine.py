@@ -1,4 +1,4 @@
-"""A machine as tables and trees for people. Every text from a device passes through ``clean``."""
+"""Show a machine as tables and trees. ``clean`` removes control characters from all text that comes from devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PORTS_UNKNOWN = "the kernel does not say which root ports belong to which device
 
 
 def print_diagnostics(machine: Machine) -> None:
-    """Print what is unknown or was computed, on standard error."""
+    """Print notes about unknown and computed values on standard error."""
     for one in all_diagnostics(machine):
         note(clean(one.message))
 
@@ -76,7 +76,7 @@ def _add_side_by_side(table: Table, left: list[list[str]], right: list[list[str]
 
 
 def common_lines(machine: Machine) -> Iterator[str]:
-    """Count the requesters; list the event terms and tune attributes, once for devices that agree."""
+    """Yield lines with the number of requesters, the event terms and the tune attributes; devices with equal values share a line."""
     counts = ", ".join(f"{device.name} {len(device.requesters) or 'none'}" for device in machine.devices if device.ports_known)
     if counts:
         yield clean(f"Requesters: {counts} (ptttool filters lists them)")

@@ -11,12 +11,12 @@ from ptttool.wording import clean
 if TYPE_CHECKING:
     from ptttool.decoders.parameters import Parameter
 
-# Where texts about parameters begin.
+# Column at which the descriptions of parameters begin.
 _TEXT_AT = 17
 
 
 def show_protocols(names: Sequence[str], *, json: bool) -> None:
-    """Print protocols: all, or those with the names. Raises UsageError for an unknown name."""
+    """Print the named protocols, or all. Raises UsageError for an unknown name."""
     from ptttool.decoders.contract import PROTOCOLS
     from ptttool.decoders.stack import parameters_of
 

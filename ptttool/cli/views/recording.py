@@ -1,4 +1,4 @@
-"""What a recording holds, as text for people: shared by ``info`` and ``trace``. Strings of files pass through ``clean``."""
+"""Show the report on a recording, for ``info`` and ``trace``. ``clean`` removes control characters from text in files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ptttool.pipeline.report import Report
     from ptttool.recording.cs_etm import CsEtm
 
-# Requesters in the table for people; --json has all.
+# Largest number of requesters in the table; --json has all of them.
 SHOWN_REQUESTERS = 20
 
 
 def print_report(report: Report, *, counts_alone: bool = False) -> None:
-    """Print the report on standard output. ``counts_alone``: not what was recorded and how, nor what is not as it should be."""
+    """Print the report on standard output; with ``counts_alone`` without facts about the recording and without diagnostics."""
     from ptttool.analyses.summary import TlpSummary
 
     out = console()
@@ -80,7 +80,7 @@ def _print_elements(summary: ElementSummary) -> None:
 
 
 def _remarks(report: Report) -> Iterator[tuple[str, str]]:
-    """Everything that is not as it should be: a label, and a sentence."""
+    """Yield signs of loss and diagnostics: a label and a sentence each."""
     from ptttool.analyses.loss import causes_of
     from ptttool.diagnostics import Severity
 
@@ -94,7 +94,7 @@ def _remarks(report: Report) -> Iterator[tuple[str, str]]:
     unknown = report.contents.unknown
     if unknown:
         listed = ", ".join(f"{count} of type {number}" for number, count in sorted(unknown.items()))
-        yield "note", f"records of perf.data that are not understood: {listed}"
+        yield "note", f"unknown types of perf.data records: {listed}"
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
@@ -137,12 +137,12 @@ def _trace_units(report: Report, units: CsEtm) -> Iterator[tuple[str, str]]:
 
     path = clean(report.recording.path)
     framed = all(event.flags & FORMAT_MASK != FORMAT_RAW for event in report.contents.aux_events if event.size)
-    yield "holds", "CoreSight trace" + ("" if framed else ", of each CPU by itself, without frames (TRBE)")
+    yield "holds", "CoreSight trace" + ("" if framed else " without frames, one stream for each CPU (TRBE)")
     yield "decode", f"ptttool decode --protocol opencsd {'' if framed else '-p framing=none '}{path}"
     kind = "snapshot" if units.snapshot else "full trace"
     yield "metadata", f"version {units.version}, PMU type {units.pmu_type}, {counted(units.cpus, 'CPU')}, {kind}"
     if units.damage is not None:
-        yield "warning", f"the metadata are not whole: {units.damage}"
+        yield "warning", f"the metadata are damaged: {units.damage}"
 
 
 def _trace_unit_table(units: CsEtm) -> Table:
@@ -159,7 +159,7 @@ def _trace_unit_table(units: CsEtm) -> Table:
 
 
 def _format(report: Report) -> Iterator[tuple[str, str]]:
-    """Describe the layout of PTT records, and what the data say about it."""
+    """Describe the layout of PTT records, and whether the data agree with it."""
     from ptttool.decoders.hisi_ptt.findings import CHECK_CODE, Findings
 
     findings = report.walk.findings
@@ -168,16 +168,16 @@ def _format(report: Report) -> Iterator[tuple[str, str]]:
     declared = report.recording.attribute is not None
     origin = "as asked for" if report.recording.is_raw else "from the event's config" if declared else "seen in the data"
     if findings.format_conflicts:
-        agreement = "the data contradict it and were followed"
+        agreement = "the data have another format, which was used"
     elif findings.unchecked_records or CHECK_CODE in findings.unknown_codes:
         agreement = "not all data agree"
     else:
-        agreement = "the data do not tell" if findings.undecided_payloads else "the data agree"
+        agreement = "the data could be either" if findings.undecided_payloads else "the data agree"
     yield "format", f"{' and '.join(findings.formats)} ({origin}; {agreement})"
 
 
 def traced_text(explanation: Explanation, machine: Machine | None) -> str:
-    """``inbound P and NP of root port 0000:00:10.0 (nvme0)``."""
+    """Describe what an event traces: ``inbound P and NP of root port 0000:00:10.0 (nvme0)``."""
     directions = [
         f"{direction} {in_words(groups)}"
         for direction, groups in (("inbound", explanation.flow.inbound), ("outbound", explanation.flow.outbound))
@@ -205,7 +205,7 @@ def _table(*columns: tuple[str, bool]) -> Table:
 
 
 def kind_table(summary: TlpSummary) -> Table:
-    """TLPs by kind, then by class."""
+    """Make a table of TLPs by kind, then by class."""
     table = _table(("Kind", False), ("TLPs", True), ("Share", True), ("Bytes of data", True))
     rows = [*summary.kinds.items(), *((f"all {name}", sums) for name, sums in summary.classes.items() if sums.records)]
     for name, sums in rows:
@@ -214,7 +214,10 @@ def kind_table(summary: TlpSummary) -> Table:
 
 
 def requester_table(summary: TlpSummary, machine: Machine | None, width: int) -> Table:
-    """TLPs by requester, most first, with names where the machine is known, cut to what a terminal of ``width`` has room for."""
+    """Make a table of TLPs by requester, most frequent first.
+
+    Names are shown if the machine is known; they are cut to the ``width`` of the terminal.
+    """
     titles = ("Requester", "TLPs", "P", "NP", "CPL", "Bytes of data")
     table = _table((titles[0], False), *((title, True) for title in titles[1:]), ("Name", False))
     rows = []

@@ -20,9 +20,9 @@ _RATE_WINDOW = 3.0
 
 @contextmanager
 def progress_line(plan: Plan) -> Iterator[Callable[[RecordingProgress], None] | None]:
-    """Show elapsed time, size and rate on one line of standard error; nothing where it is not a terminal.
+    """Show elapsed time, size and rate on one line of standard error, if that is a terminal.
 
-    The line appears with the first progress.
+    The line appears with the first call of the function that is yielded.
     """
     if not sys.stderr.isatty():
         yield None
@@ -47,7 +47,7 @@ def progress_line(plan: Plan) -> Iterator[Callable[[RecordingProgress], None] | 
 
 
 def progress_text(plan: Plan, progress: RecordingProgress, since: tuple[float, int]) -> str:
-    """Return the line; ``since`` is elapsed time and size some seconds ago."""
+    """Format the line; ``since`` is the elapsed time and the size some seconds ago, for the rate."""
     passed = progress.elapsed - since[0]
     rate = (progress.size - since[1]) / passed if passed > 0 else 0.0
     total = "" if plan.seconds is None else f" of {plan.seconds:g} s"

@@ -1,4 +1,4 @@
-"""Any result as text for people: a line for each value, a table for each list of objects."""
+"""Show any result: a line for each value, a table for each list of objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ptttool.wording import clean
 
 
 def print_result(result: object) -> None:
-    """Print a dataclass on standard output: its values line by line, then what has parts, each below its name."""
+    """Print a dataclass on standard output: first plain values, one line each, then nested ones, each below its name."""
     shape = to_json(result)
     _print(shape if isinstance(shape, dict) else {"result": shape}, "")
 
@@ -38,7 +38,7 @@ def _print(shape: Mapping[str, Any], prefix: str) -> None:
 
 
 def _is_line(value: object) -> bool:
-    """Return whether a value is shown on one line: it has no parts, or parts that have none."""
+    """Return whether a value is shown on one line: it is plain, or a list of plain values."""
     if isinstance(value, Mapping):
         return not value
     if isinstance(value, list):
@@ -47,7 +47,7 @@ def _is_line(value: object) -> bool:
 
 
 def _print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print a table of objects; a part of an object is in one cell."""
+    """Print a table of objects; nested values are shown in one cell."""
     from rich.table import Table
 
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -65,7 +65,7 @@ def _label(name: str) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value in one line."""
+    """Format a value on one line."""
     if value is None or value == [] or value == {}:
         return "none"
     if isinstance(value, bool):

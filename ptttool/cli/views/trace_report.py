@@ -1,4 +1,4 @@
-"""What ``ptttool trace`` shows when it has recorded."""
+"""The report of ``ptttool trace`` after a recording."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
 
 def _ending(recorded: Recorded) -> Iterator[Diagnostic]:
     if recorded.old is not None:
-        yield Diagnostic(Severity.INFO, "kept-as-old", f"the recording before is now {recorded.old}")
+        yield Diagnostic(Severity.INFO, "kept-as-old", f"the previous recording is now {recorded.old}")
     if recorded.stopped_by is not None:
         message = f"stopped by {recorded.stopped_by} after {recorded.elapsed:.1f} s; the recording is complete"
         yield Diagnostic(Severity.INFO, "stopped", message)

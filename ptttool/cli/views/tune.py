@@ -1,4 +1,4 @@
-"""How ``ptttool tune`` shows tune attributes and the root ports they act on."""
+"""Show tune attributes and the root ports that they act on, for ``ptttool tune``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def print_readings(machine: Machine, device: PttDevice, readings: Sequence[Readi
 
 
 def print_changes(changes: Iterable[Change], *, dry_run: bool) -> None:
-    """Print one line for each attribute: old → new, or that it had the value already."""
+    """Print one line for each attribute: old → new, or that it already has the value."""
     for change in changes:
         arrow = f"{change.old} → {change.new}{' (not written)' if dry_run else ''}"
         print_line(clean(f"{change.label}: {arrow if change.differs else f'already {change.new}'}"))
@@ -62,7 +62,7 @@ def print_applied(plan: TunePlan) -> None:
     if not plan.changes:
         note("the profile names no tune attribute of this machine: nothing to do")
     elif len(differing) < len(plan.changes):
-        note(f"{len(plan.changes) - len(differing)} of {len(plan.changes)} tune attributes hold the profile's values already")
+        note(f"{len(plan.changes) - len(differing)} of {len(plan.changes)} tune attributes already have the profile's values")
 
 
 def print_rows(rows: Sequence[DiffRow]) -> None:
@@ -85,12 +85,12 @@ def note_target(source: Source, plan: TunePlan) -> None:
     if not plan.done:
         note("dry run: nothing was written")
     elif not source.live and any(change.differs for change in plan.changes):
-        forgotten = ", and forgotten with this command" if source.origin == DEMO else ""
-        note(f"written to {clean(source.origin)}, not to the machine this runs on{forgotten}")
+        lost = ", and lost when this command ends" if source.origin == DEMO else ""
+        note(f"written to {clean(source.origin)}, not to this machine{lost}")
 
 
 def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns with two blanks between them, folded to the terminal's width, numbers on the right."""
+    """Print a table, folded to the terminal's width, with numbers aligned to the right."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -106,7 +106,7 @@ def _number(value: int | None) -> str:
 
 
 def _reach(device: PttDevice) -> str:
-    """Say which root ports a device's attributes act on; the list of ports follows."""
+    """Describe which root ports a device's attributes act on; the list of ports follows."""
     if not device.root_ports:
         return "no root port belongs to its PCIe core" if device.ports_known else "which root ports belong to its PCIe core is unknown"
     which = "" if device.ports_known else ", which can be any of these (the kernel does not say which)"

@@ -1,8 +1,8 @@
-"""Snapshots: folders of .ini files that describe CoreSight trace, its units and the memory of cores, as Arm's tools and OpenCSD write them.
+"""Snapshots: folders of .ini files that describe CoreSight trace, its trace units and the memory of cores.
 
-Source: ``ARM Trace and Debug Snapshot file format``, version 1.0, in the OpenCSD repository. ``snapshot.ini`` lists the files of devices
-and the one of the trace; a device has a class, a type, registers and dumps of memory; ``trace.ini`` says which core a source traces and
-which buffer has its trace.
+Arm's tools and OpenCSD write them. Source: ``ARM Trace and Debug Snapshot file format``, version 1.0, in the OpenCSD repository.
+``snapshot.ini`` lists one file for each device and one for the trace. A device has a class, a type, registers and memory dumps.
+``trace.ini`` assigns trace sources to cores and to trace buffers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ptttool.decoders.opencsd.sources import Memory, Source
 from ptttool.decoders.parameters import number_of, read_text
 from ptttool.errors import InputError
 
-# By the first letters of a device's type, in lower case.
+# Kinds of trace unit by the first letters of a device's type, in lower case.
 _UNITS = {"etm4": "etm4", "ete": "ete", "etm3": "etm3", "ptm": "ptm", "pft": "ptm", "stm": "stm", "itm": "itm"}
 _SECTION = re.compile(r"\[([^\]]*)\]")
 _LINE = re.compile(r"([^=]+?)\s*=\s*(.*?)")
@@ -51,7 +51,7 @@ class Snapshot:
 
 
 def read_snapshot(path: str | Path) -> Snapshot:
-    """Read the snapshot in a folder, or of a ``snapshot.ini``.
+    """Read the snapshot in a folder, or the one of a ``snapshot.ini``.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
     metadata = ini.section("trace").get("metadata")
     trace = _Ini() if metadata is None else _read(top.parent / metadata)
     cores = {device.name: device for device in devices if device.kind == "core"}
-    # By source, since a core may have several.
+    # A core may have several sources, so this maps sources to cores.
     traced = {source: core for core, source in trace.pairs("core_trace_sources")}
     memory = [image for core in cores.values() for image in core.memory]
     sources = []
@@ -84,7 +84,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
 
 
 def _unit_of(device: _Device) -> str | None:
-    """Return the kind of trace unit that a device is; None for others."""
+    """Return a device's kind of trace unit; None for other devices."""
     if device.kind != "trace_source":
         return None
     return next((unit for begin, unit in _UNITS.items() if device.type.lower().startswith(begin)), None)
@@ -95,22 +95,22 @@ def _source(device: _Device, unit: str, core: _Device | None, memory: Sequence[M
     source = Source(device.name, unit, device.registers)
     if core is None:
         return source
-    # Behind the core's own memory comes that of the others: a description may have shared memory only once.
+    # The memory of the other cores follows the core's own, because a snapshot may list shared memory only once.
     return replace(source, core=core.type, memory=(*core.memory, *(image for image in memory if image not in core.memory)))
 
 
 class _Ini:
-    """A file: sections as lists of pairs, since a section may have a name twice."""
+    """An .ini file. Sections are lists of pairs, because a key may occur twice."""
 
     def __init__(self) -> None:
         self.sections: list[tuple[str, list[tuple[str, str]]]] = []
 
     def pairs(self, name: str) -> list[tuple[str, str]]:
-        """Return all pairs of the sections with a name."""
+        """Return all pairs of the sections with this name."""
         return [pair for section, pairs in self.sections if section == name for pair in pairs]
 
     def section(self, name: str) -> dict[str, str]:
-        """Return a section; of two values for a name the last counts."""
+        """Return a section; if a key occurs twice, the last value counts."""
         return dict(self.pairs(name))
 
     def values(self, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Trace sources of CoreSight as libopencsd needs them described: the kind of trace unit, its registers, the program's memory.
+"""Descriptions of CoreSight trace sources for libopencsd: the kind of trace unit, its registers, the program's memory.
 
 Sources: OpenCSD, ``include/opencsd/*/trc_pkt_types_*.h`` (the configurations), ``docs/specs/ARM Trace and Debug Snapshot file format``.
 """
@@ -30,9 +30,9 @@ class Unit:
     trace_id : tuple of (str, int)
         The register with the trace ID, and its lowest bit.
     core : bool
-        Whether it traces a core; then architecture and profile come last in its configuration.
+        Whether it traces a core; its configuration then ends with architecture and profile.
     more : tuple of int
-        Further words of its configuration.
+        Further values of its configuration.
     """
 
     decoder: str
@@ -83,7 +83,7 @@ _SPACES = {
     "EL1S": 0x01, "SP": 0x01, "EL1N": 0x02, "P": 0x02, "NP": 0x02, "EL2": 0x04, "EL2N": 0x04, "H": 0x04, "EL3": 0x08, "EL2S": 0x10,
     "EL1R": 0x20, "EL2R": 0x40, "ROOT": 0x80, "S": 0x19, "N": 0x06, "R": 0x60,
 }  # fmt: skip
-# Bytes of an image that the library accepts, at least.
+# Smallest image that the library accepts, in bytes.
 _SMALLEST = 4
 
 
@@ -98,9 +98,9 @@ class Memory:
     address : int
         Address of the first byte.
     offset, size : int
-        Part of the file; without size, all behind the offset.
+        Part of the file; without a size, everything after the offset.
     space : str
-        Memory space that sees it; empty for all.
+        Memory space of the image; empty for all spaces.
     """
 
     path: Path
@@ -127,7 +127,7 @@ class Source:
     memory : tuple of Memory
         Memory of the program.
     cpu, sink : int or None
-        Their numbers, where they are known.
+        Numbers of its CPU and sink, or None.
     """
 
     name: str
@@ -169,12 +169,12 @@ class Source:
 
 
 def is_core(text: str) -> bool:
-    """Whether :func:`architecture_of` knows a core."""
+    """Return whether :func:`architecture_of` knows a core."""
     return _CORE.fullmatch(text) is not None or _ARCHITECTURE.fullmatch(text) is not None
 
 
 def architecture_of(core: str) -> tuple[int, int]:
-    """Return architecture and profile of a core; an unknown core is the newest one, which has all instructions of older ones."""
+    """Return architecture and profile of a core; for an unknown core the newest one, which has all instructions of older ones."""
     found = _CORE.fullmatch(core)
     if found is not None:
         version = _V7 if found[1] in _V7_CORES else _V8 if found[1] in _V8_CORES else _NEWER
@@ -188,7 +188,7 @@ def architecture_of(core: str) -> tuple[int, int]:
 
 
 def _images(memory: Sequence[Memory]) -> list[tuple[int, int, str, int, int]]:
-    """Return address, memory space, path, offset and size of each image; of those that overlap the first counts."""
+    """Return address, memory space, path, offset and size of each image; of overlapping images, only the first is used."""
     taken: list[tuple[int, int, str, int, int]] = []
     for image in memory:
         held = _size(image.path) - image.offset

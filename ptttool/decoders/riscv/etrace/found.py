@@ -1,4 +1,4 @@
-"""What was read from RISC-V E-Trace packets: the fields of all packets of a feed, as arrays."""
+"""The fields of RISC-V E-Trace packets, as arrays over all packets of a feed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_VALUES: U64 = np.empty(0, dtype=np.uint64)
 
 @dataclass
 class Found:
-    """Fields of the packets of one feed. Rows are positions of packets, ascending; None stands for all of them.
+    """Fields of the packets of one feed. Rows are indexes of packets in ascending order; None means all packets.
 
     Parameters
     ----------
@@ -23,29 +23,29 @@ class Found:
     kind : ndarray of uint8
         Kind of the last or only element of each packet.
     need : ndarray of int64
-        Bits of each packet without compression; negative where that is unknown.
+        Bits of each packet without compression; negative if unknown.
     flags : ndarray of uint32
-        What is odd about each packet.
+        Flags for what is unusual about each packet.
     put : dict
-        Fields of that element: by name, rows and values.
+        Fields of the last or only element of a packet: rows and values, by name.
     context : dict
         Fields of the pe_context of packets of format 3.0.
     subformats : tuple
-        Packets that have a subformat, and it.
+        Packets with a subformat, and their subformats.
     addressed, address : ndarray
-        Packets of formats 0 to 2 that have an address, and the address field.
+        Packets of formats 0 to 2 with an address, and their address fields.
     full : ndarray of bool or bool
-        Which of these are not differences.
+        Which of these address fields are full addresses, not differences.
     starts : tuple
         Packets of format 3.0, and their address fields.
     traps : tuple
-        Packets of format 3.1 that have the address of the trap's handler, and it.
+        Packets of format 3.1 with the address of the trap handler, and these addresses.
     handlers : ndarray of int64
-        These, and those that leave that address out.
+        All packets of format 3.1, with or without the address of the handler.
     returns : tuple
-        Packets of exceptions that came before an instruction of the handler was executed, and their own address.
+        Packets of exceptions that were taken before the first instruction of a handler, and their own addresses.
     ended : tuple
-        Support packets with a qual_status other than 0, and it.
+        Support packets with a qual_status other than 0, and these values.
     lost : list of ndarray of int64
         Packets after which an address is unknown.
     """
