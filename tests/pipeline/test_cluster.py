@@ -139,9 +139,9 @@ def test_a_packet_stream_in_one_file(dask: Any, tmp_path: Path, capsys: pytest.C
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "stream-in-order"
 
 
-def test_a_packet_stream_summed_up(dask: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(packets(tmp_path))
-    assert summary(capsys, path, "--scheduler", dask.scheduler_address) == summary(capsys, path)
+def test_a_packet_stream_is_not_summed_up_by_a_cluster(dask: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--json", str(packets(tmp_path)), "--scheduler", dask.scheduler_address]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "stream-in-order"
 
 
 @pytest.fixture
