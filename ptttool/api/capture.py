@@ -255,7 +255,7 @@ def plan_recording(
     cpu: int | None = None,
     aux_size: int = DEFAULT_AUX_SIZE,
 ) -> Plan:
-    """Plan a recording. The plan's ``perf_command`` is the command that :func:`record` runs.
+    """Plan a recording without starting it. The plan's ``perf_command`` is the command that ``record`` runs.
 
     Parameters
     ----------

@@ -47,8 +47,8 @@ _LOOK = 0.05
 class ArrowFile:
     """A file that is being written: one frame waits while another is written.
 
-    The writer has a thread of its own. Python hears Ctrl-C in the main thread only, which must not be inside polars then; and whatever
-    goes wrong where blocks are made is no concern of polars, whose threads would outlive an error and abort Python at its end.
+    The writer runs in its own thread, for two reasons. Python handles Ctrl-C in the main thread only, which must not be inside polars at
+    that moment. And an error while batches are made must not reach polars: its threads would outlive the error and abort Python at exit.
     """
 
     def __init__(self, file: IO[bytes], schema: Schema) -> None:

@@ -111,9 +111,9 @@ class Walker:
             self._inflate(memoryview(buffer)[start : start + length], base + header)
 
     def _scan(self, buffer: Buffer, position: int, end: int, base: int, at: int | None) -> tuple[Why, int]:
-        """Walk up to the first record that is more than a record; ``at``: the file offset to name where the buffer is no part of the file.
+        """Walk up to the first record that needs more work than counting; ``at`` is the file offset of a buffer that is not in the file.
 
-        The loop is the hot one: records of the kernel that are only counted, nearly all of them, are done with here.
+        This is the hot loop: nearly all records of the kernel are only counted, and that happens here.
         """
         unpack, time_at = layout.RECORD.unpack_from, layout.U64.unpack_from
         counts, common = self._counts, self.attributes.common

@@ -95,7 +95,7 @@ class Recording:
         self.request = replace(request, form=form)
         self._fresh: _Begun | None = _Begun(_opened(self.path, form, request))
         self._source: Source = self._fresh
-        # A walk has its source to itself, until nobody has the walk any more or the recording is closed.
+        # Each walk has its own source, which is closed when the walk is no longer referenced or the recording is closed.
         self._unused = finalize(self, self._source.close)
         self._closing: list[finalize[[], Any]] = []
         self._is_walked = False

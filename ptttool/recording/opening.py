@@ -98,7 +98,7 @@ def open_perfdata(path: str | Path) -> Source:
     Raises
     ------
     InputError
-        If it is not a perf.data. A recording of another PMU or without AUX data is no error: the contents say so.
+        If it is not a perf.data. A recording of another PMU or without AUX data is not an error: the contents show that.
     AccessError
         If it may not be read.
     """

@@ -269,7 +269,7 @@ def test_a_folder_is_whole_or_not_there(recording: Path, tmp_path: Path, capsys:
         (["a", "b", "-o", "out/", "--to", "csv"], "holds Parquet files, not csv"),
         (["a", "b", "-o", "out", "--partition", "rack"], "unknown partition 'rack'"),
         (["a", "a", "-o", "out"], "a is named twice"),
-        (["a", "b", "-o", "out", "--limit", "3"], "do not go with a folder"),
+        (["a", "b", "-o", "out", "--limit", "3"], "cannot be combined with a folder"),
         (["a", "b", "-o", "out", "--jobs", "2", "--scheduler", "tcp://127.0.0.1:1"], "exclude each other"),
     ],
 )

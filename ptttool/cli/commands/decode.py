@@ -58,16 +58,15 @@ def decode(
 ) -> None:
     """Decode recordings to a table, CSV, JSON lines, Parquet, Arrow or perf's own text.
 
-    FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or raw trace without a container. The
-    recording's type of AUX trace says what it is: TLPs of the PTT device, or a packet trace of another trace unit, whose elements are
-    decoded. --protocol names it where the recording does not, or where it is to be decoded as something else. A damaged FILE gives what
-    could be read, and then the exit code 6.
+    FILE is a perf.data of perf record (a file or a folder, from a pipe, compressed or truncated), or raw trace without a container. The
+    recording's type of AUX trace selects the protocol: TLPs of the PTT device, or elements of a packet trace. --protocol selects another
+    one, or one for a recording without a type. A damaged FILE is decoded as far as possible; the exit code is then 6.
 
-    With -o FOLDER/, recordings become a folder of Parquet files, a table as it is for DuckDB, polars and Spark.
+    With -o FOLDER/, recordings become a folder of Parquet files, which DuckDB, polars and Spark read as one table.
 
     The condition of --where is an SQL expression for polars: comparisons, IN, BETWEEN, LIKE, IS NULL, AND, OR, NOT, arithmetic (also on
     bits: & | XOR << >>), CASE, and functions of one row such as coalesce() and abs(). Numbers may be hexadecimal, IDs are written
-    '01:00.0', texts stand in single quotes. A value that a column cannot have is an error, and so are aggregates and windows.
+    '01:00.0', texts are in single quotes. A value that a column cannot have is an error, and so are aggregates and window functions.
 
     The documentation lists the columns, their types and their meaning; a field that a row does not have is empty (null). The Time field of
     TLPs is raw: its unit is not documented.
@@ -90,7 +89,7 @@ def decode(
 
     if is_folder(files, output, partition, to):
         if limit is not None or offset:
-            raise UsageError("--limit and --offset do not go with a folder: it holds all rows", code="folder-whole")
+            raise UsageError("--limit and --offset cannot be combined with a folder, which holds all rows", code="folder-whole")
         FolderJob(
             files, request, output, to=to, force=force, where=where, columns=columns, dws=words, raw=raw, partition=partition, jobs=jobs,
             scheduler=scheduler, json=json,

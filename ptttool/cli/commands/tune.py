@@ -207,8 +207,8 @@ def diff(
 ) -> None:
     """Compare a profile with the machine, attribute by attribute.
 
-    Exit code 0: the machine has every value of the profile; 1: a value differs, or the machine does not have a device or attribute of
-    it. Others: no comparison was possible. What the profile does not name is no difference.
+    Exit code 0: the machine has every value of the profile. 1: a value differs, or a device or attribute of the profile is missing on
+    the machine. Others: the comparison was not possible. Attributes that the profile does not name are not compared.
     """
     from ptttool.cli.views.tune import note_left_alone, print_rows
     from ptttool.machine.discovery import open_source, require_devices

@@ -86,7 +86,7 @@ class ElementLayout:
         columns = [self._padded(cell, text) for cell in self._cells]
         line = pl.concat_str(columns, separator="  ")
         if self._flow:
-            # What is no range has nothing to put into its columns.
+            # Only instruction ranges have values in the columns of ranges.
             other = [self._padded(cell, text) for cell in self._cells if cell.name is None and cell.title != "ends with"]
             line = pl.when(pl.col("kind") == "instr_range").then(line).otherwise(pl.concat_str(other, separator="  "))
         found = text.select(line.str.strip_chars_end(" ").alias("line")).get_column("line")

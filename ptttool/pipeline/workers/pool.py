@@ -35,9 +35,9 @@ WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 1 << 30
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _KEPT_MEMORY = -1, -3, 64 << 20
 # Seconds that a killed process may take to end.
 _PATIENCE = 2.0
-# Tasks that a worker has at a time: the second one keeps it busy while this process is.
+# Tasks that a worker has at a time: the second one keeps it busy while this process does other work.
 _QUEUED = 2
-# Larger tasks are not queued: while a worker sends an answer and nobody reads it, its socket takes about 200 KiB in the other direction.
+# Larger tasks are not queued: while a worker waits for its answer to be read, its socket accepts only about 200 KiB.
 _SMALL_TASK = 1 << 15
 # Buffers of an answer that are larger go through memory that both processes map; they start at multiples of _ALIGNED bytes.
 _LARGE_BUFFER, _ALIGNED = 1 << 12, 64
@@ -201,7 +201,7 @@ class Pool(Workers):
             if (free is None or free.tasks) and len(self._crew) < self.jobs and all(worker.ready for worker in self._crew):
                 free = _Worker(self._preload)
                 self._crew.append(free)
-            # The socket of a process that has not started yet takes one task: nobody reads a second one.
+            # A process that has not started yet gets only one task, because it does not read a second one from its socket.
             task = self._pending[0]
             queued = _QUEUED if len(task.message) <= _SMALL_TASK and free is not None and free.ready else 1
             if free is None or len(free.tasks) >= queued:
