@@ -125,7 +125,7 @@ def _decode(connection: Connection[Any, Any], opened: Callable[[], StreamDecoder
 
 
 class _Answers:
-    """Answers on their way into the pipe: a thread sends them, so that decoding goes on while nobody reads."""
+    """Sends answers into a pipe in its own thread, so that decoding continues while the reader is busy."""
 
     def __init__(self, connection: Connection[Any, Any]) -> None:
         self._connection = connection
@@ -161,7 +161,7 @@ class _Answers:
                 data = self._waiting.popleft()
             try:
                 self._connection.send_bytes(data)
-            except OSError:  # nobody reads any more
+            except OSError:  # the reader has ended
                 os._exit(0)
             with self._changed:
                 self._size -= len(data)
