@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
+    from ptttool.pipeline.recording import Recording
+
 # Seconds that a process may take to end.
 _PATIENCE = 2.0
 # Bytes of elements that a process holds until they are read.
@@ -41,7 +43,7 @@ class Lanes:
         Number of processes.
     """
 
-    def __init__(self, opened: Callable[[], StreamDecoder], jobs: int) -> None:
+    def __init__(self, opened: Callable[[], Recording], jobs: int) -> None:
         self._lanes = [_Lane(opened, number, jobs) for number in range(jobs)]
 
     def __iter__(self) -> Iterator[Decoded]:
@@ -68,7 +70,7 @@ class Lanes:
 class _Lane:
     """A process that decodes every ``jobs``-th stream. Its pipe ends with it."""
 
-    def __init__(self, opened: Callable[[], StreamDecoder], number: int, jobs: int) -> None:
+    def __init__(self, opened: Callable[[], Recording], number: int, jobs: int) -> None:
         import multiprocessing
 
         # Not by fork: threads of libraries may be running here.
@@ -107,14 +109,15 @@ class _Lane:
         self._process.join(_PATIENCE)
 
 
-def _decode(connection: Connection[Any, Any], opened: Callable[[], StreamDecoder], number: int, jobs: int) -> None:
+def _decode(connection: Connection[Any, Any], opened: Callable[[], Recording], number: int, jobs: int) -> None:
     """Decode every `jobs`-th stream, from `number` on; the pipe takes the elements, then None or the error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     answers = _Answers(connection)
     try:
-        decoder = opened()
-        with decoder.source:
+        # The recording is kept: its source is closed when the recording is collected.
+        with opened() as recording:
+            decoder = StreamDecoder(recording.source(), recording.stack)
             for each in decoder.decoded(lambda stream: stream % jobs == number):
                 if len(each.elements):
                     answers.put(each)

@@ -350,15 +350,7 @@ def lanes_of(request: Request, jobs: int) -> Lanes:
     """Start processes that decode a packet trace."""
     from ptttool.pipeline.lanes import Lanes
 
-    return Lanes(partial(stream_decoder, request), jobs)
-
-
-def stream_decoder(request: Request) -> StreamDecoder:
-    """Open a packet trace in a process of its own."""
-    from ptttool.pipeline.streams import StreamDecoder
-
-    recording = Recording(request)
-    return StreamDecoder(recording.source(), recording.stack)
+    return Lanes(partial(Recording, request), jobs)
 
 
 def _form(request: Request) -> InputForm:

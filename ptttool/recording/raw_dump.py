@@ -93,7 +93,7 @@ class RawDump:
 
     def _refuse_container(self, head: bytes) -> None:
         if head == MAGIC:
-            raise InputError(self.path, "this is a perf.data, not a raw dump", offset=0, hint="leave --input out", code="not-raw")
+            raise InputError(self.path, "this is a perf.data, not a raw dump", offset=0, hint="--input perf", code="not-raw")
 
     def _read_piece(self) -> bytes:
         assert self._file is not None

@@ -164,6 +164,26 @@ def test_perf_data_by_its_type_of_trace(tmp_path: Path, capsys: pytest.CaptureFi
     assert printed(capsys, [str(path)]).splitlines()[0].split()[0] == "cpu"
 
 
+def test_perf_data_in_several_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "perf.data"
+    data = b"".join(frames([(0x10 + number, bytes([number]) * 7)]) for number in range(64))
+    path.write_bytes(coresight(chunks=[(cpu, part * len(data), data) for part in range(20) for cpu in range(3)]))
+    alone = printed(capsys, ["--to", "csv", "--jobs", "1", str(path)])
+    assert len(alone.splitlines()) > 20 * 3 * 64
+    assert printed(capsys, ["--to", "csv", "--jobs", "2", str(path)]) == alone
+
+
+def test_perf_data_on_standard_input_taken_for_raw_trace(tmp_path: Path) -> None:
+    data = coresight(chunks=[(0, 0, frames([(0x10, b"first")]))])
+    command = [sys.executable, "-m", "ptttool", "decode", "--protocol", "coresight-16", "--json", "-"]
+    refused = subprocess.run(command, input=data, capture_output=True, timeout=60, check=False)
+    assert refused.returncode == 6
+    error = json.loads(refused.stdout)["error"]
+    assert (error["code"], error["offset"]) == ("not-raw", 0)
+    mended = subprocess.run([*command, *error["hint"].split()], input=data, capture_output=True, timeout=60, check=True)
+    assert b'"payload":"6669727374"' in mended.stdout.replace(b" ", b"")
+
+
 def test_perf_data_of_something_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(coresight(chunks=[(0, 0, bytes(64))]))
