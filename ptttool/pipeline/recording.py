@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Attribute
     from ptttool.pipeline.lanes import Lanes
-    from ptttool.pipeline.streams import StreamDecoder
 
 PTT = "hisi-ptt"
 
