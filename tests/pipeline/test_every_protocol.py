@@ -21,7 +21,7 @@ import ptttool
 from ptttool.cli.main import main
 from ptttool.errors import WorkersError
 from ptttool.pipeline.lanes import Lanes
-from ptttool.pipeline.recording import Request, stream_decoder
+from ptttool.pipeline.recording import Recording, Request
 from tests import ROOT
 from tests.decoders.coresight.frames import frames
 from tests.support import captures
@@ -222,7 +222,7 @@ def test_files_are_decoded_ahead(tmp_path: Path) -> None:
 
 def test_a_killed_process_of_streams(long: Path) -> None:
     """The walk ends with an error, without the other streams to their end."""
-    streams = iter(Lanes(partial(stream_decoder, Request(str(long))), 2))
+    streams = iter(Lanes(partial(Recording, Request(str(long))), 2))
     next(streams)
     begun = multiprocessing.active_children()
     assert len(begun) == 2
