@@ -89,6 +89,7 @@ class FolderJob:
     jobs: int | None = None
     scheduler: str | None = None
     json: bool = False
+    _title: str | None = None
 
     def run(self) -> None:
         """Decode all recordings. Those that cannot be read are reported and left out; at the end, the first of their errors is raised."""
@@ -152,6 +153,13 @@ class FolderJob:
         from ptttool.pipeline.recording import Recording
 
         with Recording(replace(self.request, path=file)) as recording:
+            if self._title not in (None, recording.title):
+                raise UsageError(
+                    f"{file} holds {recording.title}, the recordings before {self._title}: a folder is one table",
+                    hint="decode them to folders of their own",
+                    code="other-protocol",
+                )
+            self._title = recording.title
             query = self._query(recording)
             walk = recording.walk(workers)
             try:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptttool.errors import WorkersError
 from ptttool.pipeline.streams import Decoded, StreamDecoder
+from ptttool.pipeline.workers.pool import start_without_interrupts
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -79,12 +80,7 @@ class _Lane:
         self._connection: Connection[Any, Any]
         self._connection, theirs = context.Pipe(duplex=False)
         self._process: SpawnProcess = context.Process(target=_decode, args=(theirs, opened, number, jobs), daemon=True)
-        # Ctrl-C goes to all processes of a terminal: a new one cannot ignore it yet.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        start_without_interrupts(self._process)
         theirs.close()
 
     def __iter__(self) -> Iterator[Decoded]:

@@ -204,6 +204,14 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_a_folder_holds_one_protocol(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.data"
+    other.write_bytes(build_perfdata([(0, 0, FRAME)], name="cs_etm//", auxtrace_type=3, info=auxtrace_info(3, 0, 11 << 32 | 1, 0)))
+    assert main(["decode", str(TLPS), str(other), "-o", f"{tmp_path}/out/", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "other-protocol"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["other.data"]
+
+
 def test_files_are_decoded_ahead(tmp_path: Path) -> None:
     """Raw traces are a stream each: several files at once give the same rows, in the order of the files."""
     trace = ETRACE.with_suffix(".bin").read_bytes()

@@ -259,13 +259,23 @@ class _Worker:
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, preload), daemon=True)
         self.tasks: deque[_Task[Any]] = deque()
         self.ready = False
-        # Ctrl-C reaches all processes of a terminal, also one that does not ignore it yet.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self.process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        start_without_interrupts(self.process)
         theirs.close()
+
+
+def start_without_interrupts(process: SpawnProcess) -> None:
+    """Start a process with SIGINT blocked: Ctrl-C reaches all processes of a terminal, also one that does not ignore it yet.
+
+    The first start of a process would also start multiprocessing's resource tracker, which unblocks SIGINT: it is started before.
+    """
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Task(Generic[R]):
