@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from multiprocessing.reduction import ForkingPickler
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ptttool.errors import WorkersError
 from ptttool.pipeline.streams import Decoded, StreamDecoder
@@ -22,13 +22,29 @@ from ptttool.pipeline.workers.pool import start_without_interrupts
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
+    from types import TracebackType
 
-    from ptttool.pipeline.recording import Recording
+    from ptttool.decoders.stack import Stack
+    from ptttool.recording.opening import Source
 
 # Seconds that a process may take to end.
 _PATIENCE = 2.0
 # Bytes of elements that a process holds until they are read.
 _AHEAD = 32 << 20
+
+
+class Opened(Protocol):
+    """An open recording; its source lives as long as it does."""
+
+    @property
+    def stack(self) -> Stack:
+        """What decodes it."""
+
+    def source(self) -> Source:
+        """Return its source, not yet read."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
 
 class Lanes:
@@ -44,7 +60,7 @@ class Lanes:
         Number of processes.
     """
 
-    def __init__(self, opened: Callable[[], Recording], jobs: int) -> None:
+    def __init__(self, opened: Callable[[], Opened], jobs: int) -> None:
         self._lanes = [_Lane(opened, number, jobs) for number in range(jobs)]
 
     def __iter__(self) -> Iterator[Decoded]:
@@ -71,7 +87,7 @@ class Lanes:
 class _Lane:
     """A process that decodes every ``jobs``-th stream. Its pipe ends with it."""
 
-    def __init__(self, opened: Callable[[], Recording], number: int, jobs: int) -> None:
+    def __init__(self, opened: Callable[[], Opened], number: int, jobs: int) -> None:
         import multiprocessing
 
         # Not by fork: threads of libraries may be running here.
@@ -105,7 +121,7 @@ class _Lane:
         self._process.join(_PATIENCE)
 
 
-def _decode(connection: Connection[Any, Any], opened: Callable[[], Recording], number: int, jobs: int) -> None:
+def _decode(connection: Connection[Any, Any], opened: Callable[[], Opened], number: int, jobs: int) -> None:
     """Decode every `jobs`-th stream, from `number` on; the pipe takes the elements, then None or the error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
