@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptttool.cli.options.reading import chosen_workers, failure_of, show_diagnostic
-from ptttool.cli.terminal.talk import PrintedError, note, print_json, warn
+from ptttool.cli.options.reading import chosen_workers, failure_of, first_of, report_loss, show_diagnostic, warn_of_no_tlp
+from ptttool.cli.terminal.talk import PrintedError, note, print_json
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.pipeline.workers.pool import WORTH_A_WRITER, size_of
@@ -139,13 +139,13 @@ class FolderJob:
                     failures.append(failure)
             written = [each.records for each in done if each.records is not None]
             if not written:
-                raise _first_of(failures)
+                raise first_of(failures)
         failed = f"; {counted(len(failures), 'recording')} with errors" if failures else ""
         note(f"{counted(sum(written), noun)} of {counted(len(written), 'recording')} written to {clean(output)}{failed}")
         if self.json:
             print_json(FolderResult(output, sum(written), done))
         if failures:
-            raise PrintedError(_first_of(failures)) if self.json else _first_of(failures)
+            raise PrintedError(first_of(failures)) if self.json else first_of(failures)
 
     def _write_one(self, file: str, location: Location, workers: Workers) -> tuple[int, str, InputError | None]:
         from ptttool.cli.terminal.walking import shown_progress
@@ -170,8 +170,10 @@ class FolderJob:
                 raise
             for diagnostic in written.findings.diagnostics():
                 show_diagnostic(diagnostic, file)
-            if recording.is_ptt:
-                self._report(recording, written.findings.records)
+            if recording.is_ptt and written.findings.records:
+                report_loss(recording, recording.path)
+            elif recording.is_ptt and not recording.contents.problems:
+                warn_of_no_tlp(recording.path)
             return written.rows, recording.noun, failure_of(walk)
 
     def _query(self, recording: Recording) -> Query:
@@ -181,21 +183,4 @@ class FolderJob:
         schema = recording.schema
         usual = tuple(name for name in schema.usual_names if self.raw or name != "raw")
         query = parse_query(schema, columns=self.columns, everything=schema.usual_names, default=usual, where=self.where)
-        return replace(query, columns=tuple(dict.fromkeys((*query.columns, *DW_COLUMNS)))) if self.dws else query
-
-    def _report(self, recording: Recording, rows: int) -> None:
-        from ptttool.analyses.loss import signs_of_loss
-        from ptttool.diagnostics import Severity
-
-        if not rows and not recording.contents.problems:
-            warn(clean(f"{recording.path}: the recording holds no TLP; 'ptttool info' lists possible causes"))
-        for sign in signs_of_loss(recording.contents) if rows else ():
-            if sign.severity is not Severity.INFO:
-                show_diagnostic(sign, recording.path)
-
-
-def _first_of(failures: list[PtttoolError]) -> PtttoolError:
-    """Return the first of several errors; report the others."""
-    for failure in failures[1:]:
-        warn(clean(str(failure)))
-    return failures[0]
+        return query.with_columns(DW_COLUMNS) if self.dws else query

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 from ptttool.cli.options.reading import (
     chosen_workers,
     failure_of,
+    first_of,
     machine_of,
+    report_loss,
     several,
     show_diagnostic,
+    warn_of_no_tlp,
 )
 from ptttool.cli.terminal.destination import destination, page_rows
 from ptttool.cli.terminal.talk import note, warn
@@ -221,7 +224,7 @@ class RowsJob:
             offset=self.offset,
             limit=page if self.limit is None else self.limit,
         )
-        return replace(query, columns=tuple(dict.fromkeys((*query.columns, *DW_COLUMNS)))) if self.dws else query
+        return query.with_columns(DW_COLUMNS) if self.dws else query
 
     def _watch(self, progress: Progress) -> AbstractContextManager[None]:
         from ptttool.cli.terminal.walking import shown_progress
@@ -248,30 +251,20 @@ class RowsJob:
                 for diagnostic in walk.findings.diagnostics():
                     show_diagnostic(diagnostic, path)
             if reached_end and first.is_ptt and total:
-                self._report_loss(recording, path)
+                report_loss(recording, path)
             failure = failure_of(walk)
             if failure is not None:
                 failures.append(failure)
         if self._path is not None:
             note(f"{counted(rows, noun)} written to {clean(str(self._path))}")
-        for failure in failures[1:]:
-            warn(clean(str(failure)))
         if failures:
-            raise failures[0]
+            raise first_of(failures)
 
     def _report_nothing(self, first: Recording) -> None:
         if first.is_ptt:
-            warn("the recording holds no TLP; 'ptttool info' lists possible causes")
+            warn_of_no_tlp()
         else:
             warn("the recording holds no element" + (" of these channels" if self.request.channels else ""))
-
-    def _report_loss(self, recording: Recording, path: str | None) -> None:
-        from ptttool.analyses.loss import signs_of_loss
-        from ptttool.diagnostics import Severity
-
-        for sign in signs_of_loss(recording.contents):
-            if sign.severity is not Severity.INFO:
-                show_diagnostic(sign, path)
 
     def _check_perf(self) -> None:
         given = {
@@ -300,9 +293,9 @@ class RowsJob:
             with tidy_end(), destination(self._path, self.paths, "perf", binary=False, force=self.force) as file:
                 records = export_payloads(recording, exporter, file, self._watch)
             if not records and not recording.contents.problems:
-                warn("the recording holds no TLP; 'ptttool info' lists possible causes")
+                warn_of_no_tlp()
             elif records:
-                self._report_loss(recording, None)
+                report_loss(recording, None)
             if self._path is not None:
                 note(f"{counted(records, 'record')} written to {clean(str(self._path))}")
             failure = failure_of(recording)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ptttool.decoders.decoded import Decoded
@@ -45,6 +45,10 @@ class Query:
     def needs_index(self) -> bool:
         """Whether the numbers of rows are looked at."""
         return "index" in self.columns or (self.where is not None and "index" in self.where.columns)
+
+    def with_columns(self, names: Sequence[str]) -> Query:
+        """Return the query with more columns at the end; those that it has stay where they are."""
+        return replace(self, columns=tuple(dict.fromkeys((*self.columns, *names))))
 
     def of(self, decoded: Decoded) -> Batch:
         """Apply columns and condition to decoded rows; only the columns of the condition are decoded for all of them."""

@@ -62,8 +62,9 @@ def test_on_the_fake_machine(
     release: str, recorded: Answers, fs: FakeFilesystem, mount_ptt_machine: Callable[[FakeMachine], FakeMachine]
 ) -> None:
     machine = mount_ptt_machine(kunpeng(release))
-    fs.create_dir("/work")
-    answers = ask_all("/work")
+    folder = "/home/administrator/tuning"
+    fs.create_dir(folder)
+    answers = ask_all(folder)
     for question, answer in recorded.items():
         assert answers[question] == answer, question
     assert machine.writes[:3] == ["hisi_ptt0_0/qos_tx_p=2", "hisi_ptt0_0/qos_tx_np=0", "hisi_ptt0_0/qos_tx_p=0"]

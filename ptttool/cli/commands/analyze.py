@@ -102,10 +102,10 @@ def analyze(
     if name is None or file is None:
         raise UsageError("NAME and FILE are missing", hint="'ptttool analyze --list' lists the analyses", code="missing-argument")
     with tidy_end(), reading.chosen_workers(file, jobs, scheduler, WORTH_AN_ADDER) as workers:
-        given = reading.given_parameters(params, parameter)
         request = reading.request_of(
-            file, protocol=protocol, given=given, input_format=input_format, pattern=pattern, strict=strict, channel=channel
-        )
+            file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
+            channel=channel,
+        )  # fmt: skip
         _analyze(name, request, workers, where=where, json=json, sysfs=sysfs, demo=demo)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,9 +9,8 @@ import typer
 from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
-from ptttool.cli.terminal.talk import PrintedError, json_line
-from ptttool.documents import ErrorDocument
-from ptttool.errors import PtttoolError, UsageError
+from ptttool.cli.terminal.talk import error_as_json_line
+from ptttool.errors import UsageError
 
 
 @app.command("decode")
@@ -78,15 +76,13 @@ def decode(
         return
     if not files:
         raise UsageError("FILE is missing", hint="see 'ptttool decode --help'", code="no-file")
-    if json and to not in (None, "jsonl"):
-        raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to jsonl")
+    form = out.format_of(to, json=json)
     from ptttool.cli.folder import FolderJob, is_folder
 
-    given = reading.given_parameters(params, parameter)
     request = reading.request_of(
-        "", protocol=protocol, given=given, input_format=input_format, pattern=pattern, strict=strict, channel=channel
-    )
-
+        "", protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
+        channel=channel,
+    )  # fmt: skip
     if is_folder(files, output, partition, to):
         if limit is not None or offset:
             raise UsageError("--limit and --offset cannot be combined with a folder, which holds all rows", code="folder-whole")
@@ -97,14 +93,9 @@ def decode(
         return
     from ptttool.cli.rows import RowsJob
 
-    try:
+    with error_as_json_line(json and output in (None, "-")):
         RowsJob(
-            files, request, to="jsonl" if json else to,
+            files, request, to=form,
             output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset, sysfs=sysfs,
             demo=demo, jobs=jobs, scheduler=scheduler, descriptions=tuple(params or ()),
         ).run()  # fmt: skip
-    except PtttoolError as error:
-        if json and output in (None, "-"):
-            sys.stdout.write(json_line(ErrorDocument.of(error)))
-            raise PrintedError(error) from error
-        raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,9 +10,8 @@ import typer
 from ptttool.cli.app import ForceOption, app
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
-from ptttool.cli.terminal.talk import PrintedError, json_line
-from ptttool.documents import ErrorDocument
-from ptttool.errors import PtttoolError, UsageError
+from ptttool.cli.terminal.talk import error_as_json_line
+from ptttool.errors import UsageError
 
 
 @app.command("flow")
@@ -53,9 +51,8 @@ def flow(
     from ptttool.decoders.parameters import Given
     from ptttool.decoders.riscv.flow.protocol import NAME, OF_PACKETS, SHOWN
 
-    try:
-        if json and to not in (None, "jsonl"):
-            raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to jsonl")
+    with error_as_json_line(json and output in (None, "-")):
+        form = out.format_of(to, json=json)
         given = reading.given_parameters(params, parameter)
         if "elf" in given:
             raise UsageError(f"{given['elf'].where}: elf and --elf exclude each other", hint="say --elf once more", code="bad-parameter")
@@ -65,12 +62,7 @@ def flow(
             request = replace(request, without=tuple(OF_PACKETS))
         fixed = ("file", "cpu", "index", "size", "channel", "timestamp", "protocol", "kind", "flags")
         RowsJob(
-            files, request, to="jsonl" if json else to, output=output, force=force, where=where, columns=columns, raw=packets, limit=limit,
+            files, request, to=form, output=output, force=force, where=where, columns=columns, raw=packets, limit=limit,
             offset=offset, jobs=jobs, layout="elements" if packets else "flow", shown=None if packets else (*fixed, *SHOWN),
             descriptions=tuple(params or ()),
         ).run()  # fmt: skip
-    except PtttoolError as error:
-        if json and output in (None, "-"):
-            sys.stdout.write(json_line(ErrorDocument.of(error)))
-            raise PrintedError(error) from error
-        raise

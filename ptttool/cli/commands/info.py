@@ -40,10 +40,10 @@ def info(
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
     with tidy_end(), reading.chosen_workers(file, jobs, scheduler, WORTH_AN_ADDER) as workers:
-        given = reading.given_parameters(params, parameter)
         request = reading.request_of(
-            file, protocol=protocol, given=given, input_format=input_format, pattern=pattern, strict=strict, channel=channel
-        )
+            file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
+            channel=channel,
+        )  # fmt: skip
         _info(request, workers, json=json, sysfs=sysfs, demo=demo)
 
 

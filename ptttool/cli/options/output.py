@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ptttool.errors import UsageError
+
 ToOption = Annotated[
     str | None,
     typer.Option(
@@ -66,3 +68,12 @@ JsonLinesOption = Annotated[
         "With a folder: what was written, as JSON.",
     ),
 ]
+
+
+def format_of(to: str | None, *, json: bool) -> str | None:
+    """Return the name of the format that --to and --json choose; None where neither is given."""
+    if not json:
+        return to
+    if to not in (None, "jsonl"):
+        raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to jsonl")
+    return "jsonl"

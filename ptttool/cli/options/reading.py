@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.terminal.talk import note, warn
-from ptttool.errors import InputError, UsageError
+from ptttool.errors import InputError, PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine
     from ptttool.perfdata.problems import Read
-    from ptttool.pipeline.recording import Request
+    from ptttool.pipeline.recording import Recording, Request
     from ptttool.pipeline.workers.pool import Workers
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
@@ -142,6 +142,8 @@ def request_of(
     path: str,
     *,
     protocol: str | None = None,
+    params: Sequence[Path] | None = None,
+    parameter: Sequence[str] | None = None,
     given: Mapping[str, Given] | None = None,
     input_format: str | None = None,
     pattern: str | None = None,
@@ -149,6 +151,15 @@ def request_of(
     channel: Sequence[str] | None = None,
 ) -> Request:
     """Return which recording is to be read, and as what.
+
+    Parameters
+    ----------
+    path : str
+        The recording.
+    params, parameter, protocol, input_format, pattern, strict, channel
+        The options of the same names.
+    given : mapping of str to Given, optional
+        Parameters that other options set.
 
     Raises
     ------
@@ -160,7 +171,7 @@ def request_of(
     from ptttool.pipeline.recording import Request
     from ptttool.recording.opening import InputForm
 
-    parameters = dict(given or {})
+    parameters = {**given_parameters(params, parameter), **(given or {})}
     if input_format not in (None, *_FORMS):
         raise UsageError(f"unknown input format {input_format!r}", hint="known: " + ", ".join(_FORMS), code="unknown-input-format")
     form = None if input_format is None else InputForm.PERF if input_format == "perf" else InputForm.RAW
@@ -211,6 +222,29 @@ def sidecar_of(recording: str) -> Sidecar | None:
     if problem is not None:
         note(clean(f"{problem.message}: no names of devices"))
     return sidecar
+
+
+def report_loss(recording: Recording, path: str | None) -> None:
+    """Report the signs of loss in a recording that was read to its end, on standard error."""
+    from ptttool.analyses.loss import signs_of_loss
+    from ptttool.diagnostics import Severity
+
+    for sign in signs_of_loss(recording.contents):
+        if sign.severity is not Severity.INFO:
+            show_diagnostic(sign, path)
+
+
+def warn_of_no_tlp(path: str | None = None) -> None:
+    """Report that a PTT recording is empty."""
+    name = "" if path is None else f"{path}: "
+    warn(clean(f"{name}the recording holds no TLP; 'ptttool info' lists possible causes"))
+
+
+def first_of(failures: Sequence[PtttoolError]) -> PtttoolError:
+    """Return the first of several errors; report the others."""
+    for failure in failures[1:]:
+        warn(clean(str(failure)))
+    return failures[0]
 
 
 def failure_of(walk: Read) -> InputError | None:

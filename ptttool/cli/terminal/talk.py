@@ -6,12 +6,12 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import dumps
+from ptttool.documents import ErrorDocument, dumps
 from ptttool.errors import PtttoolError
 from ptttool.wording import clean
 
@@ -95,6 +95,18 @@ class PrintedError(Exception):
     def __init__(self, error: PtttoolError) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+@contextmanager
+def error_as_json_line(active: bool) -> Iterator[None]:
+    """Write an error as the last of the JSON lines on standard output, and raise it as PrintedError."""
+    try:
+        yield
+    except PtttoolError as error:
+        if active:
+            sys.stdout.write(json_line(ErrorDocument.of(error)))
+            raise PrintedError(error) from error
+        raise
 
 
 class _Trimmed(io.TextIOBase):
