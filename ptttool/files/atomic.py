@@ -14,7 +14,7 @@ from ptttool.errors import AccessError, OutputError
 
 
 @contextmanager
-def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]:
+def output_file(path: str | Path, *, force: bool = False, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a binary file to write; it gets its name when the block ends without an exception, and is removed otherwise.
 
     A link is followed. Standard output by any name, and what is not a regular file (``/dev/null``, a FIFO), is written in place.
@@ -25,6 +25,8 @@ def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]
         The file.
     force : bool
         Replace an existing file; the new one has its mode.
+    mode : int or None
+        Permission bits of the file, whatever the umask; None: as above, or what the umask leaves of 0666.
 
     Yields
     ------
@@ -41,7 +43,7 @@ def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]
         Writing fails (a full disk); it has the file's name.
     """
     try:
-        with _open(path, force) as file:
+        with _open(path, force, mode) as file:
             yield file
     except OSError as error:
         if error.filename is None:  # as from write(2) and fsync(2)
@@ -50,7 +52,7 @@ def output_file(path: str | Path, *, force: bool = False) -> Iterator[IO[bytes]]
 
 
 @contextmanager
-def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
+def _open(path: str | Path, force: bool, wanted: int | None) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     try:
         # Not of the target: the target of /dev/stdout need not have a path.
@@ -73,7 +75,9 @@ def _open(path: str | Path, force: bool) -> Iterator[IO[bytes]]:
     try:
         # Created inside the block: a signal may come as soon as the file exists.
         with os.fdopen(_create(temporary, path), "wb") as file:
-            os.fchmod(file.fileno(), _new_file_mode() if mode is None else stat.S_IMODE(mode))
+            if wanted is None:
+                wanted = _new_file_mode() if mode is None else stat.S_IMODE(mode)
+            os.fchmod(file.fileno(), wanted)
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -45,6 +45,14 @@ def test_an_existing_file_needs_force(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o604
 
 
+def test_a_mode_that_the_caller_gives(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    for mode in (0o600, 0o644):
+        with output_file(path, force=True, mode=mode) as file:
+            file.write(b"new")
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
