@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ptttool.diagnostics import Diagnostic, Severity
     from ptttool.errors import (
         AccessError,
+        BusyError,
         DeviceError,
         EmptyTraceError,
         ExitCode,
@@ -71,6 +72,7 @@ __all__ = [
     "AnalysisContext",
     "Batch",
     "BuiltEvent",
+    "BusyError",
     "Change",
     "ChangeState",
     "ChosenEvent",
@@ -135,7 +137,7 @@ _HOMES = {
         "ptttool.decoders.contract": "PROTOCOLS",
         "ptttool.diagnostics": "Diagnostic Severity",
         "ptttool.errors": (
-            "AccessError DeviceError EmptyTraceError ExitCode HardwareError InputError InterruptedByUserError MissingPackageError "
+            "AccessError BusyError DeviceError EmptyTraceError ExitCode HardwareError InputError InterruptedByUserError MissingPackageError "
             "OutputError PerfError PlugInError PtttoolError UsageError WorkersError"
         ),
         "ptttool.exporters.contract": "EXPORTERS ExportContext Exporter",

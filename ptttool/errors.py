@@ -39,7 +39,20 @@ class ExitCode(IntEnum):
     HARDWARE = 7, "hardware: no answer in time, or the value read back differs from the one written"
     PACKAGE = 8, "an optional package is missing, or a plug-in is broken"
     WORKERS = 9, "the processes, or the cluster of `--scheduler`, that do the work failed"
-    INTERRUPTED = 130, "interrupted"
+    BUSY = 75, "busy: another ptttool works on the same machine or device; try again"
+    HANGUP = 129, "ended by SIGHUP: the terminal was closed"
+    INTERRUPTED = 130, "interrupted: Ctrl-C (SIGINT)"
+    QUIT = 131, "ended by SIGQUIT"
+    TERMINATED = 143, "ended by SIGTERM"
+    CPU_TIME = 152, "ended by SIGXCPU: the limit of CPU time was reached"
+
+    @classmethod
+    def of_signal(cls, number: int) -> ExitCode:
+        """Return the code of a command that a signal ended: by convention 128 plus the signal's number."""
+        try:
+            return cls(128 + number)
+        except ValueError:
+            return cls.INTERRUPTED
 
 
 class PtttoolError(Exception):
@@ -211,8 +224,30 @@ class PlugInError(PtttoolError):
     code = "bad-plug-in"
 
 
+class BusyError(PtttoolError):
+    """Another process holds the lock of the machine or the device."""
+
+    exit_code = ExitCode.BUSY
+    code = "locked"
+
+
 class InterruptedByUserError(PtttoolError):
-    """Ctrl-C, with nothing to keep."""
+    """Ctrl-C or another signal that ends a command, with nothing to keep.
+
+    Parameters
+    ----------
+    message : str
+        What was interrupted.
+    ending : int, optional
+        Number of the signal: the exit code is the signal's. Default: SIGINT.
+    hint, code, **details
+        See :class:`PtttoolError`.
+    """
 
     exit_code = ExitCode.INTERRUPTED
     code = "interrupted"
+
+    def __init__(self, message: str, *, ending: int | None = None, hint: str | None = None, code: str | None = None, **details: Any) -> None:
+        super().__init__(message, hint=hint, code=code, **details)
+        if ending is not None:
+            self.exit_code = ExitCode.of_signal(ending)

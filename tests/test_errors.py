@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 import re
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from ptttool import errors
 from ptttool.documents import ErrorBody
-from ptttool.errors import ExitCode, InputError, PtttoolError
+from ptttool.errors import ExitCode, InputError, InterruptedByUserError, PtttoolError
 from tests import ROOT
 
 
@@ -22,7 +23,8 @@ def every_class(kind: type[PtttoolError] = PtttoolError) -> Iterator[type[Ptttoo
 
 def test_every_class_has_an_exit_code_and_every_code_a_class() -> None:
     ours = {kind for kind in every_class() if kind.__module__ == errors.__name__}
-    assert {kind.exit_code for kind in ours} == set(ExitCode) - {ExitCode.SUCCESS, ExitCode.DIFFERENT}
+    signals = {ExitCode.HANGUP, ExitCode.QUIT, ExitCode.TERMINATED, ExitCode.CPU_TIME}
+    assert {kind.exit_code for kind in ours} == set(ExitCode) - {ExitCode.SUCCESS, ExitCode.DIFFERENT} - signals
     assert all(isinstance(kind.exit_code, ExitCode) for kind in every_class())
 
 
@@ -34,6 +36,14 @@ def test_documentation_has_the_table() -> None:
         for section in re.findall(r"(?ms)^#+ Exit codes$(.*?)(?=^#|\Z)", path.read_text(encoding="utf-8"))
     ]
     assert rows == [[(str(int(code)), code.meaning) for code in ExitCode]]
+
+
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGHUP", 129), ("SIGQUIT", 131), ("SIGTERM", 143), ("SIGXCPU", 152)])
+def test_a_signal_has_its_exit_code(number: str, code: int) -> None:
+    error = InterruptedByUserError("interrupted", ending=signal.Signals[number])
+    assert error.exit_code == code
+    assert pickle.loads(pickle.dumps(error)).exit_code == code
+    assert InterruptedByUserError("interrupted").exit_code == 130
 
 
 @pytest.mark.parametrize("error", [InputError("a.data", "it is short", offset=104, hint="again", code="truncated", size=3)])

@@ -1,8 +1,8 @@
 """Read and write tune attributes through the driver.
 
 A change is all or nothing. The old values are read before the first write. On any failure, Ctrl-C included, every attribute that was
-written gets its old value back. SIGINT, SIGTERM and SIGHUP (a lost ssh session) are held during a write and handled after it; SIGKILL
-cannot be held.
+written gets its old value back. The signals that end a program (of these, SIGHUP is a lost ssh session) are held during a write and
+handled after it; SIGKILL cannot be held.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ptttool.tune.attributes import clamped_value, parse_assignments
 from ptttool.wording import html_table
 
 ROOT_ONLY = "tune files are for root alone (mode 0600): run this with sudo, as root, or with the capability CAP_DAC_OVERRIDE"
-HELD_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HELD_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
 
 
 class ChangeState(StrEnum):
@@ -308,7 +308,7 @@ def apply_changes(changes: Sequence[Change], *, on_change: OnChange | None = Non
                 observe(done[-1])
                 name = caught()
                 if name is not None:
-                    raise InterruptedByUserError(f"interrupted ({name})", signal=name)
+                    raise InterruptedByUserError(f"interrupted ({name})", ending=signal.Signals[name], signal=name)
         except PtttoolError as error:
             raise _undo(touched, error, observe) from None
         except KeyboardInterrupt:

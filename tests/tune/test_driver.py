@@ -191,7 +191,10 @@ def test_several_devices_are_one_transaction(source: Driver) -> None:
     assert "hisi_ptt0_2/qos_tx_p=2" in source.writes
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
+
+
+@pytest.mark.parametrize("number", HELD)
 @pytest.mark.parametrize("during", [1, 2, 3])
 def test_a_signal_restores(source: Driver, number: signal.Signals, during: int) -> None:
     def interrupt(attribute: str, _: str) -> str | None:
@@ -203,13 +206,14 @@ def test_a_signal_restores(source: Driver, number: signal.Signals, during: int) 
         return None
 
     source.on_write = interrupt
-    before = [signal.getsignal(held) for held in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    before = [signal.getsignal(held) for held in HELD]
     with pytest.raises(InterruptedByUserError) as caught:
         set_values(source, qos_tx_p=2, qos_tx_np=2, qos_tx_cpl=2)
     assert caught.value.details == {"signal": number.name, "restored": True}
+    assert caught.value.exit_code == 128 + number
     assert set(source.attributes.values()) == {1}
     assert len(source.writes) == 2 * during
-    assert [signal.getsignal(held) for held in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+    assert [signal.getsignal(held) for held in HELD] == before
 
 
 def test_a_signal_that_was_ignored_stays_ignored(source: Driver) -> None:

@@ -1,0 +1,278 @@
+"""Locks between processes: one process at a time works on a machine, or on a device.
+
+A lock is a ``flock`` on a small file, so the kernel releases it when its holder ends, however it ends. The file holds a text that says who
+holds the lock. The text is information for people: it is believed only while the lock is held and its process runs. The files are never
+removed; they lie in a folder that is empty after a reboot.
+
+A lock works between processes of one user, as their folder is the same: root's is ``/run/ptttool``. No other user can take, hold or read
+root's locks.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptttool.errors import AccessError, BusyError
+
+FOLDER_VARIABLE = "PTTTOOL_RUNTIME_DIR"
+# Bytes of a holder's text, and characters of a purpose in it.
+LONGEST_TEXT = 4096
+LONGEST_PURPOSE = 200
+# Seconds between two attempts to take a lock.
+INTERVAL = 0.02
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock.
+
+    Parameters
+    ----------
+    pid : int
+        Its process.
+    user : str
+        Name of its user, or the number.
+    purpose : str
+        What it does, such as ``tune apply p.toml``.
+    since : str
+        When it took the lock: date and time in UTC, ISO 8601.
+    """
+
+    pid: int
+    user: str
+    purpose: str
+    since: str
+
+    def __str__(self) -> str:
+        """Describe the holder in a message."""
+        return f"process {self.pid} of {self.user} ({self.purpose}), since {self.since}"
+
+
+@contextmanager
+def hold(
+    name: str, *, purpose: str, subject: str | None = None, wait: float = 0.0, folder: str | os.PathLike[str] | None = None
+) -> Iterator[Path]:
+    """Hold a lock while the body runs.
+
+    The lock is not re-entrant: a process that takes it twice is refused as any other.
+
+    Parameters
+    ----------
+    name : str
+        Name of the lock: letters, digits, ``.``, ``_`` and ``-``.
+    purpose : str
+        What the lock is taken for; others that are refused see it.
+    subject : str, optional
+        What is locked, for messages (``the tune attributes of this machine``). Default: the name.
+    wait : float
+        Seconds to wait for a lock that is held.
+    folder : str or path, optional
+        Folder of the lock files. Default: :func:`lock_folder`. It is created if it does not exist.
+
+    Yields
+    ------
+    Path
+        The lock's file.
+
+    Raises
+    ------
+    BusyError
+        ``locked``: another process holds the lock. ``details["holder"]`` has ``pid``, ``user``, ``purpose`` and ``since``, or is None if
+        they are not known.
+    AccessError
+        ``unsafe-folder``: others may write in the folder, or it belongs to another user. ``no-lock``: the file cannot be created.
+    ValueError
+        The name is not a name.
+    """
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", name) is None:
+        raise ValueError(f"{name!r} is not a name of a lock")
+    path = (lock_folder() if folder is None else Path(folder)) / f"{name}.lock"
+    descriptor = _acquire(path, subject or name, time.monotonic() + wait)
+    try:
+        _say_who(descriptor, purpose)
+        try:
+            yield path
+        finally:
+            # A text that stays after a crash is harmless; this one is not needed any more.
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+            # Explicitly: a forked child may have inherited the descriptor, and closing ours would not release the lock.
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
+
+
+def lock_folder() -> Path:
+    """Return the folder of this user's locks.
+
+    It is ``$PTTTOOL_RUNTIME_DIR`` where that is set, ``/run/ptttool`` for root, ``$XDG_RUNTIME_DIR/ptttool`` for others, and a folder of
+    the user in ``/tmp`` where there is no such variable.
+    """
+    if chosen := os.environ.get(FOLDER_VARIABLE):
+        return Path(chosen)
+    if os.geteuid() == 0:
+        return Path("/run/ptttool")
+    if session := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(session) / "ptttool"
+    return Path(f"/tmp/ptttool-{os.geteuid()}")
+
+
+def open_private_folder(folder: Path, *, code: str = "unsafe-folder") -> int:
+    """Open a folder in which only this user can write; create it, and those above it, if it does not exist.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder. Its last component must not be a link.
+    code : str
+        Code of the error for a folder that is not safe.
+
+    Returns
+    -------
+    int
+        A descriptor of the folder.
+
+    Raises
+    ------
+    AccessError
+        The folder belongs to another user, or others may write in it.
+    OSError
+        It cannot be created or opened.
+    """
+    with suppress(FileExistsError):
+        folder.parent.mkdir(0o755, parents=True, exist_ok=True)
+        folder.mkdir(0o700)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    about = os.fstat(descriptor)
+    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+        os.close(descriptor)
+        owner = "belongs to another user" if about.st_uid != os.geteuid() else "can be written by other users"
+        raise AccessError(
+            f"{folder}: the folder {owner}", hint=f"remove it, or make it yours alone: chmod 700 {folder}", code=code, path=str(folder)
+        )
+    return descriptor
+
+
+def process_start(pid: int) -> int | None:
+    """Return when a process started, in clock ticks since boot; None for one that does not run.
+
+    Process numbers are used again. A number and this value together name one process (``/proc/PID/stat``, field 22; proc(5)).
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    # A zombie has released its locks and will do nothing more.
+    return int(fields[19]) if len(fields) > 19 and fields[0] != b"Z" else None
+
+
+def user_name(uid: int) -> str:
+    """Return the name of a user, or the number of one without a name."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _acquire(path: Path, subject: str, end: float) -> int:
+    """Open a lock's file and lock it, before a time of the monotonic clock; return the descriptor."""
+    while True:
+        descriptor = _open_lock(path)
+        try:
+            _take(descriptor, subject, end)
+            if _is_at(descriptor, path):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        # Somebody removed the file (a cleaner of /tmp, an administrator): the lock of the file that is there now counts.
+        os.close(descriptor)
+
+
+def _open_lock(path: Path) -> int:
+    """Open a lock's file; create it where there is none."""
+    try:
+        folder = open_private_folder(path.parent)
+        try:
+            # O_NONBLOCK: opening a FIFO that was planted there would wait for its other end.
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(path.name, flags, 0o600, dir_fd=folder)
+        finally:
+            os.close(folder)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a regular file")
+    except OSError as error:
+        raise AccessError(
+            f"{path}: the lock cannot be created: {error.strerror}",
+            hint=f"name a folder that you may write in by the environment variable {FOLDER_VARIABLE}",
+            code="no-lock",
+            path=str(path),
+        ) from None
+    return descriptor
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
+
+
+def _take(descriptor: int, subject: str, end: float) -> None:
+    """Lock an open file; raise BusyError where it is still locked at the end."""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise _locked(descriptor, subject) from None
+            time.sleep(min(INTERVAL, left))
+
+
+def _locked(descriptor: int, subject: str) -> BusyError:
+    holder = _read_holder(descriptor)
+    who = "another process" if holder is None else str(holder)
+    details = None if holder is None else {"pid": holder.pid, "user": holder.user, "purpose": holder.purpose, "since": holder.since}
+    hint = "wait until it has ended, then try again"
+    return BusyError(f"{subject}: locked by {who}", hint=hint, code="locked", holder=details)
+
+
+def _say_who(descriptor: int, purpose: str) -> None:
+    """Write the holder's text. A disk that is full makes no difference: the lock is held all the same."""
+    text = {
+        "pid": os.getpid(),
+        "started": process_start(os.getpid()),
+        "user": user_name(os.geteuid()),
+        "purpose": purpose[:LONGEST_PURPOSE],
+        "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(text).encode(), 0)
+
+
+def _read_holder(descriptor: int) -> Holder | None:
+    """Read the holder's text; None for one that is not there, not whole, or of a process that has ended."""
+    try:
+        found = json.loads(os.pread(descriptor, LONGEST_TEXT, 0))
+        pid, started = int(found["pid"]), found["started"]
+        holder = Holder(pid, str(found["user"])[:100], str(found["purpose"])[:LONGEST_PURPOSE], str(found["since"])[:40])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return holder if process_start(pid) == started else None
