@@ -137,8 +137,8 @@ _HOMES = {
         "ptttool.decoders.contract": "PROTOCOLS",
         "ptttool.diagnostics": "Diagnostic Severity",
         "ptttool.errors": (
-            "AccessError BusyError DeviceError EmptyTraceError ExitCode HardwareError InputError InterruptedByUserError MissingPackageError "
-            "OutputError PerfError PlugInError PtttoolError UsageError WorkersError"
+            "AccessError BusyError DeviceError EmptyTraceError ExitCode HardwareError InputError InterruptedByUserError "
+            "MissingPackageError OutputError PerfError PlugInError PtttoolError UsageError WorkersError"
         ),
         "ptttool.exporters.contract": "EXPORTERS ExportContext Exporter",
         "ptttool.table.batch": "Batch",

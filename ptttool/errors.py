@@ -49,10 +49,7 @@ class ExitCode(IntEnum):
     @classmethod
     def of_signal(cls, number: int) -> ExitCode:
         """Return the code of a command that a signal ended: by convention 128 plus the signal's number."""
-        try:
-            return cls(128 + number)
-        except ValueError:
-            return cls.INTERRUPTED
+        return next((code for code in cls if code == 128 + number), cls.INTERRUPTED)
 
 
 class PtttoolError(Exception):
@@ -247,7 +244,9 @@ class InterruptedByUserError(PtttoolError):
     exit_code = ExitCode.INTERRUPTED
     code = "interrupted"
 
-    def __init__(self, message: str, *, ending: int | None = None, hint: str | None = None, code: str | None = None, **details: Any) -> None:
+    def __init__(
+        self, message: str, *, ending: int | None = None, hint: str | None = None, code: str | None = None, **details: Any
+    ) -> None:
         super().__init__(message, hint=hint, code=code, **details)
         if ending is not None:
             self.exit_code = ExitCode.of_signal(ending)

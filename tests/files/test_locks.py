@@ -82,7 +82,11 @@ def test_a_killed_holder_leaves_a_text_that_is_harmless(folder: Path, another: C
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert json.loads((folder / "machine.lock").read_text())["pid"] == process.pid
-    with hold("machine", purpose="tune set", folder=folder), pytest.raises(BusyError) as caught, hold("machine", purpose="x", folder=folder):
+    with (
+        hold("machine", purpose="tune set", folder=folder),
+        pytest.raises(BusyError) as caught,
+        hold("machine", purpose="x", folder=folder),
+    ):
         pass
     assert caught.value.details["holder"]["pid"] == os.getpid()
 
