@@ -42,12 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_columns(chosen, inputs, sizes, folder, measured)
     _prepare_tables(chosen, inputs, sizes, folder, measured)
     for name, measurement in measured.items():
-        if not measurement.command.slow:
+        if options.quick:
+            run(measurement, timed=True, memory=True)
+        elif not measurement.command.slow:
             _say(f"untimed: {name}")
             run(measurement, timed=False)
     small = {form: inputs[name] for form in FORMATS if (name := input_name(form, sizes.small)) in inputs}
     found = [] if options.no_checks else _checked(chain(light(chosen.commands), checks(small, chosen.commands, measured)))
-    for number in range(rounds):
+    for number in range(0 if options.quick else rounds):
         for name, measurement in measured.items():
             if measurement.error is None and number < (measurement.command.rounds or rounds):
                 _say(f"round {number + 1} of {rounds}: {name}")

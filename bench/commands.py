@@ -100,17 +100,27 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONUNBUFFERED", "PYTHONDEVMODE", "COLUMNS")}
 
 
-def run(measurement: Measurement, *, timed: bool) -> None:
-    """Run a command once more, unless it has failed before."""
+def run(measurement: Measurement, *, timed: bool, memory: bool | None = None) -> None:
+    """Run a command once more, unless it has failed before.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        The command; gets the figures.
+    timed : bool
+        Whether the time counts.
+    memory : bool, optional
+        Whether the memory of all processes is measured, which slows the command down a little. By default the opposite of `timed`.
+    """
     command = measurement.command
     if measurement.error is not None:
         return
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out" if command.reports else command.output or Path(os.devnull)
         errors = Path(folder) / "err"
-        memory = [] if timed else ["--memory"]
+        options = ["--memory"] if memory or (memory is None and not timed) else []
         done = subprocess.run(
-            [sys.executable, "-I", "-S", str(MEASURE), *memory, str(output), str(errors), *command.words],
+            [sys.executable, "-I", "-S", str(MEASURE), *options, str(output), str(errors), *command.words],
             capture_output=True, text=True, check=False, env=environment(),
         )  # fmt: skip
         if done.returncode:
