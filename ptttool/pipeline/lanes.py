@@ -15,20 +15,17 @@ from collections.abc import Callable, Iterator
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from ptttool.errors import WorkersError
 from ptttool.pipeline.streams import Decoded, StreamDecoder
-from ptttool.pipeline.workers.pool import start_without_interrupts
+from ptttool.pipeline.workers.pool import lost_worker
+from ptttool.pipeline.workers.start import Child
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-    from multiprocessing.context import SpawnProcess
     from types import TracebackType
 
     from ptttool.decoders.stack import Stack
     from ptttool.recording.opening import Source
 
-# Seconds that a process may take to end.
-_PATIENCE = 2.0
 # Bytes of elements that a process holds until they are read.
 _AHEAD = 32 << 20
 
@@ -88,27 +85,19 @@ class _Lane:
     """A process that decodes every ``jobs``-th stream. Its pipe ends with it."""
 
     def __init__(self, opened: Callable[[], Opened], number: int, jobs: int) -> None:
-        import multiprocessing
+        from multiprocessing.connection import Pipe
 
-        # Not by fork: threads of libraries may be running here.
-        context = multiprocessing.get_context("spawn")
         theirs: Connection[Any, Any]
         self._connection: Connection[Any, Any]
-        self._connection, theirs = context.Pipe(duplex=False)
-        self._process: SpawnProcess = context.Process(target=_decode, args=(theirs, opened, number, jobs), daemon=True)
-        start_without_interrupts(self._process)
-        theirs.close()
+        self._connection, theirs = Pipe(duplex=False)
+        self._process = Child(theirs, _decode, opened, number, jobs)
 
     def __iter__(self) -> Iterator[Decoded]:
         while True:
             try:
                 answer = self._connection.recv()
             except (EOFError, OSError):
-                raise WorkersError(
-                    "a worker was killed, perhaps because memory ran out",
-                    hint="--jobs 1 decodes in one process",
-                    code="worker-killed",
-                ) from None
+                raise lost_worker(self._process) from None
             if answer is None:
                 return
             if isinstance(answer, BaseException):
@@ -117,8 +106,7 @@ class _Lane:
 
     def close(self) -> None:
         self._connection.close()
-        self._process.kill()
-        self._process.join(_PATIENCE)
+        self._process.end()
 
 
 def _decode(connection: Connection[Any, Any], opened: Callable[[], Opened], number: int, jobs: int) -> None:

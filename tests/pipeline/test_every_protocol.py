@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +23,7 @@ from ptttool.pipeline.recording import Recording, Request
 from tests import ROOT
 from tests.decoders.coresight.frames import frames
 from tests.support import captures
+from tests.support.processes import workers_of
 from tests.support.recordings import auxtrace_info, build_perfdata, words_8dw
 
 TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
@@ -222,24 +221,24 @@ def test_files_are_decoded_ahead(tmp_path: Path) -> None:
     for jobs in ("1", "3"):
         assert main([*arguments, "-o", str(tmp_path / f"{jobs}.csv"), "--jobs", jobs]) == 0
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()
-    assert not multiprocessing.active_children()
+    assert not workers_of()
     assert main([*arguments, str(tmp_path / "none"), "-o", str(tmp_path / "4.csv"), "--jobs", "3"]) == 6
     assert not (tmp_path / "4.csv").exists()
-    assert not multiprocessing.active_children()
+    assert not workers_of()
 
 
 def test_a_killed_process_of_streams(long: Path) -> None:
     """The walk ends with an error, without the other streams to their end."""
     streams = iter(Lanes(partial(Recording, Request(str(long))), 2))
     next(streams)
-    begun = multiprocessing.active_children()
+    begun = workers_of()
     assert len(begun) == 2
-    begun[0].kill()
+    os.kill(begun[0], signal.SIGKILL)
     with pytest.raises(WorkersError) as caught:
         for _ in streams:
             pass
     assert caught.value.code == "worker-killed"
-    assert not multiprocessing.active_children()
+    assert not workers_of()
 
 
 def test_an_error_in_a_process() -> None:
@@ -254,19 +253,12 @@ def test_a_killed_process_of_a_command(long: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.read(1)  # the rest waits in pipes
-        for child in children_of(process.pid):
+        for child in workers_of(process.pid):
             os.kill(child, signal.SIGKILL)
         last = process.stdout.read().splitlines()[-1]
         assert process.wait(60) == 9
         assert b'"error": {"code": "worker-killed"' in last
         assert b"Traceback" not in process.stderr.read()
-
-
-def children_of(pid: int) -> Iterator[int]:
-    """Processes that decode; the resource tracker of Python is none."""
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-            yield int(child)
 
 
 def tlps(*records: bytes) -> bytes:

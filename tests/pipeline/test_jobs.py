@@ -130,11 +130,10 @@ def test_a_killed_process_is_told(recording: Path) -> None:
     with Pool(2) as workers, Read(recording) as trace:
         of_a_worker(workers)
         for worker in workers._crew:
-            worker.process.kill()
-            worker.process.join()
-        with pytest.raises(WorkersError, match="was killed") as caught:
+            worker.process.end()
+        with pytest.raises(WorkersError) as caught:
             trace.tally(workers=workers)
-        assert caught.value.exit_code == 9
+        assert (caught.value.exit_code, caught.value.code, caught.value.details["outcome"]) == (9, "worker-killed", "SIGKILL")
 
 
 def of_a_worker(workers: Workers) -> int:

@@ -21,10 +21,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from ptttool.errors import WorkersError
+from ptttool.pipeline.workers.start import Child
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-    from multiprocessing.context import SpawnProcess
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -33,8 +33,6 @@ R_co = TypeVar("R_co", covariant=True)
 WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 1 << 30
 # Parameters of mallopt(3), and how much freed memory a process keeps.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _KEPT_MEMORY = -1, -3, 64 << 20
-# Seconds that a killed process may take to end.
-_PATIENCE = 2.0
 # Tasks that a worker has at a time: the second one keeps it busy while this process does other work.
 _QUEUED = 2
 # Larger tasks are not queued: while a worker waits for its answer to be read, its socket accepts only about 200 KiB.
@@ -211,7 +209,7 @@ class Pool(Workers):
             try:
                 free.connection.send_bytes(task.message)
             except OSError:
-                self._lost()
+                self._lost(free)
 
     def _collect(self, timeout: float | None) -> None:
         """Take the answers that have arrived; wait for one up to `timeout` seconds (None: for ever)."""
@@ -223,18 +221,16 @@ class Pool(Workers):
             try:
                 answer = _received(worker.connection)
             except (EOFError, OSError):
-                self._lost()
-            if not worker.ready:
+                self._lost(worker)
+            if worker.ready:
+                worker.tasks.popleft().answer = answer
+            elif answer[0]:
                 worker.ready = True
             else:
-                worker.tasks.popleft().answer = answer
+                raise answer[1]
 
-    def _lost(self) -> None:
-        raise WorkersError(
-            "a process that worked on the recording was killed, perhaps because memory ran out",
-            hint="--jobs 1 does the work in one process",
-            code="worker-killed",
-        )
+    def _lost(self, worker: _Worker) -> None:
+        raise lost_worker(worker.process)
 
     def close(self) -> None:
         """Kill the processes: they hold nothing that would be lost."""
@@ -242,7 +238,7 @@ class Pool(Workers):
             worker.process.kill()
             worker.connection.close()
         for worker in self._crew:
-            worker.process.join(_PATIENCE)
+            worker.process.end()
         self._crew.clear()
 
 
@@ -250,32 +246,24 @@ class _Worker:
     """One process and its tasks, oldest first; `ready` once it has imported what it needs."""
 
     def __init__(self, preload: tuple[str, ...]) -> None:
-        import multiprocessing
+        from multiprocessing.connection import Pipe
 
-        # Not by fork: threads of polars may be running here.
-        context = multiprocessing.get_context("spawn")
         self.connection: Connection[Any, Any]
-        self.connection, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, preload), daemon=True)
+        self.connection, theirs = Pipe()
+        self.process = Child(theirs, _serve, preload)
         self.tasks: deque[_Task[Any]] = deque()
         self.ready = False
-        start_without_interrupts(self.process)
-        theirs.close()
 
 
-def start_without_interrupts(process: SpawnProcess) -> None:
-    """Start a process with SIGINT blocked: Ctrl-C reaches all processes of a terminal, also one that does not ignore it yet.
-
-    The first start of a process would also start multiprocessing's resource tracker, which unblocks SIGINT: it is started before.
-    """
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def lost_worker(process: Child) -> WorkersError:
+    """Make the error for a process that ended before its work was done."""
+    outcome = process.outcome()
+    return WorkersError(
+        f"a process that worked on the recording has ended ({outcome})",
+        hint="the kernel kills processes when memory runs out: see dmesg; --jobs 1 does the work in one process",
+        code="worker-killed",
+        outcome=outcome,
+    )
 
 
 class _Task(Generic[R]):
@@ -343,17 +331,20 @@ def keep_memory() -> None:
             libc.mallopt(parameter, _KEPT_MEMORY)
 
 
-def _serve(connection: Connection[Any, Any], preload: tuple[str, ...]) -> None:
-    """Run tasks until the other end of the socket is closed."""
+def _import(names: tuple[str, ...]) -> None:
     import importlib
 
+    for name in names:
+        importlib.import_module(name)
+
+
+def _serve(connection: Connection[Any, Any], preload: tuple[str, ...]) -> None:
+    """Run tasks until the other end of the socket is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     keep_memory()
-    for name in preload:
-        importlib.import_module(name)
     try:
-        _send(connection, (True, None))
+        _send(connection, _answer(_import, (preload,)))
         while True:
             function, arguments = connection.recv()
             _send(connection, _answer(function, arguments))
@@ -421,7 +412,10 @@ def _received(connection: Connection[Any, Any]) -> Any:
     import mmap
     from multiprocessing.reduction import recv_handle
 
-    message, sizes = connection.recv()
+    answer = connection.recv()
+    if isinstance(answer, WorkersError):  # the worker cannot start
+        raise answer
+    message, sizes = answer
     if not sizes:
         return pickle.loads(message)
     memory = recv_handle(connection)
