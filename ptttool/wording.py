@@ -15,6 +15,11 @@ def clean(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 0x100 else f"\\u{ord(found[0]):04x}", text)
 
 
+def shortened(text: str, most: int = 80) -> str:
+    """Return a text of a file for a message: its first characters, and ``…`` where it has more."""
+    return text if len(text) <= most else text[:most] + "…"
+
+
 def in_words(things: Iterable[object], conjunction: str = "and") -> str:
     """Join things as in a sentence: ``a``, ``a and b``, ``a, b and c``; no things give an empty string."""
     names = [str(thing) for thing in things]

@@ -5,6 +5,48 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ptttool.machine.budget import MAX_CPUS
+from ptttool.wording import shortened
+
+_PART = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
+
+
+def parse_cpu_ranges(text: str) -> tuple[tuple[int, int], ...]:
+    """Read a kernel CPU list as ranges.
+
+    Returns
+    -------
+    tuple of (int, int)
+        First and last CPU of each range, ascending. The ranges are as few as can be, so equal sets of CPUs give equal ranges.
+
+    Raises
+    ------
+    ValueError
+        The text is something else, or has a CPU that no machine has (see :data:`~ptttool.machine.budget.MAX_CPUS`).
+    """
+    found: list[tuple[int, int]] = []
+    for part in filter(None, text.strip().split(",")):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise ValueError(f"not a list of CPUs: {shortened(repr(text))}")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last >= MAX_CPUS:
+            raise ValueError(f"a CPU with a number above {MAX_CPUS - 1}: {shortened(repr(part))}")
+        if first <= last:
+            found.append((first, last))
+    return _merged(sorted(found))
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Join sorted ranges that overlap or follow each other."""
+    merged: list[tuple[int, int]] = []
+    for first, last in ranges:
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
     """Read a kernel CPU list.
@@ -17,23 +59,16 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
     Raises
     ------
     ValueError
-        The text is something else.
+        The text is something else, or has a CPU that no machine has (see :data:`~ptttool.machine.budget.MAX_CPUS`).
     """
-    cpus: set[int] = set()
-    for part in filter(None, text.strip().split(",")):
-        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part)
-        if match is None:
-            raise ValueError(f"not a list of CPUs: {text!r}")
-        cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return tuple(sorted(cpus))
+    return tuple(cpu for first, last in parse_cpu_ranges(text) for cpu in range(first, last + 1))
 
 
 def format_cpus(cpus: Iterable[int]) -> str:
     """Write CPUs as the kernel lists them."""
-    ranges: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if ranges and cpu == ranges[-1][1] + 1:
-            ranges[-1][1] = cpu
-        else:
-            ranges.append([cpu, cpu])
+    return format_ranges(_merged((cpu, cpu) for cpu in sorted(cpus)))
+
+
+def format_ranges(ranges: Iterable[tuple[int, int]]) -> str:
+    """Write ranges of CPUs as the kernel lists them."""
     return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in ranges)

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, UsageError
+from ptttool.machine.budget import MAX_DEVICES, MAX_FILTERS
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.old_kernels import PTT_ID, compute_filters, match_pci
+from ptttool.machine.old_kernels import PTT_ID, ComputedFilters, match_pci
 from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import FOLDERS, explain_refusal, first_line, read_device
@@ -94,7 +96,10 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
             shown = readable(path)
             diagnostics.append(Diagnostic(Severity.WARNING, "device-left-out", f"{shown}: listed, but {reason}: left out", where=shown))
     devices = match_pci(source, devices, functions)
-    devices = [device if _has_filters(source, device) else compute_filters(device, functions) for device in devices]
+    computed = ComputedFilters(functions)
+    devices = [device if _has_filters(source, device) else computed.of(device) for device in devices]
+    if sum(len(device.root_ports) + len(device.requesters) for device in devices) > MAX_FILTERS:
+        raise over_budget(source.origin, "filters of the PTT devices", MAX_FILTERS, "filters", hint="is it a copy of a real machine?")
     devices.sort(key=_order)
     kernel = first_line(source, "/proc/sys/kernel/osrelease")
     hostname = first_line(source, "/proc/sys/kernel/hostname")
@@ -145,8 +150,12 @@ def explain_absence(source: Source, machine: Machine) -> DeviceError:
 
 
 def _paths(source: Source) -> Iterator[str]:
+    count = 0
     for path in source.devices("event_source"):
         if path.rpartition("/")[2].startswith(PMU_PREFIX):
+            count += 1
+            if count > MAX_DEVICES:
+                raise over_budget(source.origin, "PTT devices in sysfs", MAX_DEVICES, "devices", hint="is it a copy of a real machine?")
             yield path
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from ptttool.diagnostics import Diagnostic
+from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
 from ptttool.wording import html_table
@@ -259,13 +261,29 @@ class Machine:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def ancestors(self, address: PciAddress) -> Iterator[PciAddress]:
-        """Yield the bridges above a function, nearest first; the last one is its root port."""
+        """Yield the bridges above a function, nearest first; the last one is its root port.
+
+        A recording may have loops, and longer chains than any PCI domain: they end at :data:`~ptttool.machine.budget.MAX_BUSES_ABOVE`.
+        """
         seen = {address}
         function = self.functions.get(address)
-        while function is not None and function.parent is not None and function.parent not in seen:
+        while function is not None and function.parent is not None and function.parent not in seen and len(seen) <= MAX_BUSES_ABOVE:
             seen.add(function.parent)
             yield function.parent
             function = self.functions.get(function.parent)
+
+    @cached_property
+    def children(self) -> Mapping[PciAddress, list[PciFunction]]:
+        """The functions directly below each bridge, by address."""
+        children: dict[PciAddress, list[PciFunction]] = {}
+        for _, function in sorted(self.functions.items()):
+            if function.parent is not None:
+                children.setdefault(function.parent, []).append(function)
+        return children
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is computed from the functions."""
+        return {name: value for name, value in self.__dict__.items() if name != "children"}
 
     def root_port_of(self, address: PciAddress) -> PciAddress | None:
         """Return the root port above a function; None for one without a bridge above it."""

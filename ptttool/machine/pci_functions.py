@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine import pci_names
+from ptttool.machine.budget import MAX_FUNCTIONS
 from ptttool.machine.model import Link, PciFunction
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import is_bridge
 from ptttool.pci import PciAddress
+from ptttool.wording import shortened
 
 # Subsystems with names that people use, in the order in which the names are shown.
 NAMED = ("net", "nvme", "block", "infiniband", "scsi_host")
@@ -19,6 +22,10 @@ NAMED = ("net", "nvme", "block", "infiniband", "scsi_host")
 SECONDARY_BUS, SUBORDINATE_BUS = 0x19, 0x1A
 # sysfs writes this where a function has no link at all.
 NO_WIDTH = 255
+# Digits of a number in sysfs: no value has more than 64 bits.
+_LONGEST_NUMBER = 24
+# Characters of a list in a message.
+_MOST_LISTED = 400
 
 
 def readable(text: str) -> str:
@@ -43,6 +50,8 @@ def read_functions(source: Source) -> tuple[dict[PciAddress, PciFunction], list[
         address = PciAddress.try_parse(_last(path))
         if address is None:
             continue
+        if len(functions) + len(gone) >= MAX_FUNCTIONS:
+            raise over_budget(source.origin, "PCI functions", MAX_FUNCTIONS, "functions", hint="is it a copy of a real machine?")
         properties = source.properties(path)
         function = _read_function(source, path, address, properties)
         if function.vendor is None:
@@ -55,7 +64,7 @@ def read_functions(source: Source) -> tuple[dict[PciAddress, PciFunction], list[
     _add_kernel_names(source, functions)
     if not gone:
         return functions, []
-    message = f"{', '.join(gone)}: listed among the PCI functions, but gone (or not recorded)"
+    message = f"{shortened(', '.join(gone), _MOST_LISTED)}: listed among the PCI functions, but gone (or not recorded)"
     return functions, [Diagnostic(Severity.WARNING, "functions-gone", message, details={"functions": gone})]
 
 
@@ -103,7 +112,7 @@ def _last(path: str) -> str:
 
 def _number(text: str | None, base: int) -> int | None:
     try:
-        return None if text is None else int(text, base)
+        return None if text is None or len(text) > _LONGEST_NUMBER else int(text, base)
     except ValueError:
         return None
 
@@ -151,7 +160,8 @@ def _find_parents(functions: dict[PciAddress, PciFunction]) -> None:
 
 def _add_kernel_names(source: Source, functions: dict[PciAddress, PciFunction]) -> None:
     """Give each function the names of the devices on it: a device is on the nearest PCI function above it in sysfs."""
-    found: dict[PciAddress, list[str]] = {}
+    found: dict[PciAddress, dict[str, None]] = {}
+    controllers: dict[str, list[PciAddress]] = {}  # by the folder of an NVMe disk
     for subsystem in NAMED:
         paths = source.devices(subsystem)
         folders = set(paths)
@@ -161,26 +171,41 @@ def _add_kernel_names(source: Source, functions: dict[PciAddress, PciFunction]) 
             # nvme0c0n1 is one path of a multipath disk, hidden; nvme0n1 is the disk.
             if is_partition or re.fullmatch(r"nvme\d+c\d+n\d+", name):
                 continue
-            for owner in _owners(source, path):
-                if owner in functions and name not in found.setdefault(owner, []):
-                    found[owner].append(name)
+            for owner in _owners(source, path, controllers):
+                if owner in functions:
+                    found.setdefault(owner, {})[name] = None
     for address, names in found.items():
         functions[address] = replace(functions[address], kernel_names=tuple(names))
 
 
-def _owners(source: Source, path: str) -> list[PciAddress]:
-    """Find the PCI function that a device is on; several for an NVMe disk with more than one controller."""
-    above = [address for part in path.split("/") if (address := PciAddress.try_parse(part)) is not None]
-    if above:
-        return above[-1:]
+def _owners(source: Source, path: str, controllers: dict[str, list[PciAddress]]) -> list[PciAddress]:
+    """Find the PCI function that a device is on; several for an NVMe disk with more than one controller.
+
+    The folders of disks that have several controllers are kept in `controllers`: such a disk has a path for each of them.
+    """
+    above = _nearest(path)
+    if above is not None:
+        return [above]
     folder, _, _ = path.rpartition("/")
     if "/nvme-subsystem/" not in f"{folder}/":
         return []
+    if folder not in controllers:
+        controllers[folder] = _controllers(source, folder)
+    return controllers[folder]
+
+
+def _nearest(path: str) -> PciAddress | None:
+    """Return the last PCI address in a path."""
+    return next((address for part in reversed(path.split("/")) if (address := PciAddress.try_parse(part)) is not None), None)
+
+
+def _controllers(source: Source, folder: str) -> list[PciAddress]:
     owners: list[PciAddress] = []
     try:
         for controller in source.names(folder):
             if re.fullmatch(r"nvme\d+", controller):
-                owners += _owners(source, source.resolve(f"{folder}/{controller}"))
+                owner = _nearest(source.resolve(f"{folder}/{controller}"))
+                owners += [] if owner is None else [owner]
     except OSError:  # gone meanwhile
         return owners
     return owners

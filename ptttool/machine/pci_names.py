@@ -9,9 +9,11 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from ptttool.machine.budget import MAX_NAMES_BYTES
 
 # Paths of the distributions; update-pciids of pciutils writes the first.
 FILES = tuple(
@@ -19,6 +21,11 @@ FILES = tuple(
     for folder in ("/usr/share/misc", "/usr/share/hwdata", "/usr/share/pci.ids.d", "/usr/local/share")
     for name in ("pci.ids", "pci.ids.gz")
 )
+
+# A vendor's section: ID, name, lines.
+_SECTION = rb"^(%b)  ([^\n]*)\n((?:[\t#][^\n]*\n|\n)*)"
+# Up to so many vendors, a search for each is faster than reading every line.
+_FEW = 32
 
 
 @dataclass
@@ -57,23 +64,38 @@ def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = No
     text = _read_first(FILES if files is None else files) if pairs else None
     if text is None:
         return names
-    for vendor in {vendor for vendor, _ in pairs}:
-        section = re.search(rb"^%04x  ([^\n]*)\n((?:[\t#][^\n]*\n|\n)*)" % vendor, text, re.MULTILINE)
-        if section is None:
-            continue
-        names.vendors[vendor] = section[1].decode("utf-8", "replace").strip()
-        for line in re.finditer(rb"^\t([0-9a-f]{4})  ([^\n]*)$", section[2], re.MULTILINE):
+    for vendor, section in _sections(text, {vendor for vendor, _ in pairs}):
+        names.vendors[vendor] = section[2].decode("utf-8", "replace").strip()
+        for line in re.finditer(rb"^\t([0-9a-f]{4})  ([^\n]*)$", section[3], re.MULTILINE):
             pair = (vendor, int(line[1], 16))
             if pair in pairs:
                 names.devices[pair] = line[2].decode("utf-8", "replace").strip()
     return names
 
 
+def _sections(text: bytes, vendors: set[int]) -> Iterator[tuple[int, re.Match[bytes]]]:
+    """Yield the sections of vendors: their ID, name and lines are the groups."""
+    if len(vendors) <= _FEW:
+        for vendor in vendors:
+            found = re.search(_SECTION % (b"%04x" % vendor), text, re.MULTILINE)
+            if found is not None:
+                yield vendor, found
+        return
+    missing = set(vendors)
+    for found in re.finditer(_SECTION % b"[0-9a-f]{4}", text, re.MULTILINE):
+        vendor = int(found[1], 16)
+        if vendor in missing:
+            missing.discard(vendor)
+            yield vendor, found
+
+
 def _read_first(files: Iterable[Path]) -> bytes | None:
     for file in files:
         try:
-            data = file.read_bytes()
-            return (gzip.decompress(data) if file.suffix == ".gz" else data) + b"\n"
+            with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as opened:
+                data = opened.read(MAX_NAMES_BYTES + 1)
         except (OSError, EOFError, zlib.error):
             continue
+        if len(data) <= MAX_NAMES_BYTES:
+            return data + b"\n"
     return None

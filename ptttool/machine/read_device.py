@@ -14,6 +14,7 @@ from ptttool.machine.pci_functions import readable
 from ptttool.machine.pmu import device_numbers, requester_value, root_port_value
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
+from ptttool.wording import shortened
 
 FOLDERS: Final = {ROOT_PORT: "root_port_filters", REQUESTER: "requester_filters"}
 """Folders of a device's filters, since Linux 6.5."""
@@ -138,6 +139,7 @@ def _read_format(folder: _Folder) -> dict[str, FormatTerm]:
         shown = readable(name)
         match = re.fullmatch(r"(config\d?):(\d{1,2})(?:-(\d{1,2}))?", text)
         if match is None or not int(match[2]) <= int(match[3] or match[2]) <= 63:
+            text = shortened(text)
             folder.report("unknown-format", f"format/{shown}: {text!r} is not understood, the term is left out", term=shown, text=text)
             continue
         terms[shown] = FormatTerm(shown, match[1], int(match[2]), int(match[3] or match[2]))
@@ -168,6 +170,7 @@ def _read_filters(folder: _Folder, kind: FilterKind) -> tuple[Filter, ...]:
             refusals[reason] = refusals.get(reason, 0) + 1
             filters.append(Filter(kind, address, filter_value(kind, address), computed=True))
         except ValueError:
+            text = shortened(text)
             folder.report(
                 "bad-filter-value", f"{path}: {text!r} is not a filter value; computed from the PCI address", file=path, text=text
             )
@@ -212,5 +215,5 @@ def _read_tune(folder: _Folder, *, values: bool) -> tuple[TuneAttribute, ...]:
             elif error.errno not in (errno.ENOENT, errno.ENODEV):
                 attributes.append(TuneAttribute(shown, problem=explain_refusal(error)))
         except ValueError:
-            attributes.append(TuneAttribute(shown, problem=f"not a number: {text!r}"))
+            attributes.append(TuneAttribute(shown, problem=f"not a number: {shortened(text)!r}"))
     return tuple(attributes)

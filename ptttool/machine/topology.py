@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ptttool.diagnostics import Diagnostic
+from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.model import Filter, Machine, PciFunction, PttDevice
 from ptttool.pci import PciAddress
 
@@ -36,24 +37,16 @@ def endpoints_behind(machine: Machine, port: PciAddress) -> list[PciFunction]:
 
 def walk(machine: Machine, port: PciAddress) -> Iterator[PciFunction]:
     """Yield every function below a port, depth first; each once, even where a recording has loops."""
-    children = children_by_parent(machine)
+    children = machine.children
     seen = {port}
-    left = children.get(port, [])[::-1]
+    left = [(function, 1) for function in reversed(children.get(port, []))]
     while left:
-        function = left.pop()
+        function, depth = left.pop()
         if function.address not in seen:
             seen.add(function.address)
             yield function
-            left += children.get(function.address, [])[::-1]
-
-
-def children_by_parent(machine: Machine) -> dict[PciAddress, list[PciFunction]]:
-    """Return the functions directly below each bridge, by address."""
-    children: dict[PciAddress, list[PciFunction]] = {}
-    for _, function in sorted(machine.functions.items()):
-        if function.parent is not None:
-            children.setdefault(function.parent, []).append(function)
-    return children
+            if depth < MAX_BUSES_ABOVE:
+                left += [(below, depth + 1) for below in reversed(children.get(function.address, []))]
 
 
 def names_behind(machine: Machine, port: PciAddress, *, most: int = 6) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Iterator, Mapping
 
@@ -14,6 +15,7 @@ from ptttool.exporters.contract import EXPORTERS
 from ptttool.generate.profiles import PROFILES
 from ptttool.table.where.functions import FUNCTIONS, Function
 from ptttool.tlp.columns import TLP_SCHEMA
+from tests import ROOT
 from tests.support.examples import table
 
 
@@ -75,6 +77,14 @@ def exporters() -> Iterator[str]:
         yield f"`{exporter.name}` | {', '.join(f'`{suffix}`' for suffix in exporter.suffixes)} | {exporter.meaning}"
 
 
+def budgets() -> Iterator[str]:
+    """Yield the rows of every module ``budget`` of a room."""
+    for path in sorted((ROOT / "ptttool").rglob("*/budget.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        for budget in importlib.import_module(".".join(parts)).BUDGETS:
+            yield f"`{'/'.join(parts[1:-1])}` | {budget.meaning} | {budget.limit:,} {budget.unit}"
+
+
 def public() -> Iterator[str]:
     for name in ptttool.__all__:
         thing = getattr(ptttool, name)
@@ -96,6 +106,7 @@ def _first_sentence(thing: object) -> str:
 
 TABLES: Mapping[str, str] = {
     "analyses": table("analysis | what it computes", list(analyses())),
+    "budgets": table("room | what is limited | limit", list(budgets())),
     "columns": table("column | type | meaning", list(columns())),
     "documents": table("document | what it is", list(documents())),
     "exit-codes": table("code | meaning", list(exit_codes())),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptttool.cli.terminal.talk import note
+from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
-from ptttool.machine.topology import all_diagnostics, children_by_parent, device_groups, link_words, names_behind
+from ptttool.machine.topology import all_diagnostics, device_groups, link_words, names_behind
 from ptttool.pci import PciAddress
 from ptttool.wording import clean
 
@@ -136,7 +137,7 @@ def device_tree(machine: Machine) -> list[Tree]:
     from rich.tree import Tree
 
     trees = []
-    children = children_by_parent(machine)
+    children = machine.children
     for group in device_groups(machine):
         tree = Tree("\n".join(_title(device) for device in group) + ("" if group[0].ports_known else f"\n({PORTS_UNKNOWN})"))
         for one in group[0].root_ports:
@@ -163,7 +164,7 @@ def _branch(
     names = ", ".join(function.kernel_names)
     lines = [f"{function.address}  {names}  {function.name}" if names else f"{function.address}  {function.name}"]
     link = link_words(machine, function)
-    below = [child for child in children.get(function.address, []) if child.address not in seen]
+    below = [child for child in children.get(function.address, []) if child.address not in seen and len(seen) <= MAX_BUSES_ABOVE]
     empty = "nothing behind it" if not below and function.secondary is not None else None
     facts = [fact for fact in (link, empty) if fact]
     if facts:

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from ptttool.budget import over_budget
 from ptttool.errors import InputError
+from ptttool.machine.budget import (
+    EXPANDED_FREE,
+    EXPANDED_RATIO,
+    MAX_ATTRIBUTE_BYTES,
+    MAX_DATABASE_BYTES,
+    MAX_DATABASE_DEVICES,
+    MAX_DATABASE_PROPERTIES,
+    MAX_PATH,
+)
 from ptttool.machine.sources.contract import DEMO
 
 # As the kernel: more links than this on one path are a loop.
 MAX_LINKS = 40
 # Paths of a udev database: beside a plain tree, or in an sosreport.
 DATABASES = ("/udev.txt", "/udev.txt.gz", "/sos_commands/devices/udevadm_info_--export-db")
-MAX_DATABASE = 256 << 20
+# Read at a time from a packed database, and the most of a line that is kept.
+_PIECE, _LONGEST_LINE = 1 << 16, 1 << 16
 ARCHIVE = Path(__file__).parents[2] / "demo" / "machine.tar.gz"
 
 
@@ -60,7 +72,7 @@ class RecordedSource:
 
     def devices(self, subsystem: str) -> list[str]:
         """List a subsystem's devices from its folder in sysfs and from the udev database: either can be incomplete."""
-        found = {path for path, properties in self._database.items() if properties.get("SUBSYSTEM") == subsystem}
+        found = {path for path, own in self._database.items() if own.get("SUBSYSTEM") == subsystem and len(path) <= MAX_PATH}
         for folder in (f"/sys/bus/{subsystem}/devices", f"/sys/class/{subsystem}"):
             try:
                 names = self.names(folder)
@@ -79,7 +91,7 @@ class RecordedSource:
 
     def read(self, path: str) -> str:
         """Read the first 64 KiB of a file without the final newline: no attribute is longer. Bytes that are not UTF-8 are surrogates."""
-        return self._files.read(self._follow(path), 1 << 16).decode("utf-8", "surrogateescape").removesuffix("\n")
+        return self._files.read(self._follow(path), MAX_ATTRIBUTE_BYTES).decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def write(self, path: str, text: str) -> None:
         """Replace a recorded file's content."""
@@ -101,6 +113,8 @@ class RecordedSource:
         left = path.split("/")[::-1]
         done: list[str] = []
         links = 0
+        if len(path) > MAX_PATH:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path[:80])
         while left:
             part = left.pop()
             if part == "..":
@@ -114,6 +128,8 @@ class RecordedSource:
                 links += 1
                 if links > MAX_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                if len(target) > MAX_PATH or len(done) + len(left) > MAX_PATH // 2:
+                    raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
                 if target.startswith("/"):
                     done.clear()
                 left.extend(target.split("/")[::-1])
@@ -123,12 +139,13 @@ class RecordedSource:
     def _database(self) -> dict[str, dict[str, str]]:
         for path in DATABASES:
             try:
-                data = self._files.read(self._follow(path), MAX_DATABASE)
-                if path.endswith(".gz"):
-                    data = gzip.decompress(data)
+                data = self._files.read(self._follow(path), MAX_DATABASE_BYTES + 1)
+                if len(data) > MAX_DATABASE_BYTES:
+                    raise _too_large(f"{self._origin}{path}", "the udev database", MAX_DATABASE_BYTES, "bytes")
+                lines = _packed_lines(data, f"{self._origin}{path}") if path.endswith(".gz") else iter(io.BytesIO(data))
+                return _parse_lines(lines, f"{self._origin}{path}")
             except (OSError, EOFError, zlib.error):
                 continue
-            return parse_export_db(data.decode("utf-8", "replace"))
         return {}
 
 
@@ -227,15 +244,53 @@ def parse_export_db(text: str) -> dict[str, dict[str, str]]:
     dict
         Sysfs path, with the leading /sys, to the device's properties.
     """
+    return _parse_lines(io.BytesIO(text.encode("utf-8", "replace")), "the udev database")
+
+
+def _parse_lines(lines: Iterable[bytes], path: str) -> dict[str, dict[str, str]]:
+    """Read the lines of a udev database; `path` is for messages."""
     devices: dict[str, dict[str, str]] = {}
     properties: dict[str, str] = {}
-    for line in text.splitlines():
-        if line.startswith("P: /"):
-            properties = devices.setdefault("/sys" + line[3:].rstrip(), {})
-        elif line.startswith("E: "):
-            name, equals, value = line[3:].partition("=")
+    known: dict[str, str] = {}  # names of properties: most devices have the same
+    count = 0
+    for line in lines:
+        if line.startswith(b"P: /"):
+            properties = devices.setdefault("/sys" + _text(line).rstrip(), {})
+            if len(devices) > MAX_DATABASE_DEVICES:
+                raise _too_large(path, "the udev database", MAX_DATABASE_DEVICES, "devices")
+        elif line.startswith(b"E: "):
+            name, equals, value = _text(line).partition("=")
             if equals:
-                properties[name] = value
+                properties[known.setdefault(name, name)] = value
+                count += 1
+                if count > MAX_DATABASE_PROPERTIES:
+                    raise _too_large(path, "the udev database", MAX_DATABASE_PROPERTIES, "properties")
         elif not line.strip():
             properties = {}
     return devices
+
+
+def _text(line: bytes) -> str:
+    return line[3:].rstrip(b"\r\n").decode("utf-8", "replace")
+
+
+def _packed_lines(data: bytes, path: str) -> Iterator[bytes]:
+    """Expand a packed database line by line. Of a line longer than any in a real one only the start is kept."""
+    expanded, rest = 0, b""
+    most = min(MAX_DATABASE_BYTES, EXPANDED_FREE + EXPANDED_RATIO * len(data))
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while piece := file.read(_PIECE):
+            expanded += len(piece)
+            if expanded > most:
+                raise _too_large(path, f"{len(data):,} packed bytes of a udev database", most, "bytes when expanded")
+            *lines, last = piece.split(b"\n")
+            if lines:
+                yield rest + lines[0]
+                yield from lines[1:]
+                rest = b""
+            rest = (rest + last)[:_LONGEST_LINE]
+    yield rest
+
+
+def _too_large(path: str, what: str, limit: int, unit: str) -> InputError:
+    return over_budget(path, what, limit, unit, hint="remove it from the copy of the machine: the sysfs alone is enough")

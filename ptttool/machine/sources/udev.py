@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ptttool.errors import MissingPackageError
+from ptttool.machine.budget import MAX_ATTRIBUTE_BYTES
 
 
 class UdevSource:
@@ -66,7 +67,8 @@ class UdevSource:
 
     def read(self, path: str) -> str:
         """Read a file's text without the final newline; bytes that are not UTF-8 are surrogates."""
-        return Path(path).read_bytes().decode("utf-8", "surrogateescape").removesuffix("\n")
+        with Path(path).open("rb") as file:
+            return file.read(MAX_ATTRIBUTE_BYTES).decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def write(self, path: str, text: str) -> None:
         """Write an existing attribute with one write(2)."""
