@@ -37,9 +37,7 @@ class Budget(NamedTuple):
     meaning: str
 
 
-def over_budget(
-    path: str | Path, what: str, limit: int, unit: str, *, offset: int | None = None, hint: str | None = None
-) -> InputError:
+def over_budget(path: str | Path, what: str, limit: int, unit: str, *, offset: int | None = None, hint: str | None = None) -> InputError:
     """Make the error for a file that asks for more than a budget allows.
 
     Parameters

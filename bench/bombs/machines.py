@@ -131,9 +131,7 @@ def many_devices(folder: Path, size: int) -> list[str]:
 def vendors(folder: Path, size: int) -> list[str]:
     """Make a machine whose PCI functions are of different vendors."""
     add_device(folder, "hisi_ptt0_0")
-    lines = (
-        f"P: /devices/pci/{address_of(number)}\nE: SUBSYSTEM=pci\nE: PCI_ID={number:04X}:0001\n\n" for number in range(1, size)
-    )
+    lines = (f"P: /devices/pci/{address_of(number)}\nE: SUBSYSTEM=pci\nE: PCI_ID={number:04X}:0001\n\n" for number in range(1, size))
     (folder / "udev.txt").write_text("".join(lines), encoding="ascii")
     return ["list", "--json", "--sysfs", str(folder)]
 
