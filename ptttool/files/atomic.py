@@ -11,20 +11,28 @@ from pathlib import Path
 from typing import IO
 
 from ptttool.errors import AccessError, OutputError
+from ptttool.files.failures import NO_ROOM, output_failure
+from ptttool.files.leftovers import create_file, sweep, temporary_name
+from ptttool.files.locations import Location, is_standard_output, located
+from ptttool.files.renaming import rename_new
+
+_TRIES = 100
 
 
 @contextmanager
 def output_file(path: str | Path, *, force: bool = False, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a binary file to write; it gets its name when the block ends without an exception, and is removed otherwise.
 
-    A link is followed. Standard output by any name, and what is not a regular file (``/dev/null``, a FIFO), is written in place.
+    Standard output by any name, and what is not a regular file (``/dev/null``, a FIFO), is written in place. A link is followed if no other
+    user can change it (:mod:`ptttool.files.locations`). Another link is never followed; with ``force`` the file takes its place.
+    What killed runs have left in the folder is removed.
 
     Parameters
     ----------
     path : str or Path
         The file.
     force : bool
-        Replace an existing file; the new one has its mode.
+        Replace an existing file. If that belongs to this user, the new one has its permission bits.
     mode : int or None
         Permission bits of the file, whatever the umask; None: as above, or what the umask leaves of 0666.
 
@@ -36,14 +44,16 @@ def output_file(path: str | Path, *, force: bool = False, mode: int | None = Non
     Raises
     ------
     OutputError
-        ``exists``, ``is-a-folder``, or ``cannot-write``.
+        ``exists``, also for a file that appeared while this one was written; ``untrusted-link``, ``is-a-folder``, ``disk-full``,
+        ``read-only`` or ``cannot-write``.
     AccessError
-        The folder may not be written.
+        ``output-not-permitted``: the folder may not be written. ``untrusted-pipe``: a pipe or device that another user made in a folder
+        that everyone may write.
     OSError
-        Writing fails (a full disk); it has the file's name.
+        Writing fails for another reason; it has the file's name.
     """
     try:
-        with _open(path, force, mode) as file:
+        with _located(path) as location, _opened(location, force, mode) as file:
             yield file
     except OSError as error:
         if error.filename is None:  # as from write(2) and fsync(2)
@@ -52,64 +62,116 @@ def output_file(path: str | Path, *, force: bool = False, mode: int | None = Non
 
 
 @contextmanager
-def _open(path: str | Path, force: bool, wanted: int | None) -> Iterator[IO[bytes]]:
-    target = Path(os.path.realpath(path))
-    try:
-        # Not of the target: the target of /dev/stdout need not have a path.
-        about = Path(path).stat()
-    except FileNotFoundError:
-        mode = None
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror}") from None
-    else:
-        mode = about.st_mode
-        if stat.S_ISDIR(mode):
-            raise OutputError(f"{path}: a folder", code="is-a-folder")
-        if not stat.S_ISREG(mode) or _is_standard_output(about):
-            with _in_place(path, about) as file:
+def _located(path: str | Path) -> Iterator[Location]:
+    with contextlib.ExitStack() as stack:
+        try:
+            location = stack.enter_context(located(path))
+        except OSError as error:
+            raise output_failure(path, error) from None
+        yield location
+
+
+@contextmanager
+def _opened(location: Location, force: bool, mode: int | None) -> Iterator[IO[bytes]]:
+    found = location.found
+    if found is not None:
+        if stat.S_ISDIR(found.st_mode):
+            raise OutputError(f"{location.path}: a folder", code="is-a-folder")
+        if stat.S_ISLNK(found.st_mode):
+            if not force:
+                raise _untrusted_link(location)
+        elif not stat.S_ISREG(found.st_mode) or is_standard_output(found):
+            with _in_place(location, found) as file:
                 yield file
             return
-    if mode is not None and not force:
-        raise OutputError(f"{path}: exists already", hint="--force overwrites it", code="exists")
-    temporary = target.with_name(f".{target.name[:60]}.{os.urandom(8).hex()}")
+        elif not force:
+            raise OutputError(f"{location.path}: exists already", hint="--force overwrites it", code="exists")
+    sweep(location.folder)
+    with _whole(location, force, _mode_like(found) if mode is None else mode) as file:
+        yield file
+
+
+@contextmanager
+def _whole(location: Location, force: bool, mode: int) -> Iterator[IO[bytes]]:
+    """Write a temporary file, and give it the name at the end."""
+    folder = location.folder
+    for _ in range(_TRIES):
+        temporary = temporary_name(location.name)
+        try:
+            # Created inside the block: a signal may come as soon as the file exists.
+            try:
+                descriptor = create_file(temporary, folder)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise output_failure(location.path, error) from None
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                os.fsync(file.fileno())
+                _give_name(temporary, location, force)
+            return
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
+                raise output_failure(location.path, error) from None
+            raise
+    raise OutputError(f"{location.path}: no temporary file can be made beside it", code="cannot-write")
+
+
+def _give_name(temporary: str, location: Location, force: bool) -> None:
+    folder = location.folder
     try:
-        # Created inside the block: a signal may come as soon as the file exists.
-        with os.fdopen(_create(temporary, path), "wb") as file:
-            if wanted is None:
-                wanted = _new_file_mode() if mode is None else stat.S_IMODE(mode)
-            os.fchmod(file.fileno(), wanted)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+        if force:
+            os.rename(temporary, location.name, src_dir_fd=folder, dst_dir_fd=folder)
+        else:
+            rename_new(temporary, location.name, source=folder, target=folder)
+    except FileExistsError:
+        raise OutputError(f"{location.path}: exists; it appeared meanwhile", hint="--force overwrites it", code="exists") from None
+    except IsADirectoryError:
+        raise OutputError(f"{location.path}: a folder", code="is-a-folder") from None
+    with contextlib.suppress(OSError):  # a folder that cannot be read, or a file system that cannot do it
+        os.fsync(folder)
 
 
-def _create(temporary: Path, path: str | Path) -> int:
-    """Create a file that only its owner may read, and return its descriptor; errors name ``path``."""
-    try:
-        return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except PermissionError as error:
-        raise AccessError(
-            f"{path}: {error.strerror}", hint="write to another folder, or run as a user who may write there", code="output-not-permitted"
-        ) from None
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror}", code="cannot-write") from None
-
-
-def _is_standard_output(about: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(about, os.fstat(1))
-    except OSError:  # closed
-        return False
-
-
-def _in_place(path: str | Path, about: os.stat_result) -> IO[bytes]:
+def _in_place(location: Location, found: os.stat_result) -> IO[bytes]:
     """Open what is not replaced. Standard output is continued: if it is a file, a new descriptor of it would begin at its start."""
-    return os.fdopen(os.dup(1), "wb") if _is_standard_output(about) else Path(path).open("wb")
+    if is_standard_output(found):
+        return os.fdopen(os.dup(1), "wb")
+    about = os.fstat(location.folder)
+    # As the kernel does with fs.protected_fifos: who plants a pipe for others to write to reads what they write.
+    if about.st_mode & stat.S_ISVTX and about.st_mode & 0o022 and found.st_uid not in (0, os.geteuid(), about.st_uid):
+        raise AccessError(
+            f"{location.path}: a pipe or device of another user, in a folder that everyone may write",
+            hint="name another file",
+            code="untrusted-pipe",
+        )
+    follow = 0 if location.follows else os.O_NOFOLLOW
+    try:
+        descriptor = os.open(location.name, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC | follow, dir_fd=location.folder)
+    except OSError as error:
+        raise output_failure(location.path, error) from None
+    if not os.path.samestat(os.fstat(descriptor), found):
+        os.close(descriptor)
+        raise OutputError(f"{location.path}: something else has got this name meanwhile", hint="try again", code="cannot-write")
+    return os.fdopen(descriptor, "wb")
+
+
+def _untrusted_link(location: Location) -> OutputError:
+    return OutputError(
+        f"{location.path}: a link, which another user can change: it is not followed",
+        hint="name the file that it leads to, or replace the link with --force",
+        code="untrusted-link",
+    )
+
+
+def _mode_like(found: os.stat_result | None) -> int:
+    """Return the permission bits of a file that replaces another one. It never runs as another user."""
+    if found is not None and stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+        return found.st_mode & 0o777
+    return _new_file_mode()
 
 
 def _new_file_mode() -> int:

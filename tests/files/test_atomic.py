@@ -120,3 +120,16 @@ def test_a_full_disk() -> None:
         write(Path("/dev/full"))
     assert caught.value.errno == errno.ENOSPC
     assert caught.value.filename == "/dev/full"
+
+
+def test_a_disk_that_is_full_while_the_file_is_written(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys; from ptttool.errors import OutputError; from ptttool.files.atomic import output_file\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try:\n"
+        f"    with output_file({str(tmp_path / 'out')!r}) as file: file.write(bytes(100000))\n"
+        "except OutputError as error: sys.exit(error.code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "disk-full"
+    assert not [*tmp_path.iterdir()]

@@ -16,6 +16,7 @@ from pyfakefs.fake_open import FakeFileOpen
 from pyfakefs.fake_os import FakeOsModule
 
 import ptttool
+from ptttool.files import locations, renaming
 from ptttool.testing.attribute import failure
 from ptttool.testing.fakefs.commandline import typer_patches
 from ptttool.testing.fakefs.descriptors import AttributeDescriptor, AttributeFile, AttributeStream, open_stream
@@ -51,6 +52,9 @@ class Mount:
         self._patch(FakeOsModule, "fstat", _fstat_hook(FakeOsModule.fstat))
         self._patch(FakeOsModule, "geteuid", lambda _: helpers.get_uid())
         self._patch(FakeOsModule, "getegid", lambda _: helpers.get_gid())
+        # Calls that pyfakefs does not know would go to the real file system.
+        self._patch(renaming, "renameat2", lambda *_: errno.ENOSYS)
+        self._patch(locations, "read_link", _read_link)
         self._patch(pyudev, "Context", lambda: FakeContext(self._database))
         self._patch(pyudev, "Devices", FakeDevices)
         for module, name, function in typer_patches():
@@ -209,6 +213,11 @@ def _os_open_hook(original: Callable[..., int]) -> Callable[..., int]:
         return descriptor
 
     return os_open
+
+
+def _read_link(name: str, folder: int) -> tuple[os.stat_result, str]:
+    """Replace :func:`ptttool.files.locations.read_link`: pyfakefs opens no links."""
+    return os.stat(name, dir_fd=folder, follow_symlinks=False), os.readlink(name, dir_fd=folder)
 
 
 def _fstat_hook(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,42 @@
+"""Errors of the operating system about an output, as errors of ptttool."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from ptttool.errors import AccessError, OutputError, PtttoolError
+
+# Errors that say that there is no more room: on the disk, in the user's quota, in a file of the largest size allowed.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def output_failure(path: str | Path, error: OSError, *, kind: str = "file") -> PtttoolError:
+    """Return the error for an output that cannot be written.
+
+    Parameters
+    ----------
+    path : str or Path
+        The output as the user named it.
+    error : OSError
+        What the operating system says.
+    kind : str
+        ``file`` or ``folder``, for the hint.
+
+    Returns
+    -------
+    PtttoolError
+        An OutputError with the code ``disk-full``, ``read-only`` or ``cannot-write``, or an AccessError with ``output-not-permitted``.
+    """
+    reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
+    message = f"{path}: {reason}"
+    if error.errno in NO_ROOM:
+        hint = f"no incomplete {kind} was left behind; make room, or write to another disk"
+        return OutputError(message, hint=hint, code="disk-full")
+    if error.errno == errno.EROFS:
+        return OutputError(message, hint="the file system is mounted read-only: write to another one", code="read-only")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        hint = "write to another folder, or run as a user who may write there"
+        return AccessError(message, hint=hint, code="output-not-permitted")
+    return OutputError(message, code="cannot-write")
