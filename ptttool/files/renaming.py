@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import functools
 import os
@@ -88,8 +89,6 @@ def _exists(name: str, folder: int) -> bool:
 
 def renameat2(old: str, new: str, source: int, target: int, flags: int) -> int:
     """Call renameat2(2); return 0 or the number of the error. ``ENOSYS`` where the C library does not have it."""
-    import ctypes
-
     function = _function()
     if function is None:
         return errno.ENOSYS
@@ -102,8 +101,6 @@ def renameat2(old: str, new: str, source: int, target: int, flags: int) -> int:
 @functools.cache
 def _function() -> Callable[..., int] | None:
     """Return the C library's function; None where it has none."""
-    import ctypes
-
     try:
         function = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
