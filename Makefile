@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 # What the demonstration and the tests need beyond Python packages: Debian's and Ubuntu's names.
 DEMO_PACKAGES := python3-venv libudev1
 TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1
+# Some tests wait for processes and signals: one more worker than cores keeps the cores busy.
+TEST_WORKERS := $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage bench lint man schemas docs format dist clean test-system bench-system
@@ -16,12 +18,12 @@ demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded m
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
 
 test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev and libopencsd with apt where they are missing)
-	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 	$(BIN)/python tests/interpreters.py $(VENV)/pythons
 
 coverage: test-system $(VENV)/dev.stamp ## run the tests and show which lines and branches they reach (a table, and htmlcov/index.html)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/coverage run -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet
 	$(BIN)/coverage report

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 # Examples of a test that is given generated data; --hypothesis-profile names another profile. Nothing depends on how fast the machine is.
 SLOW = [HealthCheck.too_slow]
 settings.register_profile("dev", max_examples=25, deadline=None, suppress_health_check=SLOW)
-settings.register_profile("ci", max_examples=60, deadline=None, print_blob=True, suppress_health_check=SLOW)
+settings.register_profile("ci", max_examples=40, deadline=None, print_blob=True, suppress_health_check=SLOW)
 settings.register_profile("long", max_examples=2000, deadline=None, print_blob=True, suppress_health_check=SLOW)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
