@@ -1,0 +1,1 @@
+"""Campaigns against ptttool: kills and faults at every system call (``make crash``), hostile input (``make fuzz``)."""

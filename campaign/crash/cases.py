@@ -1,0 +1,371 @@
+"""The commands that are killed and disturbed: the folder they run in, their outputs, and what must hold afterwards."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import shutil
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from campaign.crash.client import REPOSITORY, Ended, Job
+from campaign.crash.events import Event, Point
+
+MACHINE = REPOSITORY / "fixtures" / "machines" / "kunpeng-6.12"
+RECORDING = REPOSITORY / "ptttool" / "demo" / "recordings" / "w-randread-4dw.data.xz"
+STANDIN = REPOSITORY / "tests" / "standin"
+TUNE = "sys/devices/platform/4010000000.pcie/pci0000:00/*/hisi_ptt*/tune/*"
+
+State: TypeAlias = dict[str, tuple[int, bytes]]
+"""Files by path relative to the folder, with mode and content; an empty folder has the content ``b""``."""
+
+Runner: TypeAlias = Callable[[Job], Ended]
+"""Runs a job."""
+
+
+def files_below(folder: Path, without: Sequence[str] = ()) -> State:
+    """Read every file and every empty folder below a folder, except the named entries of the folder itself."""
+    found: State = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if name.split("/", 1)[0] in without:
+            continue
+        if path.is_symlink() or path.is_file():
+            data = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()  # noqa: PTH115
+            found[name] = (stat.S_IMODE(path.lstat().st_mode), data)
+        elif not any(path.iterdir()):
+            found[name + "/"] = (stat.S_IMODE(path.lstat().st_mode), b"")
+    return found
+
+
+def without_time(profile: bytes) -> bytes:
+    """Leave out the comments of a tune profile, which hold the time."""
+    return b"".join(line for line in profile.splitlines(keepends=True) if not line.startswith(b"#"))
+
+
+class Case(ABC):
+    """A command in a folder.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the report.
+    arguments : Sequence of str
+        The command line.
+    again : Sequence of str or None
+        The next run; None: the same command line.
+    """
+
+    reads = True
+    machine: str | None = None
+    timeout = 30.0
+
+    def __init__(self, name: str, arguments: Sequence[str], again: Sequence[str] | None = None) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.again = arguments if again is None else again
+
+    @abstractmethod
+    def build(self, folder: Path) -> None:
+        """Fill an empty folder with what never changes."""
+
+    @abstractmethod
+    def reset(self, folder: Path) -> None:
+        """Put what changes into the state before the command."""
+
+    @abstractmethod
+    def outputs(self, folder: Path) -> State:
+        """Read what has to be old or new."""
+
+    @abstractmethod
+    def leftovers(self, folder: Path) -> set[str]:
+        """Name what is there beside inputs and outputs."""
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """Return the variables for a run."""
+        return {}
+
+    def job(self, folder: Path, arguments: Sequence[str], point: Point | None = None, *, count: bool = False) -> Job:
+        """Describe one run."""
+        machine = None if self.machine is None else folder / self.machine
+        job = Job(
+            folder, arguments, reads=self.reads, machine=machine, environment=self.environment(folder), timeout=self.timeout
+        )  # fmt: skip
+        if point is None or count:
+            return job
+        return Job(
+            folder, arguments, point.event.mode, point.call.number, point.event.error, self.reads, machine, self.environment(folder), self.timeout
+        )  # fmt: skip
+
+    def repair(self, folder: Path, run: Runner) -> list[str]:
+        """Do what an administrator is told to do after a kill, before the next run; return what was wrong."""
+        return []
+
+    def judge(self, folder: Path, point: Point, ended: Ended, old: State, new: State, run: Runner) -> list[str]:
+        """Return what is wrong after an event."""
+        wrong = judge_report(point, ended)
+        if point.event is Event.KILL:
+            wrong += self.repair(folder, run)
+        now = self.outputs(folder)
+        if now not in (old, new):
+            wrong.append(f"neither old nor new: {describe(now, old, new)}")
+        elif point.event is not Event.KILL and ended.status == 0 and now != new:
+            wrong.append("exit code 0, and the output is the old one")
+        if point.event is not Event.KILL and not may_leave(point) and (left := self.leftovers(folder)):
+            wrong.append(f"left behind: {', '.join(sorted(left))}")
+        after = run(self.job(folder, self.again))
+        if after.status != 0:
+            wrong.append(f"the next run: exit code {after.status}: {after.err.strip()}")
+        elif (now := self.outputs(folder)) != new:
+            wrong.append(f"after the next run: {describe(now, old, new)}")
+        elif left := self.leftovers(folder):
+            wrong.append(f"left behind after the next run: {', '.join(sorted(left))}")
+        return wrong
+
+
+def may_leave(point: Point) -> bool:
+    """Tell whether a fault prevents tidying up: the removal itself fails."""
+    return point.event is Event.EIO and point.call.kind.name == "REMOVE"
+
+
+def judge_report(point: Point, ended: Ended) -> list[str]:
+    """Check exit code and messages of a run."""
+    wrong = []
+    if ended.late:
+        wrong.append("it did not end")
+    if point.event is Event.KILL:
+        if ended.status != -9:
+            wrong.append(f"it was not killed: {ended.status}")
+        return wrong
+    if ended.status in (1, 70) or not 0 <= ended.status < 128:
+        wrong.append(f"exit code {ended.status}")
+    if "Traceback" in ended.err or "Exception ignored" in ended.err:
+        wrong.append(f"a traceback: {ended.err.strip()[-600:]}")
+    errors = ended.err.count("ptttool: error: ")
+    if errors != (1 if ended.status else 0):
+        wrong.append(f"{errors} errors for exit code {ended.status}: {ended.err.strip()[:300]}")
+    if point.event in (Event.EINTR, Event.SHORT) and ended.status != 0:
+        wrong.append(f"an interrupted or short call is an error: {ended.err.strip()[:300]}")
+    return wrong
+
+
+def describe(now: State, old: State, new: State) -> str:
+    """Say where a state differs from the old and the new one."""
+    parts = []
+    for word, state in (("old", old), ("new", new)):
+        names = sorted(name for name in now.keys() | state.keys() if now.get(name) != state.get(name))
+        parts.append(f"differs from {word} in {', '.join(names) or 'nothing'}")
+    return "; ".join(parts)
+
+
+class FileCase(Case):
+    """A command that writes one file, or one folder, beside its input.
+
+    Parameters
+    ----------
+    output : str
+        The output's name.
+    before : bytes or None
+        What is there before; None: nothing.
+    fill : Callable or None
+        Makes the input, once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        *,
+        output: str,
+        again: Sequence[str] | None = None,
+        before: Callable[[Path], None] | None = None,
+        fill: Callable[[Path], None] | None = None,
+        machine: bool = False,
+    ) -> None:
+        super().__init__(name, arguments, [*arguments, "--force"] if again is None else again)
+        self._output, self._before, self._fill = output, before, fill
+        self.machine = "machine" if machine else None
+
+    def build(self, folder: Path) -> None:
+        if self.machine:
+            shutil.copytree(MACHINE, folder / self.machine, symlinks=True)
+        if self._fill is not None:
+            self._fill(folder)
+        (folder / "work").mkdir()
+
+    def reset(self, folder: Path) -> None:
+        shutil.rmtree(folder / "work")
+        (folder / "work").mkdir()
+        if self._before is not None:
+            self._before(folder / "work" / self._output)
+
+    def outputs(self, folder: Path) -> State:
+        return {name: self._told(each) for name, each in self._all(folder).items() if self._is_output(name)}
+
+    def leftovers(self, folder: Path) -> set[str]:
+        return {name for name in self._all(folder) if not self._is_output(name)}
+
+    def _all(self, folder: Path) -> State:
+        return files_below(folder / "work")
+
+    def _is_output(self, name: str) -> bool:
+        inside = name.removeprefix(f"{self._output}/")
+        return name == self._output or (inside != name and not inside.startswith("."))
+
+    def _told(self, file: tuple[int, bytes]) -> tuple[int, bytes]:
+        return (file[0], without_time(file[1])) if self._output.endswith(".toml") else file
+
+
+class ApplyCase(Case):
+    """``tune apply``: the outputs are the values of all tune attributes."""
+
+    machine = "machine"
+
+    def build(self, folder: Path) -> None:
+        shutil.copytree(MACHINE, folder / "machine", symlinks=True)
+        (folder / "state").mkdir()
+
+    def reset(self, folder: Path) -> None:
+        shutil.rmtree(folder / "state")
+        (folder / "state").mkdir()
+        lines = ["version = 1"]
+        for attribute in sorted((folder / "machine").glob(TUNE)):
+            attribute.write_text("1\n")
+            if f"[devices.{attribute.parent.parent.name}]" not in lines:
+                lines.append(f"[devices.{attribute.parent.parent.name}]")
+            lines.append(f"{attribute.name} = 2")
+        (folder / "state" / "profile.toml").write_text("\n".join(lines) + "\n")
+
+    def outputs(self, folder: Path) -> State:
+        return {f"{path.parent.parent.name}/{path.name}": (0, path.read_bytes()) for path in (folder / "machine").glob(TUNE)}
+
+    def leftovers(self, folder: Path) -> set[str]:
+        return set()
+
+
+class TraceCase(Case):
+    """``trace`` with the stand-in perf: no byte of the old or the new recording may be lost.
+
+    Parameters
+    ----------
+    old : bool
+        Whether there is a recording already.
+    """
+
+    machine = "machine"
+
+    def __init__(self, name: str, *, old: bool) -> None:
+        super().__init__(name, ["trace", "--rootport", "0000:00:10.0", "--format", "8dw", "--duration", "0.1", "-o", "work/perf.data"])
+        self._old = lzma.decompress((RECORDING.parent / "m-4dw-port10-type1-dir1.data.xz").read_bytes()) if old else None
+        self._new = lzma.decompress((RECORDING.parent / "m-8dw-port10-type7-dir2.data.xz").read_bytes())
+
+    def build(self, folder: Path) -> None:
+        shutil.copytree(MACHINE, folder / "machine", symlinks=True)
+        (folder / "work").mkdir()
+
+    def reset(self, folder: Path) -> None:
+        shutil.rmtree(folder / "work")
+        (folder / "work").mkdir()
+        if self._old is not None:
+            (folder / "work" / "perf.data").write_bytes(self._old)
+            (folder / "work" / "perf.data.ptttool.json").write_text('{"version": 1}')
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        return {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": "good"}
+
+    def outputs(self, folder: Path) -> State:
+        return {name: (0, data) for name, (_, data) in files_below(folder / "work").items() if name in ("perf.data", "perf.data.old")}
+
+    def leftovers(self, folder: Path) -> set[str]:
+        return set(files_below(folder / "work")) - set(NAMED)
+
+    def judge(self, folder: Path, point: Point, ended: Ended, old: State, new: State, run: Runner) -> list[str]:
+        wrong = judge_report(point, ended)
+        now = files_below(folder / "work")
+        contents = [data for _, data in now.values()]
+        if self._old is not None and self._old not in contents:
+            wrong.append("the old recording is lost")
+        named = now.get("perf.data", (0, b""))[1]
+        if named and named not in (self._old, self._new):
+            wrong.append(f"perf.data is neither old nor new: {len(named)} bytes")
+        if ended.status == 0 and named != self._new:
+            wrong.append("exit code 0, and perf.data is not the new recording")
+        unfinished = [data for name, (_, data) in now.items() if name not in NAMED and data.startswith(b"PERFILE2")]
+        if unfinished and self._new not in (*unfinished, named):
+            wrong.append("perf finished, and its recording is damaged")
+        if point.event is not Event.KILL and unfinished and ended.status == 0:
+            wrong.append("exit code 0, and an unfinished recording is left")
+        wrong += self._judge_sidecar(folder)
+        after = run(self.job(folder, self.again))
+        if after.status != 0:
+            wrong.append(f"the next run: exit code {after.status}: {after.err.strip()}")
+        elif self.outputs(folder).get("perf.data", (0, b""))[1] != self._new:
+            wrong.append("the next run did not record")
+        left = [name for name, (_, data) in files_below(folder / "work").items() if name not in NAMED and data not in (self._old, self._new)]
+        if left:
+            wrong.append(f"left behind after the next run: {', '.join(sorted(left))}")
+        return wrong
+
+    def _judge_sidecar(self, folder: Path) -> list[str]:
+        for path in (folder / "work").glob("*.ptttool.json"):
+            try:
+                json.loads(path.read_bytes())
+            except ValueError:
+                return [f"{path.name} is half written"]
+        return []
+
+
+NAMED = ("perf.data", "perf.data.old", "perf.data.ptttool.json", "perf.data.old.ptttool.json")
+
+
+def input_recording(folder: Path) -> None:
+    """Unpack a bundled recording as ``in.data``."""
+    (folder / "in.data").write_bytes(lzma.decompress(RECORDING.read_bytes()))
+
+
+def old_file(path: Path) -> None:
+    """Write a file that is to be replaced."""
+    path.write_bytes(b"the old one\n" * 1000)
+    path.chmod(0o640)
+
+
+def old_dataset(path: Path) -> None:
+    """Make a dataset that is to be replaced."""
+    (path / "host=a").mkdir(parents=True)
+    for number in range(3):
+        (path / "host=a" / f"r000{number}-old.data-000000000000000.parquet").write_bytes(b"PAR1 old one")
+
+
+DECODE = ["decode", "in.data", "--jobs", "1"]
+GENERATE = ["generate", "--size", "1M"]
+
+
+def all_cases() -> list[Case]:
+    """Return the cases in the order of the report."""
+    return [
+        FileCase("decode to CSV", [*DECODE, "-o", "work/out.csv"], output="out.csv", fill=input_recording),
+        FileCase("decode to CSV, --force", [*DECODE, "-o", "work/out.csv", "--force"], output="out.csv", fill=input_recording,
+                 before=old_file, again=[*DECODE, "-o", "work/out.csv", "--force"]),
+        FileCase("decode to Parquet", [*DECODE, "-o", "work/out.parquet"], output="out.parquet", fill=input_recording),
+        FileCase("decode to Parquet, --force", [*DECODE, "-o", "work/out.parquet", "--force"], output="out.parquet", fill=input_recording,
+                 before=old_file, again=[*DECODE, "-o", "work/out.parquet", "--force"]),
+        FileCase("decode to Arrow", [*DECODE, "-o", "work/out.arrow"], output="out.arrow", fill=input_recording),
+        FileCase("decode to JSON lines", [*DECODE, "-o", "work/out.jsonl"], output="out.jsonl", fill=input_recording),
+        FileCase("decode to a folder", [*DECODE, "-o", "work/out/"], output="out", fill=input_recording),
+        FileCase("decode to an empty folder", [*DECODE, "-o", "work/out/"], output="out", fill=input_recording, before=Path.mkdir),
+        FileCase("decode to a folder, --force", [*DECODE, "-o", "work/out/", "--force"], output="out", fill=input_recording,
+                 before=old_dataset, again=[*DECODE, "-o", "work/out/", "--force"]),
+        FileCase("generate", [*GENERATE, "-o", "work/new.data"], output="new.data"),
+        FileCase("generate, --force", [*GENERATE, "-o", "work/new.data", "--force"], output="new.data", before=old_file,
+                 again=[*GENERATE, "-o", "work/new.data", "--force"]),
+        FileCase("tune save", ["tune", "save", "work/now.toml"], output="now.toml", machine=True),
+        FileCase("tune save, --force", ["tune", "save", "work/now.toml", "--force"], output="now.toml", machine=True, before=old_file,
+                 again=["tune", "save", "work/now.toml", "--force"]),
+        ApplyCase("tune apply", ["tune", "apply", "state/profile.toml"]),
+        TraceCase("trace", old=False),
+        TraceCase("trace over a recording", old=True),
+    ]  # fmt: skip
