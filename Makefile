@@ -9,7 +9,7 @@ TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1
 TEST_WORKERS := $(shell expr $$(nproc) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage bench lint man schemas docs format dist clean test-system bench-system
+.PHONY: help demo test coverage bench crash lint man schemas docs format dist clean test-system bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,6 +31,10 @@ coverage: test-system $(VENV)/dev.stamp ## run the tests and show which lines an
 bench: bench-system $(VENV)/dev.stamp ## measure speed and memory against perf (a quarter of an hour, 15 GB in bench/data; BENCH_ARGS="--only info")
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m bench.packets -o bench/packets.json $(BENCH_PACKETS_ARGS)
+
+crash: test-system $(VENV)/dev.stamp ## kill commands and fail their system calls, at each call in turn (ten minutes; CRASH_ARGS="--only decode")
+	@command -v cc >/dev/null || sh tests/install-packages.sh gcc libc6-dev
+	$(BIN)/python -m campaign.crash $(CRASH_ARGS)
 
 lint: $(VENV)/dev.stamp ## check style, types and who imports whom
 	$(BIN)/ruff check

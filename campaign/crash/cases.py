@@ -9,6 +9,7 @@ import shutil
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,7 +17,7 @@ from campaign.crash.client import REPOSITORY, Ended, Job
 from campaign.crash.events import Event, Point
 
 MACHINE = REPOSITORY / "fixtures" / "machines" / "kunpeng-6.12"
-RECORDING = REPOSITORY / "ptttool" / "demo" / "recordings" / "w-randread-4dw.data.xz"
+RECORDINGS = REPOSITORY / "ptttool" / "demo" / "recordings"
 STANDIN = REPOSITORY / "tests" / "standin"
 TUNE = "sys/devices/platform/4010000000.pcie/pci0000:00/*/hisi_ptt*/tune/*"
 
@@ -60,9 +61,7 @@ class Case(ABC):
         The next run; None: the same command line.
     """
 
-    reads = True
     machine: str | None = None
-    timeout = 30.0
 
     def __init__(self, name: str, arguments: Sequence[str], again: Sequence[str] | None = None) -> None:
         self.name = name
@@ -89,17 +88,16 @@ class Case(ABC):
         """Return the variables for a run."""
         return {}
 
-    def job(self, folder: Path, arguments: Sequence[str], point: Point | None = None, *, count: bool = False) -> Job:
-        """Describe one run."""
-        machine = None if self.machine is None else folder / self.machine
-        job = Job(
-            folder, arguments, reads=self.reads, machine=machine, environment=self.environment(folder), timeout=self.timeout
-        )  # fmt: skip
-        if point is None or count:
+    def concerns(self, point: Point) -> bool:
+        """Tell whether a point is run."""
+        return True
+
+    def job(self, folder: Path, arguments: Sequence[str], point: Point | None = None) -> Job:
+        """Describe a run, with the event of a point."""
+        job = Job(folder, arguments, machine=folder / self.machine if self.machine else None, environment=self.environment(folder))
+        if point is None:
             return job
-        return Job(
-            folder, arguments, point.event.mode, point.call.number, point.event.error, self.reads, machine, self.environment(folder), self.timeout
-        )  # fmt: skip
+        return replace(job, mode=point.event.mode, at=point.call.number, error=point.event.error)
 
     def repair(self, folder: Path, run: Runner) -> list[str]:
         """Do what an administrator is told to do after a kill, before the next run; return what was wrong."""
@@ -260,8 +258,8 @@ class TraceCase(Case):
 
     def __init__(self, name: str, *, old: bool) -> None:
         super().__init__(name, ["trace", "--rootport", "0000:00:10.0", "--format", "8dw", "--duration", "0.1", "-o", "work/perf.data"])
-        self._old = lzma.decompress((RECORDING.parent / "m-4dw-port10-type1-dir1.data.xz").read_bytes()) if old else None
-        self._new = lzma.decompress((RECORDING.parent / "m-8dw-port10-type7-dir2.data.xz").read_bytes())
+        self._old = lzma.decompress((RECORDINGS / "m-4dw-port10-type1-dir1.data.xz").read_bytes()) if old else None
+        self._new = lzma.decompress((RECORDINGS / "m-8dw-port10-type7-dir2.data.xz").read_bytes())
 
     def build(self, folder: Path) -> None:
         shutil.copytree(MACHINE, folder / "machine", symlinks=True)
@@ -273,6 +271,9 @@ class TraceCase(Case):
         if self._old is not None:
             (folder / "work" / "perf.data").write_bytes(self._old)
             (folder / "work" / "perf.data.ptttool.json").write_text('{"version": 1}')
+
+    def concerns(self, point: Point) -> bool:
+        return "/machine/" not in point.call.path  # tune attributes are read for the sidecar; "tune apply" has those points
 
     def environment(self, folder: Path) -> dict[str, str]:
         return {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": "good"}
@@ -305,7 +306,9 @@ class TraceCase(Case):
             wrong.append(f"the next run: exit code {after.status}: {after.err.strip()}")
         elif self.outputs(folder).get("perf.data", (0, b""))[1] != self._new:
             wrong.append("the next run did not record")
-        left = [name for name, (_, data) in files_below(folder / "work").items() if name not in NAMED and data not in (self._old, self._new)]
+        left = [
+            name for name, (_, data) in files_below(folder / "work").items() if name not in NAMED and data not in (self._old, self._new)
+        ]
         if left:
             wrong.append(f"left behind after the next run: {', '.join(sorted(left))}")
         return wrong
@@ -322,9 +325,14 @@ class TraceCase(Case):
 NAMED = ("perf.data", "perf.data.old", "perf.data.ptttool.json", "perf.data.old.ptttool.json")
 
 
-def input_recording(folder: Path) -> None:
-    """Unpack a bundled recording as ``in.data``."""
-    (folder / "in.data").write_bytes(lzma.decompress(RECORDING.read_bytes()))
+def large_recording(folder: Path) -> None:
+    """Unpack a bundled recording of many TLPs as ``in.data``."""
+    (folder / "in.data").write_bytes(lzma.decompress((RECORDINGS / "w-randread-4dw.data.xz").read_bytes()))
+
+
+def small_recording(folder: Path) -> None:
+    """Unpack a bundled recording of a few thousand TLPs as ``in.data``."""
+    (folder / "in.data").write_bytes(lzma.decompress((RECORDINGS / "m-4dw-port10-type7-dir2.data.xz").read_bytes()))
 
 
 def old_file(path: Path) -> None:
@@ -344,20 +352,20 @@ DECODE = ["decode", "in.data", "--jobs", "1"]
 GENERATE = ["generate", "--size", "1M"]
 
 
-def all_cases() -> list[Case]:
-    """Return the cases in the order of the report."""
+def all_cases(fill: Callable[[Path], None] = large_recording) -> list[Case]:
+    """Return the cases in the order of the report; ``fill`` makes the recording that is decoded."""
     return [
-        FileCase("decode to CSV", [*DECODE, "-o", "work/out.csv"], output="out.csv", fill=input_recording),
-        FileCase("decode to CSV, --force", [*DECODE, "-o", "work/out.csv", "--force"], output="out.csv", fill=input_recording,
+        FileCase("decode to CSV", [*DECODE, "-o", "work/out.csv"], output="out.csv", fill=fill),
+        FileCase("decode to CSV, --force", [*DECODE, "-o", "work/out.csv", "--force"], output="out.csv", fill=fill,
                  before=old_file, again=[*DECODE, "-o", "work/out.csv", "--force"]),
-        FileCase("decode to Parquet", [*DECODE, "-o", "work/out.parquet"], output="out.parquet", fill=input_recording),
-        FileCase("decode to Parquet, --force", [*DECODE, "-o", "work/out.parquet", "--force"], output="out.parquet", fill=input_recording,
+        FileCase("decode to Parquet", [*DECODE, "-o", "work/out.parquet"], output="out.parquet", fill=fill),
+        FileCase("decode to Parquet, --force", [*DECODE, "-o", "work/out.parquet", "--force"], output="out.parquet", fill=fill,
                  before=old_file, again=[*DECODE, "-o", "work/out.parquet", "--force"]),
-        FileCase("decode to Arrow", [*DECODE, "-o", "work/out.arrow"], output="out.arrow", fill=input_recording),
-        FileCase("decode to JSON lines", [*DECODE, "-o", "work/out.jsonl"], output="out.jsonl", fill=input_recording),
-        FileCase("decode to a folder", [*DECODE, "-o", "work/out/"], output="out", fill=input_recording),
-        FileCase("decode to an empty folder", [*DECODE, "-o", "work/out/"], output="out", fill=input_recording, before=Path.mkdir),
-        FileCase("decode to a folder, --force", [*DECODE, "-o", "work/out/", "--force"], output="out", fill=input_recording,
+        FileCase("decode to Arrow", [*DECODE, "-o", "work/out.arrow"], output="out.arrow", fill=fill),
+        FileCase("decode to JSON lines", [*DECODE, "-o", "work/out.jsonl"], output="out.jsonl", fill=fill),
+        FileCase("decode to a folder", [*DECODE, "-o", "work/out/"], output="out", fill=fill),
+        FileCase("decode to an empty folder", [*DECODE, "-o", "work/out/"], output="out", fill=fill, before=Path.mkdir),
+        FileCase("decode to a folder, --force", [*DECODE, "-o", "work/out/", "--force"], output="out", fill=fill,
                  before=old_dataset, again=[*DECODE, "-o", "work/out/", "--force"]),
         FileCase("generate", [*GENERATE, "-o", "work/new.data"], output="new.data"),
         FileCase("generate, --force", [*GENERATE, "-o", "work/new.data", "--force"], output="new.data", before=old_file,

@@ -26,7 +26,9 @@ def build_shim(folder: Path) -> Path:
     if compiler is None:
         raise SystemExit("there is no C compiler: install gcc and libc6-dev")
     library = folder / "shim.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", str(library), str(SOURCE), "-ldl"], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", str(library), str(SOURCE), "-ldl"], check=True
+    )
     return library
 
 

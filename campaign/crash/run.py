@@ -81,7 +81,7 @@ class Campaign:
         new = case.outputs(home)
         if old == new:
             raise RuntimeError(f"{case.name}: it changed nothing")
-        chosen = thinned(list(points(ended.calls, events)), most)
+        chosen = thinned([point for point in points(ended.calls, events) if case.concerns(point)], most)
         report = Report(case.name, len(ended.calls))
         with ThreadPoolExecutor(self._jobs) as pool:
             for point, wrong in zip(chosen, pool.map(lambda point: self._judge(case, point, old, new), chosen), strict=True):

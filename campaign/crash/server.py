@@ -31,7 +31,19 @@ def warm_up() -> None:
     from ptttool.cli.main import load_commands
 
     load_commands()
-    for room in ("files", "tune", "machine", "capture", "pipeline", "exporters", "generate", "perfdata", "recording", "decoders.hisi_ptt", "cli"):
+    for room in (
+        "files",
+        "tune",
+        "machine",
+        "capture",
+        "pipeline",
+        "exporters",
+        "generate",
+        "perfdata",
+        "recording",
+        "decoders.hisi_ptt",
+        "cli",
+    ):
         package = importlib.import_module(f"{ptttool.__name__}.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if "workers.cluster" not in module.name:  # the cluster's library is slow to import and not used here
@@ -49,7 +61,7 @@ def stand_on(machine: str) -> None:
         live = True
 
     rights = host.Rights((1 << 41) - 1, paranoid=2, mlock_kb=516, memlock=8 << 20, cpus=4)
-    discovery.UdevSource = lambda: LiveTree(machine)  # type: ignore[assignment, misc, return-value]
+    discovery.__dict__["UdevSource"] = lambda: LiveTree(machine)
     host.read_rights = lambda *_, **__: rights
     host.running_processes = lambda *_, **__: ()
 
@@ -100,7 +112,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         os.killpg(child, signal.SIGKILL)
     os.close(watched)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    late = end_orphans(child, job["timeout"])
+    late = end_orphans(job["timeout"])
     texts = []
     for file in files:
         texts.append(os.pread(file, os.fstat(file).st_size, 0).decode(errors="surrogateescape"))
@@ -108,7 +120,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     return {"status": status, "out": texts[0], "err": texts[1], "log": texts[2], "late": late or not ended}
 
 
-def end_orphans(group: int, timeout: float) -> bool:
+def end_orphans(timeout: float) -> bool:
     """Wait for what a killed run left running, which this process inherits; True if it had to be killed."""
 
     def expired(_number: int, _frame: object) -> None:
