@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         InputError,
         InterruptedByUserError,
         MissingPackageError,
+        NotAsAskedError,
         OutputError,
         PerfError,
         PlugInError,
@@ -90,6 +91,7 @@ __all__ = [
     "InterruptedByUserError",
     "Machine",
     "MissingPackageError",
+    "NotAsAskedError",
     "OutputError",
     "PerfError",
     "Plan",
@@ -138,7 +140,7 @@ _HOMES = {
         "ptttool.diagnostics": "Diagnostic Severity",
         "ptttool.errors": (
             "AccessError BusyError DeviceError EmptyTraceError ExitCode HardwareError InputError InterruptedByUserError "
-            "MissingPackageError OutputError PerfError PlugInError PtttoolError UsageError WorkersError"
+            "MissingPackageError NotAsAskedError OutputError PerfError PlugInError PtttoolError UsageError WorkersError"
         ),
         "ptttool.exporters.contract": "EXPORTERS ExportContext Exporter",
         "ptttool.table.batch": "Batch",

@@ -36,12 +36,15 @@ class AnalysisContext:
         The machine that was recorded, for names; None where it is not known.
     diagnostics : sequence of Diagnostic
         What was odd while it was decoded.
+    went_offline : sequence of int
+        CPUs that were online when the recording began and offline when it ended, where a sidecar says so.
     """
 
     path: str
     contents: Contents
     machine: Machine | None = None
     diagnostics: Sequence[Diagnostic] = field(default_factory=tuple)
+    went_offline: Sequence[int] = ()
 
 
 class Analysis(ABC, Generic[R]):
@@ -54,12 +57,23 @@ class Analysis(ABC, Generic[R]):
     meaning : str
         One line of documentation.
     columns : tuple of str
-        The columns that :meth:`update` looks at. Empty: the result follows from the context alone.
+        The columns that :meth:`update` needs. Empty, without further ones: the result follows from the context alone.
     """
 
     name: ClassVar[str]
     meaning: ClassVar[str]
     columns: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def further_columns(cls, contents: Contents) -> tuple[str, ...]:
+        """Return columns that :meth:`update` looks at besides :attr:`columns`, where the rows have them.
+
+        Parameters
+        ----------
+        contents : Contents
+            What is known of the recording before its rows are read.
+        """
+        return ()
 
     def update(self, batch: Batch) -> None:
         """Add rows.
@@ -67,7 +81,7 @@ class Analysis(ABC, Generic[R]):
         Parameters
         ----------
         batch : Batch
-            The next rows, with :attr:`columns`.
+            The next rows, with :attr:`columns` and those of :meth:`further_columns` that they have.
         """
 
     def merge(self, later: Self) -> None:

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+from ptttool.analyses.tally import Tally
 from ptttool.documents import document
 from ptttool.pci import format_id
+from ptttool.perfdata.model import Contents
+from ptttool.recording.identity import requester_filter
 from ptttool.table.batch import Batch
-from ptttool.table.values import Array, Values
 from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, KIND_MASK, TRAITS
 from ptttool.tlp.columns import CLASSES, KINDS
 
-# Rows worked on at a time: their arrays fit into a processor's second-level cache, and their sums into one table.
-_STEP, _COUNT_BITS = 1 << 15, 21
-# Kinds in a row of the tables; a power of two above len(KINDS).
-_ROW = KIND_MASK + 1
-_ROW_BITS = KIND_MASK.bit_length()
 _CLASS_OF_KIND = {int(traits & KIND_MASK): int(traits >> CLASS_SHIFT & CLASS_MASK) for traits in TRAITS.tolist()}
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -111,87 +102,36 @@ class TlpSummary:
 
 
 class Summary(Analysis[TlpSummary]):
-    """Sums over TLPs."""
+    """Sums over TLPs.
+
+    Attributes
+    ----------
+    tally : Tally
+        The sums by requester and kind.
+    """
 
     name = "summary"
     meaning = "TLPs and bytes of data by kind, class and requester"
     columns = ("kind", "requester", "payload_bytes", "time")
 
     def __init__(self) -> None:
+        self.tally = Tally()
         self._first: int | None = None
         self._last: int | None = None
         self._smallest: int | None = None
         self._largest: int | None = None
-        # Requesters get a row of the tables as they turn up; row 0 is for TLPs that name none.
-        self._requesters: npt.NDArray[np.intp] = np.zeros(1, dtype=np.intp)
-        self._row_of: npt.NDArray[np.uint32] = np.zeros(1 << 16, dtype=np.uint32)
-        self._records: Counts = np.zeros((1, _ROW), dtype=np.int64)
-        self._payload: Counts = np.zeros((1, _ROW), dtype=np.int64)
 
-    def __getstate__(self) -> dict[str, object]:
-        """Leave out the one table that follows from another one and is larger than all the rest."""
-        return {name: value for name, value in self.__dict__.items() if name != "_row_of"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._row_of = np.zeros(1 << 16, dtype=np.uint32)
-        self._row_of[self._requesters[1:]] = np.arange(1, len(self._requesters))
+    @classmethod
+    def further_columns(cls, contents: Contents) -> tuple[str, ...]:
+        """Return the column that tells whether a completion can have passed a requester filter; the result does not use it."""
+        return () if requester_filter(contents) is None else ("completer",)
 
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
-        kinds, requesters, payload = (batch.values(name) for name in ("kind", "requester", "payload_bytes"))
-        for start in range(0, batch.size, _STEP):
-            self._update(*(_part(values, start, min(start + _STEP, batch.size)) for values in (kinds, requesters, payload)))
+        self.tally.add(batch)
         times = batch.values("time").present()
         if len(times):
             self._see_time(int(times[0]), int(times[-1]), int(times.min()), int(times.max()))  # type: ignore[union-attr,arg-type,index]
-
-    def _update(self, kinds: Values, requesters: Values, payload: Values) -> None:
-        codes: Any = kinds.array
-        places = self._rows(requesters, len(codes)) << _ROW_BITS
-        places |= codes
-        # One table for both sums, which doubles hold exactly: DWs of data above the count, below 2^18 TLPs of at most 2^10 DWs.
-        weights = None
-        if payload.array is not None:
-            data: Any = payload.array
-            if payload.valid is not None:
-                data = np.where(payload.valid, data, 0)
-            weights = (data.astype(np.float64) * (1 << (_COUNT_BITS - 2))) + 1.0
-        both = np.bincount(places, weights=weights, minlength=self._records.size).astype(np.int64, copy=False).reshape(-1, _ROW)
-        self._records += both & ((1 << _COUNT_BITS) - 1)
-        self._payload += both >> _COUNT_BITS << 2
-
-    def _rows(self, requesters: Values, count: int) -> npt.NDArray[np.intp]:
-        """Rows of the tables that belong to requesters."""
-        if requesters.array is None:
-            return np.zeros(count, dtype=np.intp)
-        array: Any = requesters.array
-        if requesters.valid is None:
-            return self._rows_of(array)
-        rows = np.zeros(count, dtype=np.intp)
-        rows[requesters.valid] = self._rows_of(array[requesters.valid])
-        return rows
-
-    def _rows_of(self, requesters: Array) -> npt.NDArray[np.intp]:
-        indexes = requesters.astype(np.intp)
-        rows = self._row_of.take(indexes, mode="wrap")
-        if not rows.all():
-            new = np.zeros(1 << 16, dtype=np.bool_)  # quicker than to sort or to hash them
-            new[indexes] = True
-            self._add_rows(np.flatnonzero(new & (self._row_of == 0)))
-            rows = self._row_of.take(indexes, mode="wrap")
-        return rows.astype(np.intp)
-
-    def _add_rows(self, requesters: npt.NDArray[np.intp]) -> None:
-        """Make rows for requesters that have none."""
-        count = len(self._requesters)
-        self._row_of[requesters] = np.arange(count, count + len(requesters))
-        self._requesters = np.concatenate((self._requesters, requesters))
-        missing = len(self._requesters) - len(self._records)
-        if missing > 0:
-            more = np.zeros((max(missing, len(self._records)), _ROW), dtype=np.int64)
-            self._records = np.concatenate((self._records, more))
-            self._payload = np.concatenate((self._payload, more))
 
     def _see_time(self, first: int, last: int, smallest: int, largest: int) -> None:
         if self._first is None or self._smallest is None or self._largest is None:
@@ -205,15 +145,11 @@ class Summary(Analysis[TlpSummary]):
         if later._first is not None:
             assert later._last is not None and later._smallest is not None and later._largest is not None
             self._see_time(later._first, later._last, later._smallest, later._largest)
-        theirs = later._requesters[1:]
-        self._add_rows(theirs[self._row_of[theirs] == 0])
-        rows = np.concatenate(([0], self._row_of[theirs]))
-        self._records[rows] += later._records[: len(rows)]
-        self._payload[rows] += later._payload[: len(rows)]
+        self.tally.merge(later.tally)
 
     def result(self, context: AnalysisContext) -> TlpSummary:
         """Return the sums: kinds in the order of :data:`ptttool.tlp.columns.KINDS`, requesters with most TLPs first."""
-        records, payload = self._records.sum(axis=0).tolist(), self._payload.sum(axis=0).tolist()
+        records, payload = self.tally.records.sum(axis=0).tolist(), self.tally.payload.sum(axis=0).tolist()
         return TlpSummary(
             records=sum(records),
             payload_bytes=sum(payload),
@@ -224,10 +160,11 @@ class Summary(Analysis[TlpSummary]):
         )
 
     def _by_requester(self) -> Iterator[RequesterSums]:
-        totals = self._records.sum(axis=1).tolist()
-        rows = ((requester, row) for row, requester in enumerate(self._requesters.tolist()) if row and totals[row])
+        tally = self.tally
+        totals = tally.records.sum(axis=1).tolist()
+        rows = ((requester, row) for row, requester in enumerate(tally.requesters.tolist()) if row and totals[row])
         for requester, row in sorted(rows, key=lambda item: (-totals[item[1]], item[0])):
-            classes = _by_class(self._records[row].tolist(), self._payload[row].tolist())
+            classes = _by_class(tally.records[row].tolist(), tally.payload[row].tolist())
             # Unknown TLPs name no requester, so the classes are all that there is.
             yield RequesterSums(
                 format_id(requester),
@@ -235,11 +172,6 @@ class Summary(Analysis[TlpSummary]):
                 sum(each.payload_bytes for each in classes.values()),
                 classes,
             )
-
-
-def _part(values: Values, start: int, stop: int) -> Values:
-    array: Any = values.array
-    return Values(None if array is None else array[start:stop], None if values.valid is None else values.valid[start:stop])
 
 
 def _by_class(records: list[int], payload: list[int]) -> dict[str, Sums]:

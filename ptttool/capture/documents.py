@@ -406,7 +406,7 @@ class SidecarDocument:
         The recording.
     machine : Mapping[str, object]
         As ``list --json`` prints it.
-    options, command, traced, tune, versions, started, ended, replay_of
+    options, command, traced, tune, versions, started, ended, replay_of, went_offline
         As of :class:`ptttool.capture.sidecar.Sidecar`.
     """
 
@@ -421,3 +421,4 @@ class SidecarDocument:
     started: str | None
     ended: str | None
     replay_of: str | None = None
+    went_offline: tuple[int, ...] = ()

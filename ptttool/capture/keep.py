@@ -47,6 +47,8 @@ class Recorded:
         The command that made the bundled recording which this is a copy of.
     perf_stderr : str
         All that perf wrote to standard error.
+    went_offline : tuple of int
+        CPUs that were online when recording began and offline when it ended.
     diagnostics : tuple of Diagnostic
         What was reported while recording.
     """
@@ -60,6 +62,7 @@ class Recorded:
     traced: TracedCommand | None = None
     replay_of: str | None = None
     perf_stderr: str = ""
+    went_offline: tuple[int, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def document(self, plan: Plan) -> RecordedBody:

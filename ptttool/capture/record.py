@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from ptttool.capture.checks.contract import require
-from ptttool.capture.checks.host import Host, free_bytes, gather
+from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus
 from ptttool.capture.documents import PlanBody, TracedCommand
 from ptttool.capture.keep import Destination, Log, Recorded, Report, settle
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
@@ -61,7 +61,7 @@ def record(
     outcome = _run(plan, destination, progress, command_stdout)
     if not outcome.complete:
         raise _failure(plan, source, host, outcome, destination, log)
-    return _keep(plan, host, outcome, destination, log)
+    return _keep(plan, source, host, outcome, destination, log)
 
 
 def _run(plan: Plan, destination: Destination, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None) -> Outcome:
@@ -80,8 +80,9 @@ def _run(plan: Plan, destination: Destination, progress: Callable[[RecordingProg
             raise
 
 
-def _keep(plan: Plan, host: Host, outcome: Outcome, destination: Destination, log: Log) -> Recorded:
+def _keep(plan: Plan, source: Source, host: Host, outcome: Outcome, destination: Destination, log: Log) -> Recorded:
     traced = _traced(plan, outcome)
+    went_offline = _went_offline(source, host)
     version = host.perf.version if isinstance(host.perf, PerfTool) else None
     known = Sidecar(
         machine=plan.machine,
@@ -92,6 +93,7 @@ def _keep(plan: Plan, host: Host, outcome: Outcome, destination: Destination, lo
         versions={"kernel": platform.release()} | ({"perf": version} if version else {}),
         started=outcome.started.isoformat(timespec="milliseconds"),
         ended=outcome.ended.isoformat(timespec="milliseconds"),
+        went_offline=went_offline,
     )
     old, sidecar = settle(plan, destination, known, log)
     return Recorded(
@@ -103,8 +105,15 @@ def _keep(plan: Plan, host: Host, outcome: Outcome, destination: Destination, lo
         stopped_by=outcome.stopped_by,
         traced=traced,
         perf_stderr=_with_wanted_name(outcome, destination),
+        went_offline=went_offline,
         diagnostics=tuple(log.diagnostics),
     )
+
+
+def _went_offline(source: Source, host: Host) -> tuple[int, ...]:
+    """Return the CPUs that were online before the recording and are offline now; none where sysfs does not say."""
+    now = online_cpus(source)
+    return () if host.online is None or now is None else tuple(cpu for cpu in host.online if cpu not in now)
 
 
 def _traced(plan: Plan, outcome: Outcome) -> TracedCommand | None:
@@ -136,7 +145,7 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, destinati
     )
     error = translate(attempt)
     if _holds_trace(destination.unfinished):
-        kept = _keep(plan, host, outcome, destination, log)
+        kept = _keep(plan, source, host, outcome, destination, log)
         error.hint = f"what perf wrote until then is in {kept.path}" + (f"; {error.hint}" if error.hint else "")
         error.details["recording"] = str(kept.path)
         return error

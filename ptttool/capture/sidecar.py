@@ -50,6 +50,8 @@ class Sidecar:
         Wall time, ISO 8601 with its offset from UTC.
     replay_of : str or None
         The command that made the bundled recording which this is a copy of.
+    went_offline : tuple of int
+        CPUs that were online when recording began and offline when it ended.
     """
 
     machine: Machine
@@ -61,6 +63,7 @@ class Sidecar:
     started: str | None = None
     ended: str | None = None
     replay_of: str | None = None
+    went_offline: tuple[int, ...] = ()
 
     @property
     def device(self) -> PttDevice | None:
@@ -115,6 +118,7 @@ def save(recording: str | Path, sidecar: Sidecar) -> Path:
         started=sidecar.started,
         ended=sidecar.ended,
         replay_of=sidecar.replay_of,
+        went_offline=sidecar.went_offline,
     )
     with output_file(path, force=True) as file:
         file.write((json.dumps(to_json(body), indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
@@ -191,6 +195,7 @@ def _checked(path: Path, recording: Path, body: Mapping[str, Any]) -> tuple[Side
         started=known.started,
         ended=known.ended,
         replay_of=known.replay_of,
+        went_offline=known.went_offline,
     ), None
 
 

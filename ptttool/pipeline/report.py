@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.elements import ElementSummary
-from ptttool.analyses.summary import TlpSummary
+from ptttool.analyses.loss.analysis import Loss
+from ptttool.analyses.summary import Summary, TlpSummary
+from ptttool.analyses.tally import Tally
 from ptttool.capture.event.decode import Explanation
 from ptttool.capture.event.explain import explain
 from ptttool.decoders.contract import RecordProtocol
@@ -107,6 +109,7 @@ def analyze(
     machine: Machine | None = None,
     query: Query | None = None,
     walk: Walk | None = None,
+    went_offline: Sequence[int] = (),
     **options: Any,
 ) -> Any:
     """Return the result of an analysis of a whole recording.
@@ -125,6 +128,8 @@ def analyze(
         Its condition: only rows for which it is true.
     walk : Walk or None
         The pass to take, where its progress is to be seen.
+    went_offline : sequence of int
+        CPUs that went offline while recording, where a sidecar says so.
     **options
         Options of the analysis.
 
@@ -134,6 +139,14 @@ def analyze(
         The analysis is unknown, the recording's rows do not have the columns that it needs (code ``missing-columns``), or a cluster's
         workers would have to share a packet stream (``stream-in-order``).
     """
+    walk = recording.walk(workers) if walk is None else walk
+    return result_of(_run(recording, name, workers, walk, query, options), recording, walk, machine, went_offline)
+
+
+def _run(
+    recording: Recording, name: str, workers: Workers, walk: Walk, query: Query | None = None, options: Mapping[str, Any] | None = None
+) -> Analysis[Any]:
+    """Return an analysis that has seen a whole recording; raises as :func:`analyze` does."""
     check_columns(recording, name)
     if workers.reduces and not isinstance(recording.stack.protocol, RecordProtocol):
         raise UsageError(
@@ -141,9 +154,8 @@ def analyze(
             hint="leave --scheduler out",
             code="stream-in-order",
         )
-    walk = recording.walk(workers) if walk is None else walk
-    analysis = walk.merge(Analyze(name, tuple(options.items()), query))
-    return result_of(analysis, recording, walk, machine)
+    further = tuple(column for column in ANALYSES.get(name).further_columns(recording.contents) if column in recording.schema)
+    return walk.merge(Analyze(name, tuple((options or {}).items()), query, further))
 
 
 def check_columns(recording: Recording, name: str) -> None:
@@ -158,10 +170,12 @@ def check_columns(recording: Recording, name: str) -> None:
         )
 
 
-def result_of(analysis: Analysis[Any], recording: Recording, walk: Walk, machine: Machine | None) -> Any:
+def result_of(
+    analysis: Analysis[Any], recording: Recording, walk: Walk, machine: Machine | None, went_offline: Sequence[int] = ()
+) -> Any:
     """Return an analysis' result, once the walk is over."""
     diagnostics = (*walk.contents.problems, *walk.findings.diagnostics())
-    return analysis.result(AnalysisContext(recording.path, walk.contents, machine, diagnostics))
+    return analysis.result(AnalysisContext(recording.path, walk.contents, machine, diagnostics, went_offline))
 
 
 def report_on(
@@ -172,6 +186,7 @@ def report_on(
     machine: Machine | None = None,
     command: Sequence[str] | None = None,
     started: str | None = None,
+    went_offline: Sequence[int] = (),
 ) -> Report:
     """Read a recording to its end and sum it up.
 
@@ -185,21 +200,24 @@ def report_on(
         The pass to take, where its progress is to be seen.
     machine : Machine or None
         The machine, for names.
-    command, started
-        What a sidecar knows: the command that recorded, and when.
+    command, started, went_offline
+        What a sidecar knows: the command that recorded, when, and the CPUs that went offline meanwhile.
     """
     walk = recording.walk(workers) if walk is None else walk
     diagnostics: list[Diagnostic] = []
     summary: TlpSummary | ElementSummary | None = None
+    tally: Tally | None = None
     try:
-        summary = analyze(recording, recording.stack.protocol.summary, workers, machine=machine, walk=walk)
+        analysis = _run(recording, recording.stack.protocol.summary, workers, walk)
+        summary = result_of(analysis, recording, walk, machine)
+        tally = analysis.tally if isinstance(analysis, Summary) else None
     except (InputError, MissingPackageError) as error:
         if recording.is_ptt or error.code not in _NOT_DECODED:
             raise
         diagnostics.append(Diagnostic(Severity.WARNING, error.code, error.message, error.hint, recording.path))
         for _ in recording.source().chunks():  # for the contents
             pass
-    loss = result_of(ANALYSES.get("loss")(), recording, walk, machine).signs
+    loss = result_of(Loss(tally), recording, walk, machine, went_offline).signs
     return Report(
         recording=recording,
         walk=walk,

@@ -114,17 +114,21 @@ def encoder_of(exporter: str, schema: Schema) -> Encoder:
 
 @dataclass(frozen=True)
 class Analyze:
-    """Work: an analysis that has seen the rows for which the condition is true. ``options``: of the analysis, by name."""
+    """Work: an analysis that has seen the rows for which the condition is true.
+
+    ``options``: of the analysis, by name. ``further``: columns that it looks at besides its own.
+    """
 
     name: str
     options: tuple[tuple[str, Any], ...] = ()
     query: Query | None = None
+    further: tuple[str, ...] = ()
     unit_records: int = _ANALYSIS_RECORDS
 
     @property
     def needs_index(self) -> bool:
         """Whether the numbers of rows are looked at."""
-        return "index" in ANALYSES.get(self.name).columns or (self.query is not None and self.query.needs_index)
+        return "index" in (*ANALYSES.get(self.name).columns, *self.further) or (self.query is not None and self.query.needs_index)
 
     def __call__(self, decoded: Decoded, /) -> Analysis[Any]:
         """Return the analysis of these rows."""
@@ -132,5 +136,5 @@ class Analyze:
         if self.query is not None and self.query.where is not None:
             wanted = self.query.where.mask(decoded.batch(self.query.where.columns).to_polars(), decoded.size)
             decoded = decoded.taken(wanted)
-        analysis.update(decoded.batch(analysis.columns))
+        analysis.update(decoded.batch((*analysis.columns, *self.further)))
         return analysis

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptttool.machine.pmu import PMU_PREFIX
+from ptttool.machine.pmu import PMU_PREFIX, PORT_FLAG
 from ptttool.perfdata.model import Attribute, Contents
 from ptttool.recording import auxtrace
 
@@ -30,6 +30,15 @@ def ptt_attribute(contents: Contents) -> Attribute | None:
     by_number = (attribute for number in numbers for attribute in contents.attributes if attribute.type == number)
     by_name = (attribute for attribute in contents.attributes if attribute.name is not None and attribute.name.startswith(PMU_PREFIX))
     return next(by_number, None) or next(by_name, None)
+
+
+def requester_filter(contents: Contents) -> int | None:
+    """Return the requester ID that the PTT event filters for; None for another filter, and where the recording does not say.
+
+    The filter is read where the mainline driver has it: in the lowest 20 bits of the event's config.
+    """
+    attribute = ptt_attribute(contents)
+    return None if attribute is None or attribute.config & PORT_FLAG else attribute.config & 0xFFFF
 
 
 def aux_type_name(contents: Contents) -> str | None:

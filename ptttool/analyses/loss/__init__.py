@@ -6,6 +6,8 @@ What the driver does when it stops, and what that leaves in the file, is known f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ptttool.analyses.loss.amounts import signs_in_amounts
 from ptttool.analyses.loss.stream_signs import signs_in_streams
 from ptttool.analyses.loss.streams import streams_of
@@ -14,8 +16,10 @@ from ptttool.perfdata.model import Contents, Mode
 from ptttool.recording.auxtrace import HISI_PTT
 
 
-def signs_of_loss(contents: Contents, *, session_end: int | None = None) -> list[Diagnostic]:
-    """Return the signs in a PTT recording that has been walked to its end.
+def signs_of_loss(contents: Contents, *, session_end: int | None = None, went_offline: Sequence[int] = ()) -> list[Diagnostic]:
+    """Return the signs in the container of a PTT recording that has been walked to its end.
+
+    Whether its TLPs are what was asked for, the analysis ``loss`` finds.
 
     Parameters
     ----------
@@ -23,6 +27,8 @@ def signs_of_loss(contents: Contents, *, session_end: int | None = None) -> list
         The recording.
     session_end : int, optional
         Time of the session's last event on perf's clock, in nanoseconds, where it is known better than from the recording.
+    went_offline : sequence of int, optional
+        CPUs that went offline while recording, where it is known.
 
     Returns
     -------
@@ -35,7 +41,7 @@ def signs_of_loss(contents: Contents, *, session_end: int | None = None) -> list
     if contents.auxtrace_type is None and not contents.aux_payloads:
         return []
     end = contents.last_time if session_end is None else session_end
-    found = [*signs_in_streams(contents, streams_of(contents.aux_events), end), *signs_in_amounts(contents)]
+    found = [*signs_in_streams(contents, streams_of(contents.aux_events), end, went_offline), *signs_in_amounts(contents)]
     return sorted(found, key=lambda sign: sign.severity.rank)
 
 

@@ -1,4 +1,4 @@
-"""The analysis ``loss``: it uses the records of perf.data, not the decoded rows."""
+"""The analysis ``loss``: it looks at the records of perf.data, and at what kinds of TLPs there are of which requesters."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from dataclasses import dataclass
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.loss import signs_of_loss
+from ptttool.analyses.loss.asked import signs_in_tlps
+from ptttool.analyses.tally import Tally
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
+from ptttool.perfdata.model import Contents
+from ptttool.recording.identity import ptt_attribute, requester_filter
+from ptttool.table.batch import Batch
 
 
 @document("loss")
 @dataclass(frozen=True)
 class LossSigns:
-    """Signs that trace data are missing.
+    """Signs that trace data are missing, or not what was asked for.
 
     Parameters
     ----------
@@ -25,14 +30,41 @@ class LossSigns:
 
 
 class Loss(Analysis[LossSigns]):
-    """Looks for signs that trace data are missing."""
+    """Looks for signs that trace data are missing, or are not what was asked for.
+
+    Parameters
+    ----------
+    tally : Tally or None
+        The recording's TLPs, where another analysis of the same pass has summed them up.
+    """
 
     name = "loss"
-    meaning = "signs that trace data are missing"
+    meaning = "signs that trace data are missing, or not what was asked for"
+
+    def __init__(self, tally: Tally | None = None) -> None:
+        self._tally = Tally() if tally is None else tally
+
+    @classmethod
+    def further_columns(cls, contents: Contents) -> tuple[str, ...]:
+        """Return the columns of what the event of a PTT recording asks for."""
+        if ptt_attribute(contents) is None:
+            return ()
+        return ("kind", "requester", *(() if requester_filter(contents) is None else ("completer",)))
+
+    def update(self, batch: Batch) -> None:
+        """Add TLPs."""
+        if "kind" in batch.columns and "requester" in batch.columns:
+            self._tally.add(batch)
+
+    def merge(self, later: Loss) -> None:
+        """Add the TLPs behind."""
+        self._tally.merge(later._tally)
 
     def result(self, context: AnalysisContext) -> LossSigns:
         """Return the signs."""
-        return LossSigns(signs_of_loss(context.contents))
+        contents = context.contents
+        signs = [*signs_in_tlps(contents, self._tally, context.machine), *signs_of_loss(contents, went_offline=context.went_offline)]
+        return LossSigns(sorted(signs, key=lambda sign: sign.severity.rank))
 
 
 ANALYSES.add("loss", Loss)

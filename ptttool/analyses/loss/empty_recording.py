@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ptttool.analyses.loss.command import cpu_option, perf_arguments
 from ptttool.capture.event.build import TraceRequest
 from ptttool.capture.event.terms import DIRECTIONS, FORMATS, TYPES, fields_of
 from ptttool.machine.model import Machine
@@ -30,8 +30,8 @@ def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]
     attribute = ptt_attribute(contents)
     if attribute is not None:
         yield from _contradictions(attribute.config)
-    command = _perf_arguments(contents)
-    cpus = None if command is None else _cpu_option(command)
+    command = perf_arguments(contents)
+    cpus = None if command is None else cpu_option(command)
     if cpu_checked:
         pass
     elif cpus is not None:
@@ -70,22 +70,3 @@ def _contradictions(config: int) -> Iterator[str]:
         yield f"{asked}: that direction holds none of them"
     elif types == ["cpl"] and flow.inbound and not flow.outbound and "CPL A" not in flow.inbound:
         yield f"{asked}: that holds completions of DMA remote-to-local and peer-to-peer requests only; direction 3 has the others"
-
-
-def _perf_arguments(contents: Contents) -> list[str] | None:
-    """Return perf's own part of the recorded command line."""
-    command = contents.features.get("cmdline")
-    if not isinstance(command, list):
-        return None
-    arguments = [str(argument) for argument in command]
-    return arguments[: arguments.index("--")] if "--" in arguments else arguments
-
-
-def _cpu_option(arguments: list[str]) -> str | None:
-    """Return the value of ``-C``."""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
-        if word in ("-C", "--cpu"):
-            return following or None
-        if found := re.fullmatch(r"(?:-C|--cpu=)([\d,-]+)", word):
-            return found[1]
-    return None

@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ptttool.analyses.loss.streams import DMA_BUFFER, Stream, ended_early, successor_of
+from ptttool.analyses.loss.command import perf_arguments
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.machine.cpus import format_cpus
 from ptttool.perfdata.model import Contents
+from ptttool.recording.identity import ptt_attribute
 from ptttool.wording import counted
 
 # Recordings show that the driver of Linux 6.1 corrupts restarts and that of 6.12 does not. Kernels between them are untested.
@@ -17,15 +20,32 @@ AT_THE_END = 500_000_000
 # Largest stream that counts as a leftover: while a session ended, another CPU's event recorded 64 to 9712 bytes in tests.
 SMALL_STREAM = 64 << 10
 
+# Type and config of the event that perf adds by itself: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY (include/uapi/linux/perf_event.h).
+_DUMMY = (1, 9)
+
 _LARGER_AREA = "record with a larger AUX area (--aux-size, perf's -m ,SIZE)"
 
 
-def signs_in_streams(contents: Contents, streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
-    """Yield the signs in the AUX streams; ``end`` is the time of the session's end in nanoseconds, or None."""
+def signs_in_streams(
+    contents: Contents, streams: Sequence[Stream], end: int | None, went_offline: Sequence[int] = ()
+) -> Iterator[Diagnostic]:
+    """Yield the signs in the AUX streams.
+
+    Parameters
+    ----------
+    contents : Contents
+        The recording.
+    streams : sequence of Stream
+        Its AUX streams.
+    end : int or None
+        Time of the session's end, in nanoseconds.
+    went_offline : sequence of int
+        CPUs that went offline while recording, where it is known.
+    """
     if streams and not ended_early(contents):
         yield from _ends(streams, end)
         yield from _end_streams(streams)
-    yield from _restarts(contents, streams)
+    yield from _restarts(contents, streams, went_offline)
     yield from _gaps(streams)
 
 
@@ -98,17 +118,20 @@ def _end_streams(streams: Sequence[Stream]) -> Iterator[Diagnostic]:
         )
 
 
-def _restarts(contents: Contents, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
+def _restarts(contents: Contents, streams: Sequence[Stream], went_offline: Sequence[int]) -> Iterator[Diagnostic]:
     """Yield a sign if an event before the last one is not a whole buffer: tracing was stopped and started within the session."""
     cut = sum(event.size % DMA_BUFFER != 0 for stream in streams for event in stream.events[:-1])
     if not cut:
         return
     stopped = f"tracing was stopped and started again {cut} times" if cut > 1 else "tracing was stopped and started again once"
     release = _release(contents)
-    details = {"restarts": cut, "kernel": contents.features.get("osrelease")}
+    causes = list(_causes_of_restarts(contents, streams, went_offline))
+    details = {"restarts": cut, "kernel": contents.features.get("osrelease"), "causes": causes}
+    # What perf was asked to do is no loss. Nobody asks for a CPU to go offline.
+    severity = Severity.WARNING if all("offline" in cause for cause in causes) else Severity.INFO
     if release is not None and release >= COMMITS_EVERY_BUFFER:
-        message = f"{stopped} within the session (--control, -F, or a sampling event beside it): not all of the time is covered"
-        yield Diagnostic(Severity.INFO, "restarts", message, details=details)
+        message = f"{stopped} within the session: TLPs between are missing"
+        yield Diagnostic(severity, "restarts", message, details=details)
         return
     driver = "an older driver" if release is None else f"the driver of this kernel ({contents.features['osrelease']})"
     then = "then delivers" if release is not None and release <= SPOILS_RESTARTS else "may then deliver"
@@ -120,6 +143,22 @@ def _restarts(contents: Contents, streams: Sequence[Stream]) -> Iterator[Diagnos
         hint="record without --control, without -F, and without sampling events beside the trace",
         details=details,
     )
+
+
+def _causes_of_restarts(contents: Contents, streams: Sequence[Stream], went_offline: Sequence[int]) -> Iterator[str]:
+    """Yield what may have stopped and started the trace, as sentences without full stop: what perf was asked to do, or its CPU."""
+    cpus = {stream.cpu for stream in streams if stream.cpu is not None}
+    seen = sorted(cpus & set(went_offline))
+    if seen:
+        yield f"CPU {format_cpus(seen)} went offline while it recorded, and the trace continued on another CPU"
+        return
+    arguments, trace = perf_arguments(contents), ptt_attribute(contents)
+    if arguments is None or any(word.startswith(("--control", "-F", "--freq", "-D", "--delay")) for word in arguments):
+        yield "perf was asked to (--control, -F, --delay)"
+    if any(each is not trace and (each.type, each.config) != _DUMMY for each in contents.attributes):
+        yield "a sampling event was recorded beside the trace"
+    names = f"CPU {format_cpus(sorted(cpus))}" if cpus else "the CPU"
+    yield f"{names} went offline while it recorded, and the trace continued on another CPU"
 
 
 def _release(contents: Contents) -> tuple[int, int] | None:

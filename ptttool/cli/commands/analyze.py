@@ -134,10 +134,13 @@ def _analyze(name: str, request: Request, workers: Workers, *, where: str | None
     with Recording(request) as recording:
         check_columns(recording, name)
         query = None if where is None else parse_query(recording.schema, columns=(), where=where)
-        machine = traced_part(reading.machine_of(request.path, sysfs, demo), recording)
+        sidecar = reading.sidecar_of(request.path)
+        known = None if sidecar is None else sidecar.machine
+        machine = traced_part(reading.machine_of(request.path, sysfs, demo) if sysfs is not None or demo else known, recording)
+        went_offline = () if sidecar is None else sidecar.went_offline
         walk = recording.walk(workers)
         with shown_progress(walk.progress):
-            result = run(recording, name, workers, machine=machine, query=query, walk=walk)
+            result = run(recording, name, workers, machine=machine, query=query, walk=walk, went_offline=went_offline)
         failure = reading.failure_of(recording)
         if json:
             error = None if failure is None else ErrorBody.of(failure)

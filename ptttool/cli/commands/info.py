@@ -57,10 +57,12 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
         machine = None if sidecar is None else sidecar.machine
         if sysfs is not None or demo:
             machine = reading.machine_of(request.path, sysfs, demo)
-        command, started = (None, None) if sidecar is None else (sidecar.command, sidecar.started)
+        command, started, went_offline = (None, None, ()) if sidecar is None else (sidecar.command, sidecar.started, sidecar.went_offline)
         walk = recording.walk(workers)
         with shown_progress(walk.progress):
-            report = report_on(recording, workers, walk=walk, machine=machine, command=command, started=started)
+            report = report_on(
+                recording, workers, walk=walk, machine=machine, command=command, started=started, went_offline=went_offline
+            )
         failure = reading.failure_of(recording)
         if json:
             from ptttool.pipeline.info import info_of

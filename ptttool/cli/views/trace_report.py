@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ptttool.api.empty_trace import refuse_empty
+from ptttool.analyses.loss import causes_of
+from ptttool.api.verdict import not_as_asked, refuse_empty
 from ptttool.capture.documents import RecordedBody, TracedCommand
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
-from ptttool.cli.terminal.talk import note, print_diagnostic, print_json, warn
+from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, warn
 from ptttool.cli.views.recording import print_report
 from ptttool.cli.views.recording_line import mebibytes
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import document
+from ptttool.documents import OMIT_NONE, ErrorBody, document
 from ptttool.errors import EmptyTraceError
 from ptttool.pipeline.info import Info, info_of
 from ptttool.pipeline.recording import Recording, Request
@@ -33,11 +34,14 @@ class TraceDocument(RecordedBody):
     summary : Info or None
         As ``info --json`` prints it; null with ``--no-decode``.
     signs_of_loss : tuple of Diagnostic
-        Signs that something is missing from the trace.
+        Signs that something is missing from the trace, or that it is not what was asked for.
+    error : ErrorBody
+        Why the command failed, where the recording is not what was asked for.
     """
 
     summary: Info | None
     signs_of_loss: tuple[Diagnostic, ...]
+    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
 
 
 def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
@@ -47,31 +51,42 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
     ------
     EmptyTraceError
         The recording has no TLP; the file stays.
+    NotAsAskedError
+        The recording has TLPs that its event cannot have traced; it is reported as any other, and the file stays.
     """
     if not json:
         for found in _ending(recorded):
             print_diagnostic(found)
     with Recording(Request(str(recorded.path))) as recording:
-        report = report_on(recording, ALONE, machine=plan.machine)
+        report = report_on(recording, ALONE, machine=plan.machine, went_offline=recorded.went_offline)
         try:
             refuse_empty(plan, recorded, report)
         except EmptyTraceError as error:
             for cause in () if json else error.details["causes"]:
                 note(f"possible: {clean(cause)}")
             raise
+        failure = not_as_asked(recorded, report)
         if json:
             body = vars(recorded.document(plan))
-            print_json(TraceDocument(**body, summary=info_of(report) if decode else None, signs_of_loss=report.loss))
+            summary, error = info_of(report) if decode else None, None if failure is None else ErrorBody.of(failure)
+            print_json(TraceDocument(**body, summary=summary, signs_of_loss=report.loss, error=error))
+            if failure is not None:
+                raise PrintedError(failure)
             return
         if decode:
             print_report(report, counts_alone=True)
         for sign in report.loss:
-            print_diagnostic(sign)
+            if failure is None or sign.code != failure.code:
+                print_diagnostic(sign)
+            for cause in causes_of(sign):
+                note(f"possible: {clean(cause)}")
         for diagnostic in report.diagnostics:
             warn(clean(diagnostic.message))
     where = clean(str(recorded.path))
     took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s"
     note(f"recorded {where}: {mebibytes(recorded.size)}{took}; ptttool decode {shlex.quote(where)} shows its TLPs")
+    if failure is not None:
+        raise failure
 
 
 def _ending(recorded: Recorded) -> Iterator[Diagnostic]:

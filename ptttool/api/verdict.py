@@ -1,13 +1,14 @@
-"""Recordings without a TLP: why that may be."""
+"""Whether a recording is what was asked for: recordings without a TLP, recordings of something else."""
 
 from __future__ import annotations
 
+from ptttool.analyses.loss.asked import CODE as NOT_AS_ASKED
 from ptttool.analyses.loss.empty_recording import causes_in, causes_on
 from ptttool.analyses.summary import TlpSummary
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
 from ptttool.decoders.hisi_ptt.findings import Findings
-from ptttool.errors import EmptyTraceError
+from ptttool.errors import EmptyTraceError, NotAsAskedError
 from ptttool.pipeline.report import Report
 
 
@@ -44,3 +45,25 @@ def refuse_empty(plan: Plan, recorded: Recorded, report: Report) -> None:
         causes=causes,
         recording=str(recorded.path),
     )
+
+
+def not_as_asked(recorded: Recorded, report: Report) -> NotAsAskedError | None:
+    """Return the error for a recording with TLPs that its event cannot have traced.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        The recording; it is kept.
+    report : Report
+        What the analyses found in it.
+
+    Returns
+    -------
+    NotAsAskedError or None
+        None where all TLPs can be what was asked for.
+    """
+    sign = next((sign for sign in report.loss if sign.code == NOT_AS_ASKED), None)
+    if sign is None:
+        return None
+    message = f"{sign.message}; {recorded.path} is kept"
+    return NotAsAskedError(message, hint=sign.hint, recording=str(recorded.path), **sign.details)

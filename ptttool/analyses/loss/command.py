@@ -1,0 +1,26 @@
+"""The command of perf, as a recording's header keeps it."""
+
+from __future__ import annotations
+
+import re
+
+from ptttool.perfdata.model import Contents
+
+
+def perf_arguments(contents: Contents) -> list[str] | None:
+    """Return perf's own part of the recorded command line."""
+    command = contents.features.get("cmdline")
+    if not isinstance(command, list):
+        return None
+    arguments = [str(argument) for argument in command]
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def cpu_option(arguments: list[str]) -> str | None:
+    """Return the value of ``-C``."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word in ("-C", "--cpu"):
+            return following or None
+        if found := re.fullmatch(r"(?:-C|--cpu=)([\d,-]+)", word):
+            return found[1]
+    return None
