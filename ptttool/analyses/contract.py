@@ -65,7 +65,7 @@ class Analysis(ABC, Generic[R]):
     columns: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def further_columns(cls, contents: Contents) -> tuple[str, ...]:
+    def further_columns(cls, contents: Contents) -> tuple[str, ...]:  # noqa: ARG003 - for those that derive it
         """Return columns that :meth:`update` looks at besides :attr:`columns`, where the rows have them.
 
         Parameters

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from ptttool.capture.sidecar import Sidecar
     from ptttool.machine.model import Machine
 
 # Rows of the table that a notebook shows.
@@ -42,7 +43,7 @@ class Recording(_Recording):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._machine: Machine | None = None
+        self._sidecar: Sidecar | None = None
         self._has_looked = False
 
     def batches(
@@ -154,8 +155,10 @@ class Recording(_Recording):
             The analysis is unknown, or needs columns that the rows do not have (code ``missing-columns``).
         """
         query = None if where is None else self._query((), where, 0, None)
+        sidecar = self._beside()
+        went_offline = () if sidecar is None else sidecar.went_offline
         with self._workers(jobs) as workers:
-            return analyze(self, name, workers, machine=machine or self.machine, query=query, **options)
+            return analyze(self, name, workers, machine=machine or self.machine, query=query, went_offline=went_offline, **options)
 
     def export(
         self,
@@ -236,13 +239,16 @@ class Recording(_Recording):
     @property
     def machine(self) -> Machine | None:
         """The part of the machine that was recorded, from the file that ``trace`` keeps beside a recording; None without it."""
+        sidecar = self._beside()
+        return None if sidecar is None else traced_part(sidecar.machine, self)
+
+    def _beside(self) -> Sidecar | None:
         if not self._has_looked:
             from ptttool.capture.sidecar import load
 
-            sidecar = load(self.path)
-            self._machine = None if sidecar is None else traced_part(sidecar.machine, self)
+            self._sidecar = load(self.path)
             self._has_looked = True
-        return self._machine
+        return self._sidecar
 
     def _query(self, columns: Sequence[str] | None, where: str | None, offset: int, limit: int | None) -> Query:
         return parse_query(self.schema, columns=columns, default=self.schema.usual_names, where=where, offset=offset, limit=limit)

@@ -66,4 +66,6 @@ def not_as_asked(recorded: Recorded, report: Report) -> NotAsAskedError | None:
     if sign is None:
         return None
     message = f"{sign.message}; {recorded.path} is kept"
-    return NotAsAskedError(message, hint=sign.hint, recording=str(recorded.path), **sign.details)
+    error = NotAsAskedError(message, hint=sign.hint, recording=str(recorded.path))
+    error.details |= sign.details
+    return error

@@ -170,9 +170,7 @@ def check_columns(recording: Recording, name: str) -> None:
         )
 
 
-def result_of(
-    analysis: Analysis[Any], recording: Recording, walk: Walk, machine: Machine | None, went_offline: Sequence[int] = ()
-) -> Any:
+def result_of(analysis: Analysis[Any], recording: Recording, walk: Walk, machine: Machine | None, went_offline: Sequence[int] = ()) -> Any:
     """Return an analysis' result, once the walk is over."""
     diagnostics = (*walk.contents.problems, *walk.findings.diagnostics())
     return analysis.result(AnalysisContext(recording.path, walk.contents, machine, diagnostics, went_offline))

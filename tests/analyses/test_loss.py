@@ -68,6 +68,23 @@ def test_recordings(name: str, tmp_path: Path) -> None:
     assert all(finding.message and "  " not in finding.text for finding in found)
 
 
+def test_one_stream_of_a_cpu_that_went_offline(tmp_path: Path) -> None:
+    """perf was asked for nothing that stops a trace, so the CPU is the only cause that is left."""
+    path = captures.path_of("faults/cpu-went-offline", tmp_path)
+    (found,) = of_file(path)
+    assert (found.code, found.severity, len(causes_of(found))) == ("restarts", Severity.WARNING, 1)
+    assert "CPU 1 went offline" in causes_of(found)[0]
+    with open_perfdata(path) as reader:
+        assert [*reader.chunks()]
+        known = signs_of_loss(reader.contents, went_offline=(0, 1))
+        assert (codes(known), causes_of(known[0])) == (["restarts"], causes_of(found))
+        reader.contents.features["cmdline"] = ["perf", "record", "--control=fifo:a,b", "-e", "hisi_ptt0_2//", "-C", "1"]
+        asked = signs_of_loss(reader.contents)[0]
+        assert (asked.severity, len(causes_of(asked))) == (Severity.INFO, 2)
+        reader.contents.features.pop("cmdline")
+        assert len(causes_of(signs_of_loss(reader.contents)[0])) == 2
+
+
 def test_a_cpu_of_the_wrong_node_is_named(tmp_path: Path) -> None:
     (found,) = of_file(captures.path_of("6.12/x-cpu2-wrong-node", tmp_path))
     assert any("CPU 2" in cause and "cpumask" in cause for cause in causes_of(found))
@@ -137,7 +154,7 @@ def test_restarts() -> None:
     assert codes(signs_of_loss(contents(*events))) == ["restarts"]
     (old,) = signs_of_loss(contents(*events, release="6.1.0-56-arm64"))
     assert old.code == "spoilt-restarts"
-    assert old.details == {"restarts": 2, "kernel": "6.1.0-56-arm64"}
+    assert (old.details["restarts"], old.details["kernel"]) == (2, "6.1.0-56-arm64")
     (unknown,) = signs_of_loss(contents(*events, release=None))
     assert unknown.code == "spoilt-restarts"
     assert unknown.details == {"restarts": 2, "kernel": None}

@@ -189,6 +189,45 @@ def test_sidecar(live: Live) -> None:
     assert PciAddress(0, 0, 0x14, 0) not in kept.machine.functions
 
 
+FAULT = REPOSITORY / "fixtures" / "captures" / "faults" / "filter-not-in-force.data.xz"
+
+
+def test_something_else_was_traced(here: Here) -> None:
+    """The recording is reported and kept, and the command fails."""
+    done = here.run("--requester", "enp7s0", "--json", "--", "true", STANDIN_RECORDING=str(FAULT))
+    body = json.loads(done.stdout)
+    assert (error_of(done)["code"], done.returncode) == ("not-as-asked", 5)
+    assert (body["error"]["tlps"], body["error"]["of"], body["summary"]["records"]) == (11089, 11598, 11598)
+    assert [sign["code"] for sign in body["signs_of_loss"]] == ["not-as-asked"]
+    assert here.output.read_bytes() == lzma.decompress(FAULT.read_bytes())
+    assert sidecar.load(here.output) is not None
+    said = here.run("--requester", "enp7s0", "--", "true", STANDIN_RECORDING=str(FAULT))
+    assert said.returncode == 5
+    assert "11,598 TLPs" in said.stdout.splitlines()[0]
+    assert said.stderr.count("11,089 of 11,598") == 1
+
+
+class TreeThatChanges(LiveTree):
+    """A machine one of whose CPUs goes offline once the list of online CPUs has been read a few times."""
+
+    left = 2
+
+    def read(self, path: str) -> str:
+        if path == "/sys/devices/system/cpu/online":
+            self.left -= 1
+            return "0-3" if self.left >= 0 else "1-3"
+        return super().read(path)
+
+
+def test_a_cpu_that_goes_offline(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "LiveTree", TreeThatChanges)
+    done = here.run(*EIGHT_DW, "--json", "--", "true")
+    assert done.returncode == 0, done.stderr
+    kept = sidecar.load(here.output)
+    assert kept is not None
+    assert kept.went_offline == (0,)
+
+
 def test_command_killed_by_a_signal(here: Here) -> None:
     done = here.run(*EIGHT_DW, "--json", "--", "sh", "-c", "kill -SEGV $$")
     assert done.returncode == 0

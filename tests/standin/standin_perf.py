@@ -1,7 +1,8 @@
 """Behaves as the real perf was recorded doing: exit status, standard error, files left behind (``fixtures/perf-errors.json``).
 
 ``STANDIN_CASE``: a case of that file (``busy-a``; ``6.1/cpu-9`` for perf 6.1), or one of :data:`OWN_CASES`. The default is a recording
-that succeeds: of the bundled recordings the one with the same event. ``STANDIN_AUXTRACE=OFF``: built without AUX tracing.
+that succeeds: of the bundled recordings the one with the same event, or the packed recording that ``STANDIN_RECORDING`` names.
+``STANDIN_AUXTRACE=OFF``: built without AUX tracing.
 Standard library only: the shebang's Python may be any.
 """
 
@@ -182,4 +183,4 @@ def same_event(event: str) -> str:
 
 
 def recording(name: str) -> bytes:
-    return lzma.decompress((RECORDINGS / name).read_bytes())
+    return lzma.decompress(Path(os.environ.get("STANDIN_RECORDING") or RECORDINGS / name).read_bytes())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ptttool.analyses.loss.streams import DMA_BUFFER, Stream, ended_early, successor_of
 from ptttool.analyses.loss.command import perf_arguments
+from ptttool.analyses.loss.streams import DMA_BUFFER, Stream, ended_early, successor_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus
 from ptttool.perfdata.model import Contents
@@ -196,7 +196,9 @@ def _distance(time: int | None, later: int | None) -> int | None:
 
 def _before(time: int | None, end: int | None) -> str:
     distance = _distance(time, end)
-    return "at an unknown time before the session's end" if distance is None else f"{_seconds(distance)} before the session's end"
+    if distance is None:
+        return "at an unknown time before the session's end"
+    return f"{_seconds(distance)} before the session's last event (perf's own end is part of that time)"
 
 
 def _whole(stream: Stream) -> str:

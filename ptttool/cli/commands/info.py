@@ -60,9 +60,7 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
         command, started, went_offline = (None, None, ()) if sidecar is None else (sidecar.command, sidecar.started, sidecar.went_offline)
         walk = recording.walk(workers)
         with shown_progress(walk.progress):
-            report = report_on(
-                recording, workers, walk=walk, machine=machine, command=command, started=started, went_offline=went_offline
-            )
+            report = report_on(recording, workers, walk=walk, machine=machine, command=command, started=started, went_offline=went_offline)
         failure = reading.failure_of(recording)
         if json:
             from ptttool.pipeline.info import info_of

@@ -68,8 +68,9 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
         failure = not_as_asked(recorded, report)
         if json:
             body = vars(recorded.document(plan))
-            summary, error = info_of(report) if decode else None, None if failure is None else ErrorBody.of(failure)
-            print_json(TraceDocument(**body, summary=summary, signs_of_loss=report.loss, error=error))
+            summary = info_of(report) if decode else None
+            why = None if failure is None else ErrorBody.of(failure)
+            print_json(TraceDocument(**body, summary=summary, signs_of_loss=report.loss, error=why))
             if failure is not None:
                 raise PrintedError(failure)
             return
