@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.bombs import machines
+from bench.bombs import machines, programs
 from bench.bombs.contract import BOMBS, Bomb, bytes_below
 
-__all__ = ["BOMBS", "Bomb", "bytes_below", "machines"]
+__all__ = ["BOMBS", "Bomb", "bytes_below", "machines", "programs"]

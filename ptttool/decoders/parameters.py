@@ -7,6 +7,7 @@ A protocol's parameters are the fields of a frozen dataclass, derived from :clas
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ _WORDS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false"
 # A value in quotes may hold a #; else a # begins a remark.
 _LINE = re.compile(r"""\s*([^\s=:#;\[]+)\s*=\s*("(?:[^"]*)"|'(?:[^']*)'|[^#;]*?)\s*(?:[#;].*)?""")
 _IGNORED = re.compile(r"\s*(?:[#;].*|//.*|\[[^\]]*\]\s*(?:[#;].*)?)?")
-_LONGEST_NUMBER = 80
+_LONGEST_NUMBER, _LONGEST_PATH = 80, 4096
 # Descriptions of trace units are far smaller.
 _LARGEST_FILE = 1 << 20
 
@@ -178,13 +179,18 @@ def number_of(text: str) -> int | None:
 
 def files_of(text: str) -> list[tuple[str, str | None]]:
     """Split ``FILE`` or ``FILE@NUMBER``, several with commas between them, into names and the texts behind their last @."""
-    if Path(text).is_file():  # a comma in its name
+    if _is_there(text):  # a comma in its name
         return [(text, None)]
     found: list[tuple[str, str | None]] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
         path, at, number = word.rpartition("@")
-        found.append((path, number) if at and not Path(word).exists() else (word, None))
+        found.append((path, number) if at and not _is_there(word) else (word, None))
     return found
+
+
+def _is_there(path: str) -> bool:
+    """Return whether there is a file or folder; False for what cannot be a path."""
+    return len(path) <= _LONGEST_PATH and os.path.exists(path)  # noqa: PTH110 - False for a zero byte, too
 
 
 def parse_options(options: Iterable[str]) -> dict[str, Given]:

@@ -167,7 +167,7 @@ def test_what_it_does_not_do(elf: Path, trace: Path, tmp_path: Path, capsys: pyt
     assert "--elf: elf=" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("package", ["capstone", "elftools.elf.elffile"])
+@pytest.mark.parametrize("package", ["capstone"])
 def test_without_its_packages(
     elf: Path, trace: Path, package: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

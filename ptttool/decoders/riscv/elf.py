@@ -1,6 +1,6 @@
 """Programs as ELF files: code, symbols, lines of source.
 
-Sources: System V ABI, chapter 4; RISC-V ELF psABI; DWARF 5, 6.2. pyelftools reads the files.
+Sources: System V ABI, chapter 4; RISC-V ELF psABI. :mod:`~.elf_file` reads the file's structure, :mod:`~.elf_lines` the lines of source.
 """
 
 from __future__ import annotations
@@ -10,20 +10,27 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from struct import Struct
-from typing import Any
 
-from ptttool.errors import AccessError, InputError, MissingPackageError, UsageError
+import numpy as np
+
+from ptttool.budget import over_budget
+from ptttool.decoders.budget import MAX_CODE_BYTES, MAX_NAME, MAX_SYMBOLS
+from ptttool.decoders.elements.arrays import U64, Array
+from ptttool.decoders.riscv.elf_file import ElfFile, Loaded, Section
+from ptttool.decoders.riscv.elf_lines import Lines, printable
+from ptttool.errors import AccessError, InputError, UsageError
 
 _EXECUTABLE = 1  # PF_X
 # Types of symbols in code; those without a type are labels in assembly, or marks of the compiler ("$x", ".L12"), which are ignored.
 _CODE_SYMBOLS = (0, 2, 10)  # STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC
 _NO_SECTIONS = (0, 0xFFF1)  # SHN_UNDEF, SHN_ABS
-# Elf64_Sym: name, info, other, section, value, size; Elf32_Sym: name, value, size, info, other, section.
-_SYMBOL_64, _SYMBOL_32 = Struct("<IBBHQQ"), Struct("<IIIBBH")
+# Elf64_Sym and Elf32_Sym.
+_SYMBOL_64 = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")])
+_SYMBOL_32 = np.dtype([("name", "<u4"), ("value", "<u4"), ("size", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2")])
 # Symbols before an address that are searched for one that contains it.
 _NESTED = 64
-_MARK = re.compile(r"\$|\.L|L0\x01|$")
+_ATTRIBUTES = b".riscv.attributes"
+_LONGEST_ATTRIBUTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Segment:
     """Bytes of code, from an address on."""
 
     address: int
-    data: bytes
+    data: bytes | memoryview
 
     @property
     def end(self) -> int:
@@ -39,229 +46,234 @@ class Segment:
         return self.address + len(self.data)
 
 
-@dataclass
-class _Line:
-    """The address at which the instructions of a line begin; the text is None where no source follows."""
-
-    address: int
-    text: str | None
-
-
-class Lines:
-    """Lines of source of one file; each compilation unit is read when it is first needed.
+@dataclass(frozen=True)
+class Symbols:
+    """Symbols in code, sorted by address.
 
     Parameters
     ----------
-    path : str
-        The file.
-
-    Attributes
-    ----------
-    problem : str or None
-        What is wrong with the debugging information; damaged parts do not give lines.
+    addresses, sizes : ndarray of uint64
+        Their addresses and sizes.
+    names : ndarray of uint32
+        Where their names begin in `texts`.
+    texts : bytes
+        Names, each with a zero byte behind it.
     """
 
-    def __init__(self, path: str) -> None:
-        self.problem: str | None = None
-        self._path = path
-        self._opened = False
-        self._dwarf: Any = None
-        self._ranges: Any = None
-        self._units: dict[int | None, list[_Line]] = {}
+    addresses: U64
+    sizes: U64
+    names: Array
+    texts: bytes
+
+    @classmethod
+    def of(cls, entries: Array, texts: bytes, segments: Sequence[Segment]) -> Symbols:
+        """Keep the symbols in code that have a name, and that are not marks of a compiler."""
+        letters = np.frombuffer(texts + bytes(4), dtype=np.uint8)
+        entries = entries[np.isin(entries["info"] & 0xF, _CODE_SYMBOLS) & ~np.isin(entries["section"], _NO_SECTIONS)]
+        entries = entries[(entries["name"] < len(texts)) & _in_code(entries["value"].astype(np.uint64), segments)]
+        first, second, third = (letters[entries["name"].astype(np.int64) + at] for at in range(3))
+        mark = (first == 0) | (first == ord("$")) | (first == ord(".")) & (second == ord("L"))
+        entries = entries[~(mark | (first == ord("L")) & (second == ord("0")) & (third == 1))]
+        order = np.lexsort((entries["size"], entries["value"]))
+        entries = entries[order]
+        return cls(entries["value"].astype(np.uint64), entries["size"].astype(np.uint64), entries["name"].copy(), texts)
 
     def at(self, address: int) -> str | None:
-        """Return the line of an address: ``main.c:12``; None where it is unknown."""
-        try:
-            lines = self._lines_near(address)
-        except Exception as error:  # pyelftools raises many types of exceptions for damaged files
-            self.problem = f"{type(error).__name__}: {error}".rstrip(": ")
-            return None
-        position = bisect_right(lines, address, key=lambda line: line.address) - 1
-        return lines[position].text if position >= 0 else None
+        """Return the symbol of an address: ``main+0x10``; None where no symbol is near."""
+        position = int(np.searchsorted(self.addresses, np.uint64(address), side="right"))
+        lowest = max(position - _NESTED, 0)
+        found = sorted((start, size, -at) for at, (start, size) in enumerate(zip(*self._near(lowest, position), strict=True), lowest))
+        # Functions may be nested.
+        for start, size, at in reversed(found):
+            if not size or address < start + size:
+                name = self._name(start, size, -at)
+                return name if address == start else f"{name}+{address - start:#x}"
+        return None
 
-    def _lines_near(self, address: int) -> Sequence[_Line]:
-        """Return the lines of the compilation unit of an address."""
-        if not self._opened:
-            self._open()
-        if self._dwarf is None:
-            return ()
-        unit: int | None = None
-        if self._ranges is not None:
-            unit = self._ranges.cu_offset_at_addr(address)
-        if unit not in self._units:
-            self._units[unit] = []  # stays empty if reading fails: it is not tried again
-            # At an address where one piece of code ends and the next begins, the next counts.
-            self._units[unit] = sorted(self._read(unit), key=lambda line: (line.address, line.text is not None))
-        return self._units[unit]
+    def _near(self, lowest: int, end: int) -> tuple[list[int], list[int]]:
+        return self.addresses[lowest:end].tolist(), self.sizes[lowest:end].tolist()
 
-    def _open(self) -> None:
-        from elftools.elf.elffile import ELFFile
+    def _name(self, start: int, size: int, row: int) -> str:
+        """Return the name of a symbol; of several with the same address and size the last one in order of the alphabet."""
+        same = range(row, min(row + _NESTED, len(self.addresses)))
+        rows = [each for each in same if int(self.addresses[each]) == start and int(self.sizes[each]) == size]
+        return printable(max(self._text(int(self.names[each])) for each in rows))
 
-        self._opened = True
-        with Path(self._path).open("rb") as file:
-            elf = ELFFile(file)
-            if elf.has_dwarf_info():
-                dwarf = elf.get_dwarf_info()
-                self._ranges = dwarf.get_aranges()
-                self._dwarf = dwarf
-
-    def _read(self, unit: int | None) -> Iterator[_Line]:
-        """Yield the lines of one compilation unit, or of all that have no list of addresses: some compilers list only assembly."""
-        listed = set() if self._ranges is None else {entry.info_offset for entry in self._ranges.entries}
-        for each in self._dwarf.iter_CUs() if unit is None else (self._dwarf.get_CU_at(unit),):
-            if unit is None and each.cu_offset in listed:
-                continue
-            program = self._dwarf.line_program_for_CU(each)
-            if program is None:
-                continue
-            names = _file_names(program.header)
-            for entry in program.get_entries():
-                state = entry.state
-                if state is not None:
-                    yield _Line(state.address, None if state.end_sequence else f"{names.get(state.file, '?')}:{state.line}")
+    def _text(self, at: int) -> str:
+        end = self.texts.find(b"\0", at, at + MAX_NAME)
+        return self.texts[at : end if end >= 0 else min(at + MAX_NAME, len(self.texts))].decode("utf-8", "replace")
 
 
-def _file_names(header: Any) -> dict[int, str]:
-    """Return the names of source files by their numbers, which begin with 0 since DWARF 5."""
-    first = 0 if header.version >= 5 else 1
-    directories = [_text(each) for each in header.get("include_directory") or ()]
-    names = {}
-    for number, entry in enumerate(header.file_entry, first):
-        name, directory = _text(entry.name), entry.dir_index
-        # Number 0 is the compiler's working directory.
-        if directory and directory - first < len(directories) and not name.startswith("/"):
-            name = f"{directories[directory - first]}/{name}"
-        names[number] = name
-    return names
+def _in_code(addresses: U64, segments: Sequence[Segment]) -> Array:
+    """Return which addresses are in segments; these are sorted and do not overlap."""
+    starts = np.array([segment.address for segment in segments], dtype=np.uint64)
+    sizes = np.array([len(segment.data) for segment in segments], dtype=np.uint64)
+    at = np.searchsorted(starts, addresses, side="right")
+    found: Array = (at > 0) & (addresses - starts[np.maximum(at, 1) - 1] < sizes[np.maximum(at, 1) - 1])
+    return found
 
 
-def _text(value: bytes | str) -> str:
-    return _printable(value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
-
-
-def _printable(name: str) -> str:
-    """Return a name without control characters, for terminals."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
-
-
-def _extensions(elf: Any) -> frozenset[str]:
-    """Return the extensions that change the meaning of an encoding, as far as the program names them (RISC-V psABI, Tag_RISCV_arch)."""
-    section = elf.get_section_by_name(".riscv.attributes")
-    found = re.search(rb"rv(?:32|64)[a-z0-9_]+", section.data()) if section is not None else None
-    return frozenset(name for name in ("zcmp", "zcmt") if found is not None and name.encode() in found[0])
-
-
-class Image:
-    """One program.
+class Binary:
+    """One file with a program; its addresses are those in the file.
 
     Parameters
     ----------
     path : str or Path
         The ELF file.
+
+    Attributes
+    ----------
+    bits64 : bool
+        Whether it has 64-bit addresses.
+    segments : sequence of Segment
+        Its code, sorted by address, without overlaps: where several segments have code, the first one counts.
+    extensions : frozenset of str
+        Extensions that change the meaning of an encoding, as far as the file names them.
+    lines : Lines
+        Its lines of source.
+
+    Raises
+    ------
+    InputError
+        The file is not a linked RISC-V program (codes ``bad-elf``, ``other-machine``, ``no-code``, ``over-budget``).
+    AccessError
+        It may not be read.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        try:
+            with ElfFile(path) as elf:
+                self._read(elf)
+        except PermissionError as error:
+            raise AccessError(f"{path}: {error.strerror}") from None
+        except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
+            raise InputError(path, getattr(error, "strerror", None) or str(error)) from None
+        self.lines = Lines(self.path)
+
+    def _read(self, elf: ElfFile) -> None:
+        self.bits64 = elf.bits64
+        loaded = [each for each in elf.loaded() if each.flags & _EXECUTABLE and each.size]
+        self.last = max((each.address + each.size for each in loaded), default=0)
+        for each in loaded:
+            if each.offset + each.size > elf.size:
+                raise elf.damaged("a segment is behind the file's end: is it cut off?", each.offset)
+            if each.address + each.size > 1 << (64 if elf.bits64 else 32):
+                raise InputError(self.path, f"cannot be loaded at {each.address:#x}", hint="is the @OFFSET right?", code="bad-address")
+        self.segments = list(_without_overlaps(sorted(loaded, key=lambda each: each.address), _Parts(elf, loaded)))
+        self._starts = [segment.address for segment in self.segments]
+        found = elf.sections((b".symtab", b".dynsym", _ATTRIBUTES))
+        self.extensions = _extensions(elf.content(found[_ATTRIBUTES]).read(0, _LONGEST_ATTRIBUTES) if _ATTRIBUTES in found else b"")
+        if not self.segments:
+            raise InputError(self.path, "holds no code to load", hint="give the linked program, not an object file", code="no-code")
+        self.symbols = self._read_symbols(elf, found.get(b".symtab") or found.get(b".dynsym"))
+
+    def _read_symbols(self, elf: ElfFile, section: Section | None) -> Symbols:
+        layout = _SYMBOL_64 if self.bits64 else _SYMBOL_32
+        if section is None:
+            return Symbols.of(np.empty(0, dtype=layout), b"", self.segments)
+        content = elf.content(section)
+        if content.size > MAX_SYMBOLS * layout.itemsize:
+            raise over_budget(self.path, "the program", MAX_SYMBOLS, "symbols", offset=section.offset, hint="strip it")
+        data = content.read(0, content.size)
+        entries = np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
+        return Symbols.of(entries, elf.data(elf.section(section.link)), self.segments)
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return the bytes at an address, as many as there are."""
+        position = bisect_right(self._starts, address) - 1
+        if position < 0:
+            return b""
+        segment = self.segments[position]
+        return bytes(segment.data[address - segment.address : address - segment.address + size])
+
+
+class _Parts:
+    """The bytes of segments: those that several share are read once.
+
+    Parameters
+    ----------
+    elf : ElfFile
+        The file.
+    loaded : sequence of Loaded
+        The segments; all of them are within the file.
+    """
+
+    def __init__(self, elf: ElfFile, loaded: Sequence[Loaded]) -> None:
+        ranges: list[tuple[int, int]] = []
+        for start, end in sorted((each.offset, each.offset + each.size) for each in loaded):
+            if ranges and start <= ranges[-1][1]:
+                ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
+            else:
+                ranges.append((start, end))
+        if sum(end - start for start, end in ranges) > MAX_CODE_BYTES:
+            raise over_budget(elf.path, "the code of the program", MAX_CODE_BYTES, "bytes", hint="is it a program?")
+        self._starts = [start for start, _ in ranges]
+        self._data = [memoryview(elf.read(start, end - start)) for start, end in ranges]
+
+    def of(self, offset: int, size: int) -> memoryview:
+        """Return bytes by their offset in the file."""
+        part = bisect_right(self._starts, offset) - 1
+        at = offset - self._starts[part]
+        return self._data[part][at : at + size]
+
+
+def _without_overlaps(loaded: Sequence[Loaded], parts: _Parts) -> Iterator[Segment]:
+    """Yield segments, of which each begins behind those before it: where several have code, the one with the lowest address counts."""
+    end = 0
+    for each in loaded:
+        begin = max(each.address, end)
+        if begin < each.address + each.size:
+            yield Segment(begin, parts.of(each.offset + begin - each.address, each.address + each.size - begin))
+            end = each.address + each.size
+
+
+def _extensions(attributes: bytes) -> frozenset[str]:
+    """Return the extensions that change the meaning of an encoding, as far as the program names them (RISC-V psABI, Tag_RISCV_arch)."""
+    found = re.search(rb"rv(?:32|64)[a-z0-9_]+", attributes)
+    return frozenset(name for name in ("zcmp", "zcmt") if found is not None and name.encode() in found[0])
+
+
+class Image:
+    """One program at the addresses that it was loaded at.
+
+    Parameters
+    ----------
+    binary : Binary, str or Path
+        The program, or its ELF file.
     base : int
         What is added to its addresses (position-independent code).
 
     Raises
     ------
     InputError
-        The file is not a linked RISC-V program (codes ``bad-elf``, ``other-machine``, ``bad-address``, ``no-code``).
-    AccessError
-        It may not be read.
-    MissingPackageError
-        pyelftools is missing.
+        The program cannot be loaded there (code ``bad-address``); further errors are those of :class:`Binary`.
     """
 
-    def __init__(self, path: str | Path, base: int = 0) -> None:
-        try:
-            from elftools.elf.elffile import ELFFile
-        except ImportError:
-            raise MissingPackageError.of_extra("flow", "pyelftools", "flow") from None
-        self.path, self.base = str(path), base
-        try:
-            size = Path(path).stat().st_size
-            if not Path(path).is_file():
-                raise InputError(path, "not a regular file")
-            with Path(path).open("rb") as file:
-                self._read(ELFFile(file), size)
-        except PermissionError as error:
-            raise AccessError(f"{path}: {error.strerror}") from None
-        except OSError as error:
-            raise InputError(path, error.strerror or str(error)) from None
-        except InputError:
-            raise
-        except Exception as error:  # pyelftools raises many types of exceptions for damaged files
-            raise InputError(path, f"not a readable ELF file, or damaged or cut off: {error}", code="bad-elf") from None
-
-    def _read(self, elf: Any, size: int) -> None:
-        if elf["e_machine"] != "EM_RISCV":
-            machine = str(elf["e_machine"]).removeprefix("EM_")
-            raise InputError(self.path, f"a program for {machine}, not for RISC-V", code="other-machine")
-        if not elf.little_endian:
-            raise InputError(self.path, "a big-endian program", code="other-machine")
-        self.bits64 = elf.elfclass == 64
-        self.segments = []
-        for segment in elf.iter_segments("PT_LOAD"):
-            if not segment["p_flags"] & _EXECUTABLE or not segment["p_filesz"]:
-                continue
-            if segment["p_offset"] + segment["p_filesz"] > size:
-                raise InputError(
-                    self.path, "a segment is behind the file's end: is it cut off?", offset=segment["p_offset"], code="bad-elf"
-                )
-            address = segment["p_vaddr"] + self.base
-            if not 0 <= address <= (1 << elf.elfclass) - segment["p_filesz"]:
-                raise InputError(self.path, f"cannot be loaded at {address:#x}", hint="is the @OFFSET right?", code="bad-address")
-            self.segments.append(Segment(address, segment.data()))
-        self.segments.sort(key=lambda segment: segment.address)
-        self.extensions = _extensions(elf)
-        if not self.segments:
-            raise InputError(self.path, "holds no code to load", hint="give the linked program, not an object file", code="no-code")
-        self._symbols = sorted(self._read_symbols(elf))
-        self._starts = [start for start, _, _ in self._symbols]
-        self._lines = Lines(self.path)
-
-    def _read_symbols(self, elf: Any) -> Iterator[tuple[int, int, str]]:
-        """Yield address, size and name of the symbols in code."""
-        section = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
-        if section is None:
-            return
-        # Not with pyelftools, which is slow: a kernel has hundreds of thousands.
-        names: bytes = elf.get_section(section["sh_link"]).data()
-        data, layout = section.data(), _SYMBOL_64 if self.bits64 else _SYMBOL_32
-        for words in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
-            name, info, _, section_number, value, size = words if self.bits64 else (words[0], *words[3:], *words[1:3])
-            address = value + self.base
-            if info & 0xF not in _CODE_SYMBOLS or section_number in _NO_SECTIONS or not self.read(address, 1):
-                continue
-            text = names[name : names.find(b"\0", name)].decode("utf-8", "replace")
-            if not _MARK.match(text):
-                yield address, size, _printable(text)
+    def __init__(self, binary: Binary | str | Path, base: int = 0) -> None:
+        self.binary = binary = binary if isinstance(binary, Binary) else Binary(binary)
+        self.path, self.base, self.bits64, self.extensions = binary.path, base, binary.bits64, binary.extensions
+        if not 0 <= binary.segments[0].address + base <= binary.last + base <= 1 << (64 if binary.bits64 else 32):
+            address = binary.segments[0].address + base
+            raise InputError(binary.path, f"cannot be loaded at {address:#x}", hint="is the @OFFSET right?", code="bad-address")
+        self.segments = [Segment(segment.address + base, segment.data) for segment in binary.segments]
 
     def read(self, address: int, size: int) -> bytes:
         """Return the bytes at an address, as many as there are."""
-        for segment in self.segments:
-            if segment.address <= address < segment.end:
-                return segment.data[address - segment.address : address - segment.address + size]
-        return b""
+        return self.binary.read(address - self.base, size)
 
     def symbol(self, address: int) -> str | None:
         """Return the symbol of an address: ``main+0x10``; None where no symbol is near."""
-        position = bisect_right(self._starts, address)
-        if not self.read(address, 1):
-            return None
-        # Functions may be nested.
-        for start, size, name in reversed(self._symbols[max(position - _NESTED, 0) : position]):
-            if not size or address < start + size:
-                return name if address == start else f"{name}+{address - start:#x}"
-        return None
+        return self.binary.symbols.at(address - self.base) if self.read(address, 1) else None
 
     def line(self, address: int) -> str | None:
         """Return the line of source of an address: ``main.c:12``; None where it is unknown."""
-        return self._lines.at(address - self.base)
+        return self.binary.lines.at(address - self.base)
 
     @property
     def problem(self) -> str | None:
         """What is wrong with the debugging information, as far as it was read."""
-        return self._lines.problem
+        return self.binary.lines.problem
 
 
 class Program:

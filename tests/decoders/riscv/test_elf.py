@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
@@ -12,6 +13,7 @@ from ptttool.decoders.riscv.elf import Image, Program
 from ptttool.errors import InputError, UsageError
 from tests import ROOT
 from tests.decoders.riscv import bits
+from tests.reference import riscv_elf as reference
 
 FOLDER = ROOT / "fixtures" / "riscv"
 # Of small.c, by the distance to the first function.
@@ -69,6 +71,17 @@ def test_several_programs() -> None:
     # What the first has no name for the next may have; the code is the first's.
     behind = program_of("stripped", "dwarf4")
     assert places(behind, 0x10120, SMALL) == SMALL
+
+
+@pytest.mark.parametrize("name", ["dwarf4", "mixed", "pie", "program", "program32", "stripped"])
+def test_symbols_and_lines_of_every_instruction_are_those_of_pyelftools(name: str) -> None:
+    path = FOLDER / f"{name}.elf"
+    image = Image(path)
+    symbols, lines = reference.symbols(path), reference.lines(path)
+    for segment in image.segments:
+        for address in range(segment.address, segment.end, 2):
+            assert image.symbol(address) == reference.symbol_at(symbols, address)
+            assert image.line(address) == reference.line_at(lines, address)
 
 
 def test_a_program_without_symbols() -> None:
@@ -131,27 +144,19 @@ def test_any_end_of_a_file(name: str, tmp_path: Path) -> None:
     [
         (b"A3\0\0\0riscv\0\x01)\0\0\0\x04\x10\x05rv64i2p1_m2p0_zicsr2p0\0", set()),
         (b"A3\0\0\0riscv\0\x01)\0\0\0\x04\x10\x05rv32i2p1_c2p0_zcmp1p0_zcmt1p0\0", {"zcmp", "zcmt"}),
-        (None, set()),
+        (b"", set()),
     ],
 )
-def test_extensions_that_a_program_names(attributes: bytes | None, wanted: set[str]) -> None:
+def test_extensions_that_a_program_names(attributes: bytes, wanted: set[str]) -> None:
     """In the section .riscv.attributes, which the programs here do without."""
-
-    class Elf:
-        def get_section_by_name(self, name: str) -> Elf | None:
-            return self if name == ".riscv.attributes" and attributes is not None else None
-
-        def data(self) -> bytes | None:
-            return attributes
-
-    assert elf_image._extensions(Elf()) == wanted
+    assert elf_image._extensions(attributes) == wanted
 
 
 def test_functions_inside_others() -> None:
     image = Image(FOLDER / "program.elf")
     start = image.segments[0].address
-    image._symbols = [(start, 8, "outer"), (start + 2, 2, "inner")]
-    image._starts = [start, start + 2]
+    addresses, sizes = np.array([start, start + 2], dtype=np.uint64), np.array([8, 2], dtype=np.uint64)
+    image.binary.symbols = elf_image.Symbols(addresses, sizes, np.array([0, 6], dtype=np.uint32), b"outer\0inner\0")
     assert [image.symbol(start + place) for place in (0, 2, 3, 4, 6, 8)] == ["outer", "inner", "inner+0x1", "outer+0x4", "outer+0x6", None]
 
 

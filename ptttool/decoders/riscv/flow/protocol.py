@@ -12,12 +12,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from ptttool.budget import over_budget_text
+from ptttool.decoders.budget import MAX_PROGRAMS
 from ptttool.decoders.contract import PacketDecoder, PacketProtocol, StreamContext, register
 from ptttool.decoders.elements.arrays import I64, U8, Array, Elements
 from ptttool.decoders.elements.model import CODES, NO_SYNC, REASON_CODES, Flags, column, common
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.parameters import Parameter, Paths, files_of, flag, number_of, text
-from ptttool.decoders.riscv.elf import Image, Program
+from ptttool.decoders.riscv.elf import Binary, Image, Program
 from ptttool.decoders.riscv.etrace import protocol as riscv_etrace
 from ptttool.decoders.riscv.etrace.protocol import RiscvEtrace
 from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
@@ -207,11 +209,17 @@ SHOWN = (
 def _code(elf: str) -> Code:
     """Return the code of programs; the harts of one trace share it."""
     images = []
-    for path, offset in files_of(elf):
+    binaries: dict[str, Binary] = {}  # a file may be named for several offsets
+    files = files_of(elf)
+    if len(files) > MAX_PROGRAMS:
+        raise over_budget_text("elf=", MAX_PROGRAMS, "programs")
+    for path, offset in files:
         base = 0 if offset is None else number_of(offset)
         if not path or base is None:
             raise UsageError(f"elf={path}@{offset} is not FILE or FILE@OFFSET", hint="such as program.elf@0x10000", code="bad-parameter")
-        images.append(Image(path, base))
+        if path not in binaries:
+            binaries[path] = Binary(path)
+        images.append(Image(binaries[path], base))
     if not images:
         raise UsageError(f"elf={elf} does not name a file", hint="such as firmware.elf,kernel.elf", code="bad-parameter")
     return Code(Program(images))

@@ -1,0 +1,134 @@
+"""Hostile ELF files, as programs of ``ptttool flow``."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from struct import pack
+
+from bench.bombs.contract import bomb
+
+NOP = b"\x13\0\0\0"
+BASE = 0x10000
+ALL = 1 << 11  # SHF_COMPRESSED
+
+
+class Elf:
+    """Writes an ELF file, 64 bits, for RISC-V."""
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+        self.programs: list[bytes] = []
+        self.sections: list[bytes] = [bytes(64)]
+        self.names = bytearray(b"\0")
+
+    def segment(self, offset: int, address: int, size: int) -> None:
+        """Add an executable segment of bytes of the body."""
+        self.programs.append(pack("<IIQQQQQQ", 1, 5, offset, address, address, size, size, 4))
+
+    def section(self, name: bytes, data: bytes, *, type: int = 1, flags: int = 0, link: int = 0) -> int:
+        """Add a section; return its number."""
+        self.sections.append(
+            pack("<IIQQQQIIQQ", len(self.names), type, flags, 0, 64 + len(self.body), len(data), link, 0, 1, 24 if type == 2 else 0)
+        )
+        self.names += name + b"\0"
+        self.body += data
+        return len(self.sections) - 1
+
+    def write(self, path: Path, *, entry_size: int = 64, count: int | None = None) -> str:
+        """Write the file and return its path as text."""
+        names = self.section(b".shstrtab", b"")
+        self.sections[names] = pack("<IIQQQQIIQQ", len(self.names) - 10, 3, 0, 0, 64 + len(self.body), len(self.names), 0, 0, 1, 0)
+        self.body += self.names
+        programs, sections = 64 + len(self.body), 64 + len(self.body) + 56 * len(self.programs)
+        head = pack(
+            "<HHIQQQIHHHHHH", 2, 243, 1, BASE, programs, sections, 0, 64, 56, len(self.programs), entry_size,
+            len(self.sections) if count is None else count, names,
+        )  # fmt: skip
+        path.write_bytes(b"\x7fELF\2\1\1" + bytes(9) + head + self.body + b"".join(self.programs) + b"".join(self.sections))
+        return str(path)
+
+
+def with_code(size: int = 64) -> Elf:
+    """Return a file with some code."""
+    elf = Elf()
+    elf.body += NOP * size
+    elf.segment(64, BASE, 4 * size)
+    return elf
+
+
+def flow(folder: Path, elf: str) -> list[str]:
+    """Return the arguments that follow an empty trace through a program."""
+    trace = folder / "trace.bin"
+    trace.write_bytes(bytes(256))
+    return ["flow", "--json", "--elf", elf, str(trace)]
+
+
+@bomb("elf-segments", "segments over the same bytes", 250)
+def segments(folder: Path, size: int) -> list[str]:
+    """Make a program with many segments of the same megabyte."""
+    elf = Elf()
+    elf.body += NOP * (1 << 20)
+    for number in range(size):
+        elf.segment(64, BASE + (number << 23), 4 << 20)
+    return flow(folder, elf.write(folder / "program.elf"))
+
+
+@bomb("elf-overlaps", "segments over the same addresses", 5000)
+def overlaps(folder: Path, size: int) -> list[str]:
+    """Make a program with many segments at one address, and a symbol for each."""
+    elf = Elf()
+    elf.body += NOP * 64
+    for number in range(size):
+        elf.segment(64, BASE + 2 * number, 256)
+    texts = elf.section(b".strtab", b"\0a\0", type=3)
+    elf.section(b".symtab", b"".join(pack("<IBBHQQ", 1, 2, 0, 1, BASE + 2 * n, 4) for n in range(size)), type=2, link=texts)
+    return flow(folder, elf.write(folder / "program.elf"))
+
+
+@bomb("elf-names", "symbols with one name of a megabyte", 3000)
+def names(folder: Path, size: int) -> list[str]:
+    """Make a program whose symbols have names without an end."""
+    elf = with_code()
+    texts = elf.section(b".strtab", b"A" * (700 * size), type=3)
+    elf.section(b".symtab", pack("<IBBHQQ", 1, 2, 0, 1, BASE, 4) * size, type=2, link=texts)
+    return flow(folder, elf.write(folder / "program.elf"))
+
+
+@bomb("elf-packed", "a packed table of symbols, of zeros (MiB)", 300, 6, "over-budget")
+def packed(folder: Path, size: int) -> list[str]:
+    """Make a program whose symbols expand a thousandfold."""
+    elf = with_code()
+    packer, piece = zlib.compressobj(9), bytes(1 << 20)
+    data = b"".join(packer.compress(piece) for _ in range(size)) + packer.flush()
+    texts = elf.section(b".strtab", b"\0", type=3)
+    elf.section(b".symtab", pack("<IIQQ", 1, 0, (size << 20) // 24 * 24, 1) + data + bytes(-len(data) % 24), type=2, flags=ALL, link=texts)
+    return flow(folder, elf.write(folder / "program.elf"))
+
+
+@bomb("elf-sections", "sections with one name without an end", 5000)
+def sections(folder: Path, size: int) -> list[str]:
+    """Make a program whose sections have names without an end."""
+    elf = with_code()
+    for _ in range(size):
+        elf.section(b"", b"")
+    elf.names += b"A" * (400 * size)
+    return flow(folder, elf.write(folder / "program.elf"))
+
+
+@bomb("elf-endless-sections", "2^60 sections of no size", 1)
+def endless(folder: Path, size: int) -> list[str]:
+    """Make a program that states a number of sections that no file can have."""
+    elf = with_code(64 * size)
+    elf.sections[0] = pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, 1 << 60, 0, 0, 0, 0)
+    return flow(folder, elf.write(folder / "program.elf", entry_size=0, count=0))
+
+
+@bomb("elf-again", "the same program again and again", 60)
+def again(folder: Path, size: int) -> list[str]:
+    """Name one program for many offsets."""
+    elf = Elf()
+    elf.body += NOP * (1 << 20)
+    elf.segment(64, BASE, 4 << 20)
+    path = elf.write(folder / "program.elf")
+    return flow(folder, ",".join(f"{path}@{number << 24:#x}" for number in range(min(size, 64))))
