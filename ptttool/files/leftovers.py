@@ -73,7 +73,7 @@ def create_file(name: str, folder: int) -> int:
     """
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
-        _keep(descriptor)
+        _claim(descriptor)
     except BaseException:
         os.close(descriptor)
         raise
@@ -138,7 +138,7 @@ class Workspace:
             descriptors.append(inside)
             lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=inside)
             descriptors.append(lock)
-            _keep(lock)
+            _claim(lock)
             os.mkdir(NEW, dir_fd=inside)
             made = os.stat(NEW, dir_fd=inside, follow_symlinks=False).st_ino
             os.write(lock, json.dumps({"made": made, "target": target}).encode())
@@ -160,6 +160,10 @@ class Workspace:
         """Write down that ``new`` is complete, before its files are moved one by one."""
         found = _read_state(self.lock)
         os.pwrite(self.lock, json.dumps(found | {"complete": True}).encode(), 0)
+
+    def keep(self) -> str:
+        """Give ``new`` a free name that can be seen, beside the name that it was made for. Return that name."""
+        return _keep_new(self.inside, self.folder, _read_state(self.lock).get("target"))
 
     def close(self) -> str | None:
         """Remove the temporary folder; return the name that something in it got that may not be removed, if there is such a thing."""
@@ -274,26 +278,21 @@ def _is_left(descriptor: int, name: str) -> bool:
 def _dispose(folder: int, name: str, inside: int, lock: int) -> str | None:
     """Remove a temporary folder that nobody works on. Return the new name of a replaced folder in which something else has appeared."""
     state = _read_state(lock)
-    target = state.get("target")
-    kept = None
+    target, made, kept = state.get("target"), state.get("made"), None
+    # A new folder that is still here has replaced nothing.
+    is_replaced = made is None or _inode(NEW, inside) != made
     for child in (OLD, NEW):
         try:
             descriptor = os.open(child, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)
         except FileNotFoundError:
             continue
         try:
-            if os.fstat(descriptor).st_ino == state.get("made"):
-                if state.get("complete"):
-                    try:
-                        move_entries(descriptor, folder)
-                    except FileExistsError:
-                        kept = give_free_name(child, "ptttool.new", source=inside, target=folder)
-                        continue
-                shutil.rmtree(child, dir_fd=inside)
-            elif not isinstance(target, str):
-                os.rmdir(child, dir_fd=inside)
+            if os.fstat(descriptor).st_ino != made:
+                kept = _dispose_old(descriptor, child, inside, folder, target if isinstance(target, str) else None, is_replaced) or kept
+            elif state.get("complete") and not _is_moved(descriptor, folder):
+                kept = _keep_new(inside, folder, target)
             else:
-                kept = _dispose_replaced(descriptor, child, inside, folder, target) or kept
+                shutil.rmtree(child, dir_fd=inside)
         finally:
             os.close(descriptor)
     for file in (REPLACED, LOCK):
@@ -303,18 +302,40 @@ def _dispose(folder: int, name: str, inside: int, lock: int) -> str | None:
     return kept
 
 
-def _dispose_replaced(descriptor: int, child: str, inside: int, folder: int, target: str) -> str | None:
-    """Remove a folder that was replaced. It gets its name back if nothing has it."""
-    with suppress(FileExistsError):
-        # The run was killed between two renames, on a file system that cannot exchange names.
-        rename_new(child, target, source=inside, target=folder)
-        return None
-    remove_listed(descriptor, _read_listing(inside))
+def _keep_new(inside: int, folder: int, target: str | None) -> str:
+    return give_free_name(NEW, f"{target or 'ptttool'}.new", source=inside, target=folder)
+
+
+def _inode(name: str, folder: int) -> int | None:
     try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino
+    except FileNotFoundError:
+        return None
+
+
+def _is_moved(new: int, folder: int) -> bool:
+    try:
+        move_entries(new, folder)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _dispose_old(descriptor: int, child: str, inside: int, folder: int, target: str | None, is_replaced: bool) -> str | None:
+    """Remove a folder that was replaced, if nothing else is in it. One that was only moved away gets its name back if nothing has it."""
+    if target is None:  # the state was not written yet: the folder is empty
         os.rmdir(child, dir_fd=inside)
-    except OSError:
-        return give_free_name(child, f"{target}.old", source=inside, target=folder)
-    return None
+        return None
+    if not is_replaced:
+        with suppress(FileExistsError):
+            rename_new(child, target, source=inside, target=folder)
+            return None
+    else:
+        remove_listed(descriptor, _read_listing(inside))
+        with suppress(OSError):
+            os.rmdir(child, dir_fd=inside)
+            return None
+    return give_free_name(child, f"{target}.old", source=inside, target=folder)
 
 
 def remove_listed(folder: int, known: Mapping[str, tuple[int, ...]]) -> None:
@@ -351,7 +372,7 @@ def give_free_name(name: str, wanted: str, *, source: int, target: int) -> str:
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), wanted)
 
 
-def _keep(descriptor: int) -> None:
+def _claim(descriptor: int) -> None:
     """Lock a file that was just created. Raises FileExistsError where another run took it for a leftover before."""
     try:
         locked = _lock(descriptor)

@@ -41,7 +41,11 @@ def rename_new(old: str, new: str, *, source: int, target: int) -> None:
         try:
             os.link(old, new, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
         except FileExistsError:
-            raise
+            # A run that was killed between the two calls leaves one file with both names.
+            if not _is_one_file(old, new, source, target):
+                raise
+            os.unlink(old, dir_fd=source)
+            return
         except OSError:  # a file system without hard links
             pass
         else:
@@ -85,6 +89,10 @@ def _exists(name: str, folder: int) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _is_one_file(old: str, new: str, source: int, target: int) -> bool:
+    return os.path.samestat(os.stat(old, dir_fd=source, follow_symlinks=False), os.stat(new, dir_fd=target, follow_symlinks=False))
 
 
 def renameat2(old: str, new: str, source: int, target: int, flags: int) -> int:

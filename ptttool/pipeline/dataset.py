@@ -8,18 +8,19 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ptttool.decoders.decoded import Findings
-from ptttool.errors import AccessError, OutputError, UsageError
+from ptttool.errors import OutputError, UsageError
 from ptttool.exporters.contract import ExportContext
 from ptttool.exporters.parquet import Parquet
+from ptttool.files.failures import output_failure
+from ptttool.files.folders import UnfinishedFolder, output_folder
+from ptttool.files.locations import opened_folder
 from ptttool.files.remote import is_remote
 from ptttool.pipeline.jobs import Each, Units, size_of
 from ptttool.pipeline.query import Query
@@ -30,9 +31,10 @@ from ptttool.pipeline.work import Encode, Outcome
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.table.schema import Schema
 
-# Names of a dataset's files, and the suffix of unfinished ones.
-_OURS = re.compile(r"r[0-9]{4,}-.*\.parquet")
-_UNFINISHED = ".unfinished"
+# Names of a dataset's files, and of those that a worker is writing.
+_OURS = re.compile(r"r[0-9]{4,}-.*\.parquet", re.DOTALL)
+_UNFINISHED = re.compile(r"\.[0-9a-f]{12}\.unfinished")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Longest part of a name in bytes. A quoted byte takes three characters, and file systems allow about 250.
 _LONGEST = 64
 # Bytes of trace in a file: 25 to 50 MB of Parquet.
@@ -87,6 +89,8 @@ class Target:
     ----------
     folder : str
         An existing folder, or an address.
+    shown : str
+        The dataset's folder as the user named it, for messages.
     prefix : str
         Start of the file names.
     schema : Schema
@@ -96,6 +100,7 @@ class Target:
     """
 
     folder: str
+    shown: str
     prefix: str
     schema: Schema
     facts: tuple[tuple[str, str], ...]
@@ -103,7 +108,7 @@ class Target:
     @contextmanager
     def file(self, name: str) -> Iterator[Any]:
         """Open a Parquet file and yield its writer; the file appears when it is complete."""
-        with _whole_file(posixpath.join(self.folder, f"{self.prefix}{name}.parquet")) as file:
+        with _whole_file(self.folder, f"{self.prefix}{name}.parquet", self.shown) as file:
             writer = _PARQUET.writer(file, self.schema, ExportContext(facts=dict(self.facts)))
             yield writer
             writer.close()
@@ -188,29 +193,40 @@ def _write_walk(walk: Walk, query: Query, target: Target, name: str) -> int:
 
 
 @contextmanager
-def _whole_file(path: str) -> Iterator[Any]:
+def _whole_file(folder: str, name: str, shown: str) -> Iterator[Any]:
     """Open a file that appears when it is complete, so two workers that do the same task do not damage each other's file."""
-    if is_remote(path):
+    if is_remote(folder):
         import fsspec
 
+        path = posixpath.join(folder, name)
         try:
             with fsspec.open(path, "wb") as file:  # object stores show a file when it is closed
                 yield file
         except OSError as error:
             raise OutputError(f"{path}: {error.strerror or error}") from None
         return
-    target = Path(path)
-    temporary = target.with_name(f".{os.urandom(6).hex()}{_UNFINISHED}")
+    temporary = f".{os.urandom(6).hex()}.unfinished"
     try:
-        with temporary.open("xb") as file:
-            yield file
-        temporary.replace(target)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-            raise OutputError(f"{path}: {error.strerror or error}") from None
+        with opened_folder(folder) as parent:
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(temporary, flags, 0o666, dir_fd=parent), "wb") as file:
+                    yield file
+                os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=parent)
+                raise
+    except BrokenPipeError:
         raise
+    except OSError as error:
+        raise _of_the_folder(shown, error) from None
+
+
+def _of_the_folder(shown: str, error: OSError) -> OutputError:
+    """Return the error for a dataset that cannot be written. It ends the whole work, unlike an AccessError of a recording."""
+    failure = output_failure(shown, error, kind="folder")
+    return failure if isinstance(failure, OutputError) else OutputError(failure.message, hint=failure.hint, code=failure.code)
 
 
 @dataclass(frozen=True)
@@ -219,8 +235,8 @@ class Location:
 
     Parameters
     ----------
-    folder : str
-        The dataset's folder.
+    folder : UnfinishedFolder
+        The dataset's folder, from :func:`new_folder`.
     number : int
         Number of the recording in the dataset.
     label : str
@@ -229,7 +245,7 @@ class Location:
         Names of the partitions.
     """
 
-    folder: str
+    folder: UnfinishedFolder
     number: int
     label: str
     partitions: tuple[str, ...]
@@ -237,10 +253,23 @@ class Location:
     def made(self, recording: Recording) -> str:
         """Return the recording's subfolder; make it if it does not exist."""
         values = {name: value(recording) if value is not None else self.label for name, value in PARTITIONS.items()}
-        path = posixpath.join(self.folder, *(f"{name}={_quoted(values[name])}" for name in self.partitions))
-        if not is_remote(path):
-            Path(path).mkdir(parents=True, exist_ok=True)
-        return path
+        parts = [f"{name}={_quoted(values[name])}" for name in self.partitions]
+        if not is_remote(self.folder.path):
+            try:
+                _make_folders(self.folder.path, parts)
+            except OSError as error:
+                raise _of_the_folder(self.folder.shown, error) from None
+        return posixpath.join(self.folder.path, *parts)
+
+
+def _make_folders(path: str, parts: Sequence[str]) -> None:
+    """Make a folder in a folder, and so on."""
+    with opened_folder(path) as folder, ExitStack() as stack:
+        for part in parts:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=folder)
+            folder = os.open(part, _FOLDER, dir_fd=folder)
+            stack.callback(os.close, folder)
 
 
 @dataclass
@@ -284,7 +313,8 @@ def write_recording(recording: Recording, query: Query, location: Location, work
     if walk is None:
         walk = recording.walk(workers)
     schema = recording.schema.select(query.columns)
-    target = Target(location.made(recording), prefix_of(location.number), schema, tuple(recording.facts.items()))
+    facts = tuple(recording.facts.items())
+    target = Target(location.made(recording), location.folder.shown, prefix_of(location.number), schema, facts)
     if isinstance(walk, RecordWalk):
         return _write_units(walk, query, target)
     if recording.path == "-" or recording.contents.mode == "raw":
@@ -327,22 +357,32 @@ def prefix_of(number: int) -> str:
     return f"r{number:04}-"
 
 
-def remove_recording(folder: str, number: int) -> None:
+def remove_recording(folder: UnfinishedFolder, number: int) -> None:
     """Remove the files of a recording that could not be read to its end."""
-    if is_remote(folder):
+    if is_remote(folder.path):
         import fsspec
 
-        system, name = fsspec.core.url_to_fs(folder)
+        system, name = fsspec.core.url_to_fs(folder.path)
         for path in system.glob(f"{name}/**/{prefix_of(number)}*.parquet"):
             system.rm(path)
         return
-    for path in Path(folder).rglob(f"{prefix_of(number)}*.parquet"):
-        path.unlink()
+    _remove(folder, lambda name: name.startswith(prefix_of(number)))
+
+
+def _remove(folder: UnfinishedFolder, is_unwanted: Callable[[str], bool]) -> None:
+    """Remove files from a folder and the folders in it, by their names."""
+    try:
+        with opened_folder(folder.path) as parent:
+            for _path, _folders, files, descriptor in os.fwalk(".", dir_fd=parent):
+                for name in filter(is_unwanted, files):
+                    os.unlink(name, dir_fd=descriptor)
+    except OSError as error:
+        raise _of_the_folder(folder.shown, error) from None
 
 
 @contextmanager
-def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str]:
-    """Make a temporary folder to write to. It replaces ``path`` if the block ends without an error; otherwise it is removed.
+def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[UnfinishedFolder]:
+    """Make a temporary folder to write to. It takes the place of ``path`` if the block ends without an error; otherwise it is removed.
 
     At an address, the folder is written in place, and has to be empty.
 
@@ -357,13 +397,14 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str
 
     Yields
     ------
-    str
+    UnfinishedFolder
         The folder to write to.
 
     Raises
     ------
     OutputError
-        The path is a file, or the folder is not empty, or cannot be written.
+        The path is a file, or the folder is not empty, has changed meanwhile, or cannot be written: the codes are those of
+        :func:`ptttool.files.folders.output_folder`.
     UsageError
         A recording is in the folder.
     AccessError
@@ -371,72 +412,16 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[str
     """
     if is_remote(path):
         _refuse_full_address(path)
-        yield path
+        yield UnfinishedFolder(path, path)
         return
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_dir():
-        raise OutputError(f"{path}: this is a file, not a folder", code="not-a-folder")
-    if target.is_dir():
-        _refuse_what_is_there(path, target, inputs, force)
-    # An empty folder is kept and filled: it may be a mount point, or in a folder that cannot be written.
-    inside = target.is_dir() and not any(target.iterdir())
-    hidden = f".{os.urandom(8).hex()}{_UNFINISHED}"
-    temporary = target / hidden if inside else target.with_name(hidden)
-    try:
-        try:
-            temporary.mkdir()
-        except PermissionError as error:
-            raise AccessError(f"{path}: {error.strerror}", hint="choose another folder with -o", code="output-not-permitted") from None
-        except OSError as error:
-            raise OutputError(f"{path}: {error.strerror}") from None
-        yield str(temporary)
+    with output_folder(path, inputs, force=force, is_ours=_is_ours) as folder:
+        yield folder
         # Files that a worker had begun when it was killed.
-        for unfinished in temporary.rglob(f".*{_UNFINISHED}"):
-            unfinished.unlink()
-        if inside:
-            for entry in temporary.iterdir():
-                entry.rename(target / entry.name)
-            temporary.rmdir()
-        else:
-            _exchange(temporary, target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        _remove(folder, lambda name: _UNFINISHED.fullmatch(name) is not None)
 
 
-def _refuse_what_is_there(path: str, target: Path, inputs: Sequence[str], force: bool) -> None:
-    entries = [*target.rglob("*")]
-    if not entries:
-        return
-    if not force:
-        raise OutputError(f"{path}: the folder is not empty", hint="--force replaces it if ptttool wrote all files in it", code="exists")
-    for entry in entries:
-        ours = "=" in entry.name if entry.is_dir() else _OURS.fullmatch(entry.name) is not None
-        if not ours or entry.is_symlink():
-            raise OutputError(
-                f"{path}: {entry.relative_to(target)} is not a file of a dataset, so the folder is not replaced",
-                hint="name another folder",
-                code="foreign-folder",
-            )
-    if any(target in Path(os.path.realpath(recording)).parents for recording in inputs) or target == Path.cwd():
-        message = f"{path}: the folder contains a recording, or is the working directory"
-        raise UsageError(message, hint="name another folder", code="output-is-input")
-
-
-def _exchange(new: Path, target: Path) -> None:
-    """Replace the old folder by the new one."""
-    if not target.exists():
-        new.rename(target)
-        return
-    new.chmod(target.stat().st_mode)
-    old = target.with_name(f"{new.name}.old")
-    target.rename(old)
-    try:
-        new.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+def _is_ours(name: str, is_folder: bool) -> bool:
+    return "=" in name if is_folder else _OURS.fullmatch(name) is not None
 
 
 def _refuse_full_address(path: str) -> None:

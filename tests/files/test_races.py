@@ -8,8 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count, product
 from pathlib import Path
 
@@ -18,9 +16,8 @@ import pytest
 from ptttool.errors import PtttoolError
 from ptttool.files import renaming
 from ptttool.files.atomic import output_file
+from tests.files.moments import at_call
 
-CALLS = ("open", "stat", "readlink", "link", "unlink", "rename", "listdir", "fstat", "fchmod", "fsync")
-REAL = {name: getattr(os, name) for name in CALLS}
 VICTIM = b"of somebody else"
 
 
@@ -64,30 +61,6 @@ class Folder:
             assert force or content == b"theirs" or (ended and kinds[1] != "file")
 
 
-@contextmanager
-def switched(number: int, switch: Callable[[], None]) -> Iterator[list[int]]:
-    """Call ``switch`` before the call with this number; yield a list that has one entry if it came to that."""
-    counter, done = count(), list[int]()
-
-    def hooked(real: Callable[..., object]) -> Callable[..., object]:
-        def call(*arguments: object, **named: object) -> object:
-            if next(counter) == number:
-                done.append(number)
-                with pytest.MonkeyPatch.context() as patch:
-                    for name, function in REAL.items():
-                        patch.setattr(os, name, function)
-                    switch()
-            return real(*arguments, **named)
-
-        return call
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name, function in REAL.items():
-            patch.setattr(os, name, hooked(function))
-        patch.setattr(renaming, "renameat2", hooked(renaming.renameat2))
-        yield done
-
-
 KINDS = ("nothing", "link", "dangling", "file")
 
 
@@ -100,7 +73,7 @@ def test_a_name_that_changes_at_any_moment(tmp_path: Path, kinds: tuple[str, str
         folder = Folder(place)
         folder.make(kinds[0])
         ended = False
-        with switched(number, lambda folder=folder: folder.make(kinds[1])) as reached:  # type: ignore[misc]
+        with at_call(number, lambda folder=folder: folder.make(kinds[1])) as reached:  # type: ignore[misc]
             try:
                 with output_file(folder.out, force=force) as file:
                     file.write(b"new")
@@ -148,7 +121,7 @@ def test_a_pipe_that_changes_to_a_link(tmp_path: Path) -> None:
         folder = Folder(place)
         os.mkfifo(folder.out)
         reader = os.open(folder.out, os.O_RDONLY | os.O_NONBLOCK)
-        with switched(number, lambda folder=folder: folder.make("link")) as reached:  # type: ignore[misc]
+        with at_call(number, lambda folder=folder: folder.make("link")) as reached:  # type: ignore[misc]
             try:
                 with output_file(folder.out, force=True) as file:
                     file.write(b"new")
@@ -176,7 +149,7 @@ def test_a_folder_of_the_path_that_changes_to_a_link(tmp_path: Path) -> None:
             if os.geteuid() == 0:
                 os.chown(inner, 65534, 65534, follow_symlinks=False)
 
-        with switched(number, switch) as reached:
+        with at_call(number, switch) as reached:
             try:
                 with output_file(inner / "out") as file:
                     file.write(b"new")

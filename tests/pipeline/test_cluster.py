@@ -160,7 +160,7 @@ def test_a_killed_worker_is_survived(many_parts: None, recording: Path, tmp_path
 
         def kill_one() -> None:
             deadline = time.monotonic() + 60
-            while not (begun := [*tmp_path.glob(".*.unfinished/r0000-*.parquet")]) and time.monotonic() < deadline:
+            while not (begun := [*tmp_path.glob(".*.ptttool-tmp/new/r0000-*.parquet")]) and time.monotonic() < deadline:
                 time.sleep(0.01)
             os.kill(pids[0], signal.SIGKILL)
             if begun and not (tmp_path / "out").exists():

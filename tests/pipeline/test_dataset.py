@@ -1,0 +1,123 @@
+"""Folders of Parquet files: what others do meanwhile, disks that are full, links."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ptttool.cli import folder as command
+from ptttool.cli.main import main
+from tests.support import captures
+
+REAL = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
+
+
+def decode(*arguments: object) -> int:
+    return main(["decode", str(REAL), *map(str, arguments)])
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_what_comes_while_a_folder_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert decode("-o", out, "--partition", "host") == 0
+    before = {name: (out / name).stat().st_ino for name in names(out)}
+    real = command.FolderJob._write_one
+
+    def write_one(self: command.FolderJob, *arguments: object) -> object:
+        (out / "notes.txt").write_text("mine")
+        (out / "host=ptt-rig" / "r0001-mine.parquet").write_text("mine")
+        return real(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(command.FolderJob, "_write_one", write_one)
+    capsys.readouterr()
+    assert decode("-o", out, "--partition", "host", "--force", "--json") == 6
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == "folder-changed"
+    assert error["appeared"] == ["host=ptt-rig/r0001-mine.parquet", "notes.txt"]
+    assert {name: (out / name).stat().st_ino for name in before} == before
+    assert (out / "notes.txt").read_text() == "mine"
+    assert [path for path in names(tmp_path) if path.startswith("out.new/host=ptt-rig/r0000-")]
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "out.new"}
+
+
+@contextmanager
+def file_size(limit: int) -> Iterator[None]:
+    """No file gets larger: writing it fails as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk(tmp_path: Path, there: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    if there:
+        assert decode("-o", f"{out}/") == 0
+    before = names(tmp_path)
+    capfd.readouterr()
+    with file_size(4096):
+        assert decode("-o", f"{out}/", "--force", "--json") == 6
+    error = json.loads(capfd.readouterr().out)["error"]
+    assert error["code"] == "disk-full"
+    assert f"{out}/" in error["message"] and ".ptttool-tmp" not in error["message"]
+    assert error["hint"]
+    assert names(tmp_path) == before
+
+
+def test_a_killed_run_leaves_nothing_for_long(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from ptttool.cli import folder; from ptttool.cli.main import main\n"
+        "real = folder.FolderJob._write_one\n"
+        "def write_one(self, *arguments):\n"
+        "    real(self, *arguments)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "folder.FolderJob._write_one = write_one\n"
+        "main(sys.argv[1:])"
+    )
+    out = tmp_path / "out"
+    line = [sys.executable, "-c", code, "decode", str(REAL), "-o", f"{out}/"]
+    assert subprocess.run(line, check=False, stderr=subprocess.DEVNULL).returncode == -signal.SIGKILL
+    assert [name for name in names(tmp_path) if name.endswith(".parquet")]
+    assert decode("--limit", "1", "--to", "csv", "-o", tmp_path / "one.csv") == 0
+    assert names(tmp_path) == ["one.csv"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_link_of_another_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home, mine = tmp_path / "home", tmp_path / "mine"
+    home.mkdir()
+    mine.mkdir()
+    (home / "out").symlink_to(mine)
+    for path in (home, home / "out"):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    for force in ([], ["--force"]):
+        capsys.readouterr()
+        assert decode("-o", f"{home / 'out'}/", "--json", *force) == 6
+        assert json.loads(capsys.readouterr().out)["error"]["code"] == "untrusted-link"
+    assert names(mine) == []
+
+
+def test_an_own_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to("real/deep")
+    assert decode("-o", f"{tmp_path / 'out'}/") == 0
+    assert (tmp_path / "out").is_symlink()
+    assert len([*(tmp_path / "real" / "deep").iterdir()]) == 1
