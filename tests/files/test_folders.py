@@ -162,7 +162,7 @@ def test_what_comes_at_any_moment_is_not_lost(tmp_path: Path, change: Change, th
         out = place / "out"
         (out if there != "nothing" else place).mkdir(parents=True)
         fill(out, OLD if there == "old" else {})
-        begun = []
+        begun: list[bool] = []
 
         def change_now(place: Path = place, begun: list[bool] = begun) -> None:
             begun.append(is_begun(place))

@@ -241,7 +241,7 @@ def test_the_scheduler_is_lost(many_parts: None, recording: Path, tmp_path: Path
                 time.sleep(0.2)
 
         def kill() -> None:
-            while not [*tmp_path.glob(".*.unfinished/*.parquet")] and time.monotonic() < deadline:
+            while not [*tmp_path.glob(".*.ptttool-tmp/new/*.parquet")] and time.monotonic() < deadline:
                 time.sleep(0.01)
             scheduler.kill()
 
@@ -251,7 +251,7 @@ def test_the_scheduler_is_lost(many_parts: None, recording: Path, tmp_path: Path
         for process in (worker, scheduler):
             process.kill()
             process.wait()
-    assert not [*tmp_path.glob("*out*"), *tmp_path.glob(".*.unfinished")]
+    assert not [*tmp_path.glob("*out*"), *tmp_path.glob(".*")]
 
 
 def test_no_scheduler(recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
