@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         Machine,
         ProfileDiff,
         PttDevice,
+        RecoverAction,
+        Recovery,
         Snapshot,
         TunePlan,
         apply_tune_profile,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
         find_device,
         find_devices,
         find_machine,
+        recover_tune_attributes,
         save_tune_profile,
         set_tune_attributes,
         tune_attributes,
@@ -101,6 +104,8 @@ __all__ = [
     "PtttoolError",
     "Recorded",
     "Recording",
+    "RecoverAction",
+    "Recovery",
     "Schema",
     "Severity",
     "Snapshot",
@@ -120,6 +125,7 @@ __all__ = [
     "open",
     "plan_recording",
     "record",
+    "recover_tune_attributes",
     "save_tune_profile",
     "set_tune_attributes",
     "tune_attributes",
@@ -132,8 +138,9 @@ _HOMES = {
         "ptttool.analyses.contract": "ANALYSES Analysis AnalysisContext",
         "ptttool.api.capture": ("BuiltEvent ChosenEvent Explanation Plan Recorded Subject build_event explain_event plan_recording record"),
         "ptttool.api.machine": (
-            "Change ChangeState Machine ProfileDiff PttDevice Snapshot TunePlan apply_tune_profile diff_tune_profile find_device "
-            "find_devices find_machine save_tune_profile set_tune_attributes tune_attributes"
+            "Change ChangeState Machine ProfileDiff PttDevice RecoverAction Recovery Snapshot TunePlan apply_tune_profile "
+            "diff_tune_profile find_device find_devices find_machine recover_tune_attributes save_tune_profile set_tune_attributes "
+            "tune_attributes"
         ),
         "ptttool.api.recording": "Recording open",
         "ptttool.decoders.contract": "PROTOCOLS",

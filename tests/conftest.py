@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,3 +28,10 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No terminal's size and wishes: runners of tests set some of these, and output follows them."""
     for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Locks and journals of the test alone: not those of the machine that the tests run on."""
+    monkeypatch.setenv("PTTTOOL_RUNTIME_DIR", str(tmp_path / "own" / "run"))
+    monkeypatch.setenv("PTTTOOL_STATE_DIR", str(tmp_path / "own" / "state"))

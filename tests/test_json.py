@@ -36,6 +36,8 @@ RUNS = [
     ("tune-save", "tune save --demo {profile}", 0),
     ("tune-diff", "tune diff --demo {profile}", 0),
     ("tune-apply", "tune apply --demo {profile}", 0),
+    ("tune-recover", "tune recover --demo", 0),
+    ("tune-recover", "tune recover --demo --restore", 0),
     ("event", "event --demo --rootport 0000:00:10.0", 0),
     ("event", "event --demo --requester nvme0 --type np --direction outbound --format 8dw", 0),
     ("explain", "explain --demo 0x7080001", 0),

@@ -7,14 +7,17 @@ lasts as long as the object that :func:`find_machine` returns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 
 from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.resolve import find_device as find_device_of
 from ptttool.tune.attributes import resolve_attributes
-from ptttool.tune.driver import Change, ChangeState, OnChange, TunePlan, attribute_names, read_value, set_attributes
+from ptttool.tune.driver import Change, ChangeState, OnChange, TunePlan, set_attributes
 from ptttool.tune.profile import ProfileDiff, Snapshot, apply_profile, diff_profile, load_profile, save_profile
+from ptttool.tune.recovery import RecoverAction, Recovery, recover
+from ptttool.tune.values import attribute_names, read_value, source_of
 
 __all__ = [
     "Change",
@@ -22,6 +25,8 @@ __all__ = [
     "Machine",
     "ProfileDiff",
     "PttDevice",
+    "RecoverAction",
+    "Recovery",
     "Snapshot",
     "TunePlan",
     "apply_tune_profile",
@@ -29,6 +34,7 @@ __all__ = [
     "find_device",
     "find_devices",
     "find_machine",
+    "recover_tune_attributes",
     "save_tune_profile",
     "set_tune_attributes",
     "tune_attributes",
@@ -153,12 +159,18 @@ def tune_attributes(device: PttDevice, names: Sequence[str] | None = None) -> di
 
 
 def set_tune_attributes(
-    device: PttDevice, values: Mapping[str, int] | Sequence[str], *, dry_run: bool = False, on_change: OnChange | None = None
+    device: PttDevice,
+    values: Mapping[str, int] | Sequence[str],
+    *,
+    dry_run: bool = False,
+    on_change: OnChange | None = None,
+    journal: bool | str | PathLike[str] = True,
 ) -> TunePlan:
     """Set tune attributes of a device, all or none.
 
-    Everything is checked and read first. Only what differs is written, and every written value is read back. If that fails, or on
-    Ctrl-C, the attributes already written get their old values back.
+    Everything is checked and read first, alone on the machine. Only what differs is written, and every written value is read back. If
+    that fails, or on Ctrl-C, the attributes already written get their old values back. The change is in a journal, so that
+    :func:`recover_tune_attributes` finds it if this process is killed.
 
     Parameters
     ----------
@@ -170,6 +182,8 @@ def set_tune_attributes(
         Check and read everything, write nothing.
     on_change : callable, optional
         Called with each :class:`Change`: before it is written, after it was read back, and after it was restored (see its ``state``).
+    journal : bool, str or path
+        Whether to note the change in the machine's journal; a path is the folder of another journal.
 
     Returns
     -------
@@ -180,6 +194,10 @@ def set_tune_attributes(
     ------
     UsageError
         A name or a value is wrong.
+    BusyError
+        Another process changes tune attributes of the machine.
+    AccessError, OutputError
+        ``no-journal``: the journal cannot be written. Nothing was changed.
     AccessError, HardwareError, DeviceError, InterruptedByUserError
         A value could not be read or written. ``details["restored"]`` says whether the old values are back.
 
@@ -192,7 +210,7 @@ def set_tune_attributes(
     >>> tune_attributes(device)["qos_tx_p"]
     2
     """
-    return set_attributes(device, values, dry_run=dry_run, on_change=on_change)
+    return set_attributes(device, values, dry_run=dry_run, on_change=on_change, journal=journal)
 
 
 def save_tune_profile(path: str | Path, machine: Machine, *, force: bool = False) -> Snapshot:
@@ -229,7 +247,13 @@ def save_tune_profile(path: str | Path, machine: Machine, *, force: bool = False
 
 
 def apply_tune_profile(
-    path: str | Path, machine: Machine, *, ignore_missing: bool = False, dry_run: bool = False, on_change: OnChange | None = None
+    path: str | Path,
+    machine: Machine,
+    *,
+    ignore_missing: bool = False,
+    dry_run: bool = False,
+    on_change: OnChange | None = None,
+    journal: bool | str | PathLike[str] = True,
 ) -> TunePlan:
     """Set the tune attributes of a machine to the values of a profile, all or none.
 
@@ -243,7 +267,7 @@ def apply_tune_profile(
         The machine.
     ignore_missing : bool
         Skip devices and attributes of the profile that the machine does not have.
-    dry_run, on_change
+    dry_run, on_change, journal
         As in :func:`set_tune_attributes`.
 
     Returns
@@ -257,7 +281,7 @@ def apply_tune_profile(
         The file is not a profile, or names an attribute that the machine does not have.
     DeviceError
         It names a device that the machine does not have.
-    AccessError, HardwareError, InterruptedByUserError
+    BusyError, AccessError, HardwareError, OutputError, InterruptedByUserError
         As in :func:`set_tune_attributes`.
 
     Examples
@@ -268,7 +292,50 @@ def apply_tune_profile(
     >>> [(change.label, change.new) for change in apply_tune_profile(path, machine).changes if change.differs]
     [('hisi_ptt0_0/qos_tx_p', 1)]
     """
-    return apply_profile(load_profile(path), machine.devices, ignore_missing=ignore_missing, dry_run=dry_run, on_change=on_change)
+    return apply_profile(
+        load_profile(path), machine.devices, ignore_missing=ignore_missing, dry_run=dry_run, on_change=on_change, journal=journal
+    )
+
+
+def recover_tune_attributes(
+    machine: Machine,
+    action: RecoverAction | str | None = None,
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+    on_change: OnChange | None = None,
+    journal: bool | str | PathLike[str] = True,
+) -> Recovery:
+    """Find the changes of tune attributes that were cut off (by SIGKILL, or by a device that did not answer), and repair them.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    action : RecoverAction or str, optional
+        ``restore`` writes the old values, ``complete`` the new ones, ``keep`` takes the values as they are. Without it, nothing is done.
+    force : bool
+        Overwrite values that somebody else has set since.
+    dry_run, on_change, journal
+        As in :func:`set_tune_attributes`.
+
+    Returns
+    -------
+    Recovery
+        What was cut off, what was written, and what is left.
+
+    Raises
+    ------
+    BusyError, AccessError, HardwareError, OutputError, InterruptedByUserError
+        As in :func:`set_tune_attributes`.
+
+    Examples
+    --------
+    >>> recover_tune_attributes(find_machine(demo=True)).settled
+    True
+    """
+    chosen = None if action is None else RecoverAction(action)
+    return recover(source_of(machine.devices[0]), chosen, force=force, dry_run=dry_run, on_change=on_change, journal=journal)
 
 
 def diff_tune_profile(path: str | Path, machine: Machine) -> ProfileDiff:

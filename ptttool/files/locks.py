@@ -1,8 +1,8 @@
 """Locks between processes: one process at a time works on a machine, or on a device.
 
 A lock is a ``flock`` on a small file, so the kernel releases it when its holder ends, however it ends. The file holds a text that says who
-holds the lock. The text is information for people: it is believed only while the lock is held and its process runs. The files are never
-removed; they lie in a folder that is empty after a reboot.
+holds the lock. The text is information for people: it is believed only while the lock is held and its process runs. The files lie in
+a folder that is empty after a reboot.
 
 A lock works between processes of one user, as their folder is the same: root's is ``/run/ptttool``. No other user can take, hold or read
 root's locks.
@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptttool.errors import AccessError, BusyError
+from ptttool.files.own_folders import RUNTIME_VARIABLE, lock_folder, open_own_folder
 
-FOLDER_VARIABLE = "PTTTOOL_RUNTIME_DIR"
 # Bytes of a holder's text, and characters of a purpose in it.
 LONGEST_TEXT = 4096
 LONGEST_PURPOSE = 200
@@ -60,7 +60,13 @@ class Holder:
 
 @contextmanager
 def hold(
-    name: str, *, purpose: str, subject: str | None = None, wait: float = 0.0, folder: str | os.PathLike[str] | None = None
+    name: str,
+    *,
+    purpose: str,
+    subject: str | None = None,
+    wait: float = 0.0,
+    folder: str | os.PathLike[str] | None = None,
+    keep: bool = True,
 ) -> Iterator[Path]:
     """Hold a lock while the body runs.
 
@@ -77,7 +83,9 @@ def hold(
     wait : float
         Seconds to wait for a lock that is held.
     folder : str or path, optional
-        Folder of the lock files. Default: :func:`lock_folder`. It is created if it does not exist.
+        Folder of the lock files. Default: :func:`~ptttool.files.own_folders.lock_folder`. It is created if it does not exist.
+    keep : bool
+        Leave the file in the folder at the end; False for names that come and go.
 
     Yields
     ------
@@ -106,62 +114,14 @@ def hold(
             # A text that stays after a crash is harmless; this one is not needed any more.
             with suppress(OSError):
                 os.ftruncate(descriptor, 0)
+                if not keep:
+                    # While it is locked: whoever waits for this file sees that it is gone, and opens the next one.
+                    path.unlink()
             # Explicitly: a forked child may have inherited the descriptor, and closing ours would not release the lock.
             with suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)
-
-
-def lock_folder() -> Path:
-    """Return the folder of this user's locks.
-
-    It is ``$PTTTOOL_RUNTIME_DIR`` where that is set, ``/run/ptttool`` for root, ``$XDG_RUNTIME_DIR/ptttool`` for others, and a folder of
-    the user in ``/tmp`` where there is no such variable.
-    """
-    if chosen := os.environ.get(FOLDER_VARIABLE):
-        return Path(chosen)
-    if os.geteuid() == 0:
-        return Path("/run/ptttool")
-    if session := os.environ.get("XDG_RUNTIME_DIR"):
-        return Path(session) / "ptttool"
-    return Path(f"/tmp/ptttool-{os.geteuid()}")
-
-
-def open_private_folder(folder: Path, *, code: str = "unsafe-folder") -> int:
-    """Open a folder in which only this user can write; create it, and those above it, if it does not exist.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder. Its last component must not be a link.
-    code : str
-        Code of the error for a folder that is not safe.
-
-    Returns
-    -------
-    int
-        A descriptor of the folder.
-
-    Raises
-    ------
-    AccessError
-        The folder belongs to another user, or others may write in it.
-    OSError
-        It cannot be created or opened.
-    """
-    with suppress(FileExistsError):
-        folder.parent.mkdir(0o755, parents=True, exist_ok=True)
-        folder.mkdir(0o700)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    about = os.fstat(descriptor)
-    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
-        os.close(descriptor)
-        owner = "belongs to another user" if about.st_uid != os.geteuid() else "can be written by other users"
-        raise AccessError(
-            f"{folder}: the folder {owner}", hint=f"remove it, or make it yours alone: chmod 700 {folder}", code=code, path=str(folder)
-        )
-    return descriptor
 
 
 def process_start(pid: int) -> int | None:
@@ -205,7 +165,7 @@ def _acquire(path: Path, subject: str, end: float) -> int:
 def _open_lock(path: Path) -> int:
     """Open a lock's file; create it where there is none."""
     try:
-        folder = open_private_folder(path.parent)
+        folder = open_own_folder(path.parent)
         try:
             # O_NONBLOCK: opening a FIFO that was planted there would wait for its other end.
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -218,7 +178,7 @@ def _open_lock(path: Path) -> int:
     except OSError as error:
         raise AccessError(
             f"{path}: the lock cannot be created: {error.strerror}",
-            hint=f"name a folder that you may write in by the environment variable {FOLDER_VARIABLE}",
+            hint=f"name a folder that you may write in by the environment variable {RUNTIME_VARIABLE}",
             code="no-lock",
             path=str(path),
         ) from None

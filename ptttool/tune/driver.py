@@ -1,13 +1,13 @@
-"""Read and write tune attributes through the driver.
+"""Change tune attributes through the driver.
 
-A change is all or nothing. The old values are read before the first write. On any failure, Ctrl-C included, every attribute that was
-written gets its old value back. The signals that end a program (of these, SIGHUP is a lost ssh session) are held during a write and
-handled after it; SIGKILL cannot be held.
+A change is all or nothing. The old values are read, and the whole change is in the journal, before the first write. On any failure,
+Ctrl-C included, every attribute that was written gets its old value back. The signals that end a program (of these, SIGHUP is a lost ssh
+session) are held during a write and handled after it. SIGKILL cannot be held: the journal then says what is half done.
 """
 
 from __future__ import annotations
 
-import errno
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,13 +17,14 @@ from enum import StrEnum
 from typing import Any
 
 from ptttool.diagnostics import Diagnostic
-from ptttool.errors import AccessError, DeviceError, HardwareError, InterruptedByUserError, PtttoolError
+from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError
 from ptttool.machine.model import PttDevice
-from ptttool.machine.sources.contract import Source
 from ptttool.tune.attributes import clamped_value, parse_assignments
+from ptttool.tune.journal import JournalWriter, Outcome, Step, StepState
+from ptttool.tune.session import NoRecorder, Session, tuning
+from ptttool.tune.values import attribute_names, read_value, source_of, write_value
 from ptttool.wording import html_table
 
-ROOT_ONLY = "tune files are for root alone (mode 0600): run this with sudo, as root, or with the capability CAP_DAC_OVERRIDE"
 HELD_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
 
 
@@ -35,25 +36,6 @@ class ChangeState(StrEnum):
     WRITTEN = "written"
     RESTORED = "restored"
     NOT_RESTORED = "not-restored"
-
-
-@dataclass(frozen=True)
-class Reading:
-    """An attribute as it was read.
-
-    Parameters
-    ----------
-    attribute : str
-        Its name.
-    value : int or None
-        Its value; None if it could not be read.
-    error : PtttoolError or None
-        Why there is no value.
-    """
-
-    attribute: str
-    value: int | None = None
-    error: PtttoolError | None = None
 
 
 @dataclass(frozen=True)
@@ -130,78 +112,13 @@ class TunePlan:
     left_alone: tuple[tuple[str, str | None], ...] = ()
     done: bool = False
 
-    def apply(self, on_change: OnChange | None = None) -> TunePlan:
+    def apply(self, on_change: OnChange | None = None, *, session: Session | None = None) -> TunePlan:
         """Carry the changes out; see :func:`apply_changes`."""
-        return replace(self, changes=apply_changes(self.changes, on_change=on_change), done=True)
+        return replace(self, changes=apply_changes(self.changes, on_change=on_change, session=session), done=True)
 
     def _repr_html_(self) -> str:
         rows = [(change.device.name, change.attribute, change.old, change.new, change.state) for change in self.changes]
         return html_table(("PTT device", "Attribute", "Old", "New", "State"), rows)
-
-
-def attribute_names(device: PttDevice) -> list[str]:
-    """List the attributes in a device's ``tune`` folder, sorted.
-
-    The driver names its files as C identifiers are named. Anything else in a copied folder, such as an editor's backup, is ignored.
-
-    Returns
-    -------
-    list of str
-        Empty where there is no such folder.
-
-    Raises
-    ------
-    DeviceError
-        The device is gone.
-    AccessError
-        The folder cannot be listed.
-    """
-    source = _source(device)
-    try:
-        return [name for name in source.names(f"{device.sysfs}/tune") if name.isascii() and name.isidentifier()]
-    except FileNotFoundError:
-        try:
-            source.names(device.sysfs)
-        except FileNotFoundError:
-            raise _gone(device.name, device) from None
-        return []
-    except PermissionError:
-        raise AccessError(f"{device.name}: the tune folder cannot be listed", hint=ROOT_ONLY, device=device.name) from None
-
-
-def read_value(device: PttDevice, attribute: str) -> int:
-    """Read the value of an attribute.
-
-    Raises
-    ------
-    AccessError
-        The file cannot be read.
-    HardwareError
-        The device did not answer in time, or the file does not hold a number.
-    DeviceError
-        The device is gone.
-    """
-    try:
-        text = _source(device).read(f"{device.sysfs}/tune/{attribute}")
-    except OSError as error:
-        raise _explain(error, device, attribute, "reading it") from None
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 9:
-        raise HardwareError(
-            f"{device.name}/{attribute}: {text!r} was read, which is not a value", code="odd-value", device=device.name, attribute=attribute
-        )
-    return int(digits)
-
-
-def read_attributes(device: PttDevice) -> list[Reading]:
-    """Read every attribute of a device. One that cannot be read has its error instead of a value."""
-    readings = []
-    for attribute in attribute_names(device):
-        try:
-            readings.append(Reading(attribute, read_value(device, attribute)))
-        except (AccessError, HardwareError) as error:
-            readings.append(Reading(attribute, error=error))
-    return readings
 
 
 def plan_changes(settings: Sequence[Setting]) -> tuple[Change, ...]:
@@ -244,7 +161,12 @@ def plan_values(device: PttDevice, values: Mapping[str, int] | Sequence[str]) ->
 
 
 def set_attributes(
-    device: PttDevice, values: Mapping[str, int] | Sequence[str], *, dry_run: bool = False, on_change: OnChange | None = None
+    device: PttDevice,
+    values: Mapping[str, int] | Sequence[str],
+    *,
+    dry_run: bool = False,
+    on_change: OnChange | None = None,
+    journal: bool | str | os.PathLike[str] = True,
 ) -> TunePlan:
     """Set attributes of a device, all or none.
 
@@ -258,27 +180,42 @@ def set_attributes(
         Check and read everything, write nothing.
     on_change : callable, optional
         Called with each change before and after it is written; see :data:`OnChange`.
+    journal : bool, str or path
+        As :func:`~ptttool.tune.session.tuning` takes it.
 
     Raises
     ------
     UsageError
         A name or a value is wrong.
-    AccessError, HardwareError, DeviceError, InterruptedByUserError
+    BusyError
+        Another process changes attributes of the machine.
+    AccessError, HardwareError, DeviceError, OutputError, InterruptedByUserError
         See :func:`apply_changes`.
     """
-    plan = plan_values(device, values)
-    return plan if dry_run else plan.apply(on_change)
+    if dry_run:
+        return plan_values(device, values)
+    with tuning(source_of(device), f"Python: set {device.name}", journal=journal) as session:
+        return plan_values(device, values).apply(on_change, session=session)
 
 
-def apply_changes(changes: Sequence[Change], *, on_change: OnChange | None = None) -> tuple[Change, ...]:
+def apply_changes(
+    changes: Sequence[Change], *, on_change: OnChange | None = None, session: Session | None = None, repairs: Sequence[int] = ()
+) -> tuple[Change, ...]:
     """Write every attribute that differs, one write each, and read it back.
+
+    The whole change is in the machine's journal, on the disk, before the first write.
 
     Parameters
     ----------
     changes : Sequence[Change]
-        From :func:`plan_changes`; the devices can differ.
+        From :func:`plan_changes`; the devices can differ, and are all of one machine.
     on_change : callable, optional
         Called with each change before and after it is written; see :data:`OnChange`.
+    session : Session, optional
+        From :func:`~ptttool.tune.session.tuning`, inside which the changes were planned. Without it, the machine is locked here, and an
+        old value that is not the planned one any more is an error.
+    repairs : Sequence[int]
+        Numbers of earlier changes, cut off, that these restore or complete.
 
     Returns
     -------
@@ -287,88 +224,100 @@ def apply_changes(changes: Sequence[Change], *, on_change: OnChange | None = Non
 
     Raises
     ------
+    BusyError
+        Another process changes attributes of the machine.
+    AccessError, OutputError
+        ``no-journal``: the journal cannot be written. Nothing was changed.
     AccessError, HardwareError, DeviceError, InterruptedByUserError
         A write failed or was interrupted. ``details["restored"]`` is True if all attributes have their old values again. If not, the
         error is a HardwareError with the code ``not-restored``, and ``details["state"]`` lists the values that the others have.
     """
-    observe = on_change or _ignore
-    touched: list[Change] = []
-    done: list[Change] = []
+    if session is None:
+        if not changes:
+            return ()
+        with tuning(source_of(changes[0].device), "Python: apply changes") as own:
+            _require_old_values(changes)
+            return apply_changes(changes, on_change=on_change, session=own, repairs=repairs)
+    differing = [change for change in changes if change.differs]
     with _held_signals() as caught:
+        steps = [Step(change.device.name, change.attribute, change.old, change.new) for change in differing]
+        recorder = session.begin(steps, [change.device for change in differing], repairs)
+        run = _Run(recorder, on_change or _ignore)
         try:
-            for change in changes:
-                if not change.differs:
-                    done.append(change)
-                    continue
-                observe(replace(change, state=ChangeState.WRITING))
-                # Noted before the write: one that fails or is interrupted can have been stored all the same.
-                touched.append(change)
-                _write(change.device, change.attribute, change.new)
-                done.append(replace(change, state=ChangeState.WRITTEN))
-                observe(done[-1])
+            for change in differing:
+                run.write(change)
                 name = caught()
                 if name is not None:
                     raise InterruptedByUserError(f"interrupted ({name})", ending=signal.Signals[name], signal=name)
         except PtttoolError as error:
-            raise _undo(touched, error, observe) from None
+            raise _undo(run, error, session) from None
         except KeyboardInterrupt:
-            raise _undo(touched, InterruptedByUserError("interrupted"), observe) from None
+            raise _undo(run, InterruptedByUserError("interrupted"), session) from None
         except BaseException:
-            _restore(touched, observe)
+            _end_undone(run, run.restore(), session)
             raise
-    return tuple(done)
+        session.end(recorder, Outcome.DONE, [(change.device.name, change.attribute) for change in changes], repairs)
+    return tuple(replace(change, state=ChangeState.WRITTEN) if change.differs else change for change in changes)
+
+
+def _require_old_values(changes: Sequence[Change]) -> None:
+    """Raise HardwareError if an attribute has another value than it had when its change was planned."""
+    for change in changes:
+        now = read_value(change.device, change.attribute)
+        if now != change.old:
+            raise HardwareError(
+                f"{change.label}: {change.old} was read when the change was planned, {now} is read now",
+                hint="plan the change again",
+                code="changed-since",
+                device=change.device.name,
+                attribute=change.attribute,
+                wanted=change.old,
+                got=now,
+            )
 
 
 def _ignore(_: Change) -> None:
     """Observe nothing."""
 
 
-def _source(device: PttDevice) -> Source:
-    if device.source is None:
-        raise DeviceError(
-            f"{device.name} was read from a file, not from a machine", hint="find the machine first", code="no-machine", device=device.name
-        )
-    return device.source
+class _Run:
+    """The writes of one change, and how they are undone."""
 
+    def __init__(self, recorder: JournalWriter | NoRecorder, observe: OnChange) -> None:
+        self.recorder = recorder
+        self.touched: list[Change] = []
+        self._observe = observe
 
-def _write(device: PttDevice, attribute: str, value: int) -> None:
-    """Write an attribute once and compare it with what is read back."""
-    try:
-        # With a line end, as echo writes it.
-        _source(device).write(f"{device.sysfs}/tune/{attribute}", f"{value}\n")
-    except OSError as error:
-        raise _explain(error, device, attribute, f"writing {value}") from None
-    got = read_value(device, attribute)
-    if got != value:
-        raise HardwareError(
-            f"{device.name}/{attribute}: {value} was written, {got} is read back",
-            hint="another program may be tuning this device, or the hardware does not take the value",
-            code="mismatch",
-            device=device.name,
-            attribute=attribute,
-            wanted=value,
-            got=got,
-        )
+    def write(self, change: Change) -> None:
+        """Write one attribute."""
+        self._observe(replace(change, state=ChangeState.WRITING))
+        # Noted before the write: one that fails or is interrupted can have been stored all the same.
+        self.touched.append(change)
+        write_value(change.device, change.attribute, change.new)
+        self.recorder.step(len(self.touched) - 1, StepState.WRITTEN)
+        self._observe(replace(change, state=ChangeState.WRITTEN))
 
-
-def _restore(touched: Sequence[Change], observe: OnChange) -> list[tuple[Change, int | None]]:
-    """Write the old values back, the last change first; return the changes that could not be undone, with the value now if it is known."""
-    failed: list[tuple[Change, int | None]] = []
-    for change in reversed(touched):
-        now = _value_or_none(change)
-        if now != change.old:
-            try:
-                _write(change.device, change.attribute, change.old)
-            except PtttoolError:
-                now = _value_or_none(change)
-                if now != change.old:
-                    failed.append((change, now))
-    lost = {change.label for change, _ in failed}
-    for change in touched:
-        state = ChangeState.NOT_RESTORED if change.label in lost else ChangeState.RESTORED
-        with suppress(Exception):  # the failure that is being handled matters more than the observer's
-            observe(replace(change, state=state))
-    return failed[::-1]
+    def restore(self) -> list[tuple[Change, int | None]]:
+        """Write the old values back, the last change first; return the changes that could not be undone, with the value now if known."""
+        failed: list[tuple[Change, int | None]] = []
+        for at, change in reversed(list(enumerate(self.touched))):
+            now = _value_or_none(change)
+            if now != change.old:
+                try:
+                    write_value(change.device, change.attribute, change.old)
+                except PtttoolError:
+                    now = _value_or_none(change)
+                    if now != change.old:
+                        failed.append((change, now))
+                        self.recorder.step(at, StepState.NOT_RESTORED, holds=now)
+                        continue
+            self.recorder.step(at, StepState.RESTORED)
+        lost = {change.label for change, _ in failed}
+        for change in self.touched:
+            state = ChangeState.NOT_RESTORED if change.label in lost else ChangeState.RESTORED
+            with suppress(Exception):  # the failure that is being handled matters more than the observer's
+                self._observe(replace(change, state=state))
+        return failed[::-1]
 
 
 def _value_or_none(change: Change) -> int | None:
@@ -378,15 +327,24 @@ def _value_or_none(change: Change) -> int | None:
         return None
 
 
-def _undo(touched: Sequence[Change], error: PtttoolError, observe: OnChange) -> PtttoolError:
+def _end_undone(run: _Run, failed: Sequence[tuple[Change, int | None]], session: Session) -> None:
+    """Close the journal of a change that was undone; leave it open where that failed."""
+    if failed:
+        session.fail(run.recorder)
+    else:
+        session.end(run.recorder, Outcome.RESTORED)
+
+
+def _undo(run: _Run, error: PtttoolError, session: Session) -> PtttoolError:
     """Restore the old values; return the error that says what the attributes hold now."""
-    failed = _restore(touched, observe)
+    failed = run.restore()
+    _end_undone(run, failed, session)
     if not failed:
         return error.amended("all tune attributes are as they were", restored=True)
     holding = ", ".join(
         f"{change.label} (was {change.old}) " + ("has an unknown value" if now is None else f"is {now}") for change, now in failed
     )
-    rest = "; every other tune attribute is as it was" if len(failed) < len(touched) else ""
+    rest = "; every other tune attribute is as it was" if len(failed) < len(run.touched) else ""
     state = [{"device": change.device.name, "attribute": change.attribute, "was": change.old, "holds": now} for change, now in failed]
     return HardwareError(
         f"{error.message}; NOT restored: {holding}{rest}",
@@ -395,39 +353,6 @@ def _undo(touched: Sequence[Change], error: PtttoolError, observe: OnChange) -> 
         code="not-restored",
         **(error.details | {"cause": error.code, "restored": False, "state": state}),
     )
-
-
-def _explain(error: OSError, device: PttDevice, attribute: str, doing: str) -> PtttoolError:
-    """Turn an error of the system into one of ours. ``doing``: what was tried."""
-    name = f"{device.name}/{attribute}"
-    facts: dict[str, Any] = {"device": device.name, "attribute": attribute}
-    match error.errno:
-        case errno.EACCES | errno.EPERM:
-            return AccessError(f"{name}: {doing} is not permitted", hint=ROOT_ONLY, **facts)
-        case errno.EROFS:
-            return AccessError(
-                f"{name}: the file system is mounted read-only",
-                hint="in a container, run this on the host instead, or mount /sys for writing",
-                code="read-only",
-                **facts,
-            )
-        case errno.ETIMEDOUT:
-            return HardwareError(
-                f"{name}: the hardware did not answer in time (ETIMEDOUT) while {doing}",
-                hint="try again; if it stays, the device hangs: see the kernel log (dmesg)",
-                code="timeout",
-                **facts,
-            )
-        case errno.EINVAL:
-            return HardwareError(f"{name}: the driver refuses {doing} (EINVAL)", code="refused", **facts)
-        case errno.ENOENT | errno.ENODEV:
-            return _gone(name, device)
-        case _:
-            return HardwareError(f"{name}: {doing} failed: {error.strerror or error}", code="io-error", **facts)
-
-
-def _gone(what: str, device: PttDevice) -> DeviceError:
-    return DeviceError(f"{what} is gone", hint="was the driver unloaded? see 'ptttool list'", code="device-gone", device=device.name)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ A profile has no date, so two profiles of an unchanged machine are equal files.
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,9 @@ from ptttool.errors import AccessError, DeviceError, InputError
 from ptttool.files.atomic import output_file
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.tune.attributes import LARGEST, clamp, clamped_value, find_attribute, suggest
-from ptttool.tune.driver import Change, OnChange, Setting, TunePlan, attribute_names, plan_changes, read_value
+from ptttool.tune.driver import Change, OnChange, Setting, TunePlan, plan_changes
+from ptttool.tune.session import tuning
+from ptttool.tune.values import attribute_names, read_value, source_of
 from ptttool.wording import html_table
 
 VERSION = 1
@@ -314,13 +317,16 @@ def apply_profile(
     ignore_missing: bool = False,
     dry_run: bool = False,
     on_change: OnChange | None = None,
+    journal: bool | str | os.PathLike[str] = True,
 ) -> TunePlan:
     """Set the attributes of a machine to the values of a profile: all of them, or none if one fails.
 
     The parameters are those of :func:`plan_profile` and :func:`~ptttool.tune.driver.set_attributes`, and so are the errors.
     """
-    plan = plan_profile(profile, devices, ignore_missing=ignore_missing)
-    return plan if dry_run else plan.apply(on_change)
+    if dry_run or not devices:
+        return plan_profile(profile, devices, ignore_missing=ignore_missing)
+    with tuning(source_of(devices[0]), f"Python: apply {profile.path}", journal=journal) as session:
+        return plan_profile(profile, devices, ignore_missing=ignore_missing).apply(on_change, session=session)
 
 
 def diff_profile(profile: Profile, devices: Sequence[PttDevice]) -> ProfileDiff:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from ptttool.errors import AccessError, BusyError
-from ptttool.files.locks import hold, lock_folder, process_start
+from ptttool.files.locks import hold, process_start
+from ptttool.files.own_folders import lock_folder, state_folder
 
 HOLDER = """
 import sys
@@ -132,6 +133,12 @@ def test_a_file_that_was_removed_while_it_was_held(folder: Path, another: Callab
         assert path.exists()
 
 
+def test_a_file_that_is_not_kept(folder: Path) -> None:
+    with hold("machine", purpose="tune set", folder=folder, keep=False) as path:
+        assert path.exists()
+    assert list(folder.iterdir()) == []
+
+
 def test_a_child_that_outlives_the_lock(folder: Path) -> None:
     with hold("machine", purpose="tune set", folder=folder):
         child = subprocess.Popen(["sleep", "60"], close_fds=False)
@@ -193,15 +200,24 @@ def test_names(folder: Path) -> None:
 
 def test_the_folder_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PTTTOOL_RUNTIME_DIR", raising=False)
+    monkeypatch.delenv("PTTTOOL_STATE_DIR", raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert lock_folder() == Path("/run/ptttool")
+    assert state_folder() == Path("/var/lib/ptttool")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert lock_folder() == Path("/run/user/1000/ptttool")
+    assert state_folder() == Path("/state/ptttool")
     monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/anna")
+    assert state_folder() == Path("/home/anna/.local/state/ptttool")
     assert lock_folder() == Path("/tmp/ptttool-1000")
     monkeypatch.setenv("PTTTOOL_RUNTIME_DIR", "/elsewhere")
     assert lock_folder() == Path("/elsewhere")
+    monkeypatch.setenv("PTTTOOL_STATE_DIR", "/elsewhere/state")
+    assert state_folder() == Path("/elsewhere/state")
 
 
 def test_the_start_of_a_process() -> None:

@@ -18,12 +18,10 @@ from ptttool.tune.driver import (
     ChangeState,
     Setting,
     apply_changes,
-    attribute_names,
     plan_changes,
-    read_attributes,
-    read_value,
     set_attributes,
 )
+from ptttool.tune.values import attribute_names, read_attributes, read_value
 from tests.support.tune_driver import ATTRIBUTES, Driver, failure
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.terminal import talk
 from ptttool.cli.terminal.talk import console, print_json
 from ptttool.errors import UsageError
 
@@ -34,15 +35,19 @@ def list_devices(
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.documents import MachineDocument
     from ptttool.machine.resolve import find_device
+    from ptttool.tune.notices import unfinished_notices
 
     if tree and json:
         raise UsageError("--tree and --json exclude each other")
-    machine = require_machine(open_source(sysfs, demo), tune=json or (device is not None and not tree))
+    source = open_source(sysfs, demo)
+    machine = require_machine(source, tune=json or (device is not None and not tree))
+    unfinished = unfinished_notices(source)
     chosen = find_device(machine, device) if device is not None else None
     if chosen is not None:
         machine = replace(machine, devices=(chosen,))
     if json:
         print_json(MachineDocument.of(machine))
+        talk.print_diagnostics(unfinished)
         return
     out = console()
     if tree:
@@ -56,3 +61,4 @@ def list_devices(
         for line in common_lines(machine):
             out.print(line)
     print_diagnostics(machine)
+    talk.print_diagnostics(unfinished)

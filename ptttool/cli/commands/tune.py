@@ -1,9 +1,9 @@
-"""``ptttool tune``: show, get, set, save, apply and compare the tune attributes of PTT devices."""
+"""``ptttool tune``: show, get, set, save, apply, compare and recover the tune attributes of PTT devices."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,10 @@ from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostics, print_json, print_line
 from ptttool.errors import UsageError
 from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    from ptttool.tune.driver import TunePlan
+    from ptttool.tune.session import Session
 
 tune = typer.Typer(
     name="tune",
@@ -23,6 +27,9 @@ app.add_typer(tune)
 
 DeviceArgument = Annotated[str, typer.Argument(help="The PTT device, for example hisi_ptt0_2.", metavar="DEVICE")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and read everything, print what would be written, write nothing.")]
+NoJournalOption = Annotated[
+    bool, typer.Option("--no-journal", help="Do not note the change in the journal: if it is cut off, it cannot be recovered.")
+]
 ProfileArgument = Annotated[str, typer.Argument(help="The profile; - is standard input.", metavar="FILE")]
 
 
@@ -41,9 +48,12 @@ def show(
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.resolve import find_device
     from ptttool.tune.documents import TuneShowDocument
-    from ptttool.tune.driver import read_attributes
+    from ptttool.tune.notices import unfinished_notices
+    from ptttool.tune.values import read_attributes
 
-    machine = require_machine(open_source(sysfs, demo), tune=False)
+    source = open_source(sysfs, demo)
+    machine = require_machine(source, tune=False)
+    print_diagnostics(unfinished_notices(source))
     chosen = machine.devices if device is None else (find_device(machine, device),)
     readings = [(one, read_attributes(one)) for one in chosen]
     failure = next((one.error for _, found in readings for one in found if one.error is not None), None)
@@ -76,9 +86,12 @@ def get(
     from ptttool.machine.resolve import find_device
     from ptttool.tune.attributes import resolve_attributes
     from ptttool.tune.documents import TuneGetDocument
-    from ptttool.tune.driver import attribute_names, read_value
+    from ptttool.tune.notices import unfinished_notices
+    from ptttool.tune.values import attribute_names, read_value
 
-    chosen = find_device(require_machine(open_source(sysfs, demo), tune=False), device)
+    source = open_source(sysfs, demo)
+    chosen = find_device(require_machine(source, tune=False), device)
+    print_diagnostics(unfinished_notices(source))
     names = attribute_names(chosen)
     values = {name: read_value(chosen, name) for name in resolve_attributes(chosen.name, names, attributes or names)}
     if json:
@@ -95,6 +108,7 @@ def set_(
     device: DeviceArgument,
     assignments: Annotated[list[str], typer.Argument(help="A tune attribute and its new value, from 0 to 2.", metavar="ATTRIBUTE=VALUE")],
     dry_run: DryRunOption = False,
+    no_journal: NoJournalOption = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -102,8 +116,11 @@ def set_(
     """Set tune attributes of one device, all or none.
 
     Values are decimal numbers; one above 2 becomes 2, as in the hardware. Anything else is refused before anything is written. Every
-    write is read back. If one fails, or on Ctrl-C, SIGTERM or SIGHUP, those already written are restored. A tune attribute that has the
+    write is read back. If one fails, or on Ctrl-C or another signal, those already written are restored. A tune attribute that has the
     value already is not written again.
+
+    One process at a time changes the tune attributes of a machine: another one waits, and after some seconds says who changes them. Each
+    change is in a journal before its first write: "tune recover" finds one that was cut off.
 
     A tune attribute acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
     """
@@ -112,6 +129,8 @@ def set_(
     from ptttool.machine.resolve import find_device
     from ptttool.tune.documents import TuneSetDocument
     from ptttool.tune.driver import plan_values
+    from ptttool.tune.notices import unfinished_notices
+    from ptttool.tune.session import tuning
 
     if "=" in device:
         hint = "the device comes first: ptttool tune set DEVICE ATTRIBUTE=VALUE..."
@@ -119,10 +138,13 @@ def set_(
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=False)
     chosen = find_device(machine, device)
-    plan = plan_values(chosen, assignments)
-    print_diagnostics(plan.diagnostics)
-    if not dry_run:
-        plan = plan.apply()
+    if dry_run:
+        print_diagnostics(unfinished_notices(source))
+        plan = plan_values(chosen, assignments)
+        print_diagnostics(plan.diagnostics)
+    else:
+        with tuning(source, f"tune set {device} {' '.join(assignments)}", journal=not no_journal) as session:
+            plan = _apply(session, plan_values(chosen, assignments))
     if json:
         print_json(TuneSetDocument.of(machine, chosen, plan))
     else:
@@ -147,10 +169,16 @@ def save(
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.tune.documents import TuneSaveDocument
     from ptttool.tune.profile import take_snapshot, write_profile
+    from ptttool.tune.session import tuning
 
     if file == "-" and json:
         raise UsageError("--json and the profile cannot both go to standard output", hint="give a file's name instead of -")
-    snapshot = take_snapshot(require_machine(open_source(sysfs, demo), tune=False))
+    source = open_source(sysfs, demo)
+    machine = require_machine(source, tune=False)
+    # Alone: a profile of half a change is of no use.
+    with tuning(source, f"tune save {file}") as session:
+        print_diagnostics(session.diagnostics)
+        snapshot = take_snapshot(machine)
     print_diagnostics(snapshot.diagnostics)
     if file == "-":
         sys.stdout.write(snapshot.text)
@@ -171,6 +199,7 @@ def apply(
     ignore_missing: Annotated[
         bool, typer.Option("--ignore-missing", help="Skip devices and attributes of the profile that this machine does not have.")
     ] = False,
+    no_journal: NoJournalOption = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -179,18 +208,26 @@ def apply(
 
     Everything is checked and read first; only what differs is written, and read back. If a write fails, the tune attributes of all
     devices are restored. Devices and attributes that the profile does not name are left alone.
+
+    One process at a time changes the tune attributes of a machine, and each change is in a journal: see "tune set".
     """
     from ptttool.cli.views.tune import note_target, print_applied
     from ptttool.machine.discovery import open_source, require_devices
     from ptttool.tune.documents import TuneApplyDocument
+    from ptttool.tune.notices import unfinished_notices
     from ptttool.tune.profile import load_profile, plan_profile
+    from ptttool.tune.session import tuning
 
     profile = load_profile(file)
     source = open_source(sysfs, demo)
-    plan = plan_profile(profile, require_devices(source), ignore_missing=ignore_missing)
-    print_diagnostics(plan.diagnostics)
-    if not dry_run:
-        plan = plan.apply()
+    devices = require_devices(source)
+    if dry_run:
+        print_diagnostics(unfinished_notices(source))
+        plan = plan_profile(profile, devices, ignore_missing=ignore_missing)
+        print_diagnostics(plan.diagnostics)
+    else:
+        with tuning(source, f"tune apply {file}", journal=not no_journal) as session:
+            plan = _apply(session, plan_profile(profile, devices, ignore_missing=ignore_missing))
     if json:
         print_json(TuneApplyDocument.of(profile.path, plan))
     else:
@@ -213,9 +250,14 @@ def diff(
     from ptttool.cli.views.tune import note_left_alone, print_rows
     from ptttool.machine.discovery import open_source, require_devices
     from ptttool.tune.documents import TuneDiffDocument
+    from ptttool.tune.notices import unfinished_notices
     from ptttool.tune.profile import diff_profile, load_profile
 
-    found = diff_profile(load_profile(file), require_devices(open_source(sysfs, demo)))
+    profile = load_profile(file)
+    source = open_source(sysfs, demo)
+    devices = require_devices(source)
+    print_diagnostics(unfinished_notices(source))
+    found = diff_profile(profile, devices)
     print_diagnostics(found.diagnostics)
     if json:
         print_json(TuneDiffDocument.of(found))
@@ -223,3 +265,51 @@ def diff(
         print_rows(found.rows)
         note_left_alone(found.left_alone)
     raise typer.Exit(0 if found.equal else 1)
+
+
+@tune.command("recover")
+def recover(
+    restore: Annotated[bool, typer.Option("--restore", help="Write the values from before the changes that were cut off.")] = False,
+    complete: Annotated[bool, typer.Option("--complete", help="Write the values that these changes were to set.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Take the values as they are now; put aside a damaged journal.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite values that somebody else has set since.")] = False,
+    dry_run: DryRunOption = False,
+    no_journal: NoJournalOption = False,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Show and repair changes of tune attributes that were cut off: by SIGKILL, or by a device that did not answer.
+
+    Without an option, show for each tune attribute the value before the change, the value to be set, and the value now. --restore is the
+    usual repair. It is all or nothing, as "tune set" is. A tune attribute that somebody else has set since is left alone.
+
+    Exit code 0: nothing is half done, or not any more. 1: something is. After a reboot nothing is half done: the hardware has its
+    power-on values.
+    """
+    from ptttool.cli.views.tune import print_recovery
+    from ptttool.machine.discovery import open_source
+    from ptttool.tune.documents import TuneRecoverDocument
+    from ptttool.tune.recovery import RecoverAction, recover
+
+    actions = [action for action, asked in zip(RecoverAction, (restore, complete, keep), strict=True) if asked]
+    if len(actions) > 1:
+        raise UsageError("--restore, --complete and --keep exclude each other")
+    source = open_source(sysfs, demo)
+    done = recover(source, actions[0] if actions else None, force=force, dry_run=dry_run, journal=not no_journal)
+    if json:
+        print_json(TuneRecoverDocument.of(done))
+    else:
+        print_recovery(done)
+        if actions and dry_run:
+            note("dry run: nothing was written")
+    raise typer.Exit(0 if done.settled else 1)
+
+
+def _apply(session: Session, plan: TunePlan) -> TunePlan:
+    """Carry a plan out; print what was odd before and after it."""
+    print_diagnostics((*session.diagnostics, *plan.diagnostics))
+    session.diagnostics.clear()
+    done = plan.apply(session=session)
+    print_diagnostics(session.diagnostics)
+    return done

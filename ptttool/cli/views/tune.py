@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ptttool.cli.terminal.talk import console, note, print_line
+from ptttool.cli.terminal.talk import console, note, print_diagnostics, print_line
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import DEMO, Source
 from ptttool.machine.topology import endpoints_behind, names_behind
 from ptttool.tune.attributes import meaning
-from ptttool.tune.driver import Change, Reading, TunePlan
+from ptttool.tune.driver import Change, TunePlan
 from ptttool.tune.profile import DiffRow
-from ptttool.wording import clean
+from ptttool.tune.recovery import RecoverAction, Recovery
+from ptttool.tune.unfinished import HALF_DONE, ValueState, describe
+from ptttool.tune.values import Reading
+from ptttool.wording import clean, counted
 
-NUMBERS = ("Value", "Profile", "Machine")
+NUMBERS = ("Value", "Profile", "Machine", "Old", "New", "Now")
 # Columns that a narrow terminal does not break.
 WHOLE = (*NUMBERS, "PTT device", "Attribute", "Root port")
 UNKNOWN = "?"
@@ -71,6 +74,33 @@ def print_rows(rows: Sequence[DiffRow]) -> None:
         ("PTT device", "Attribute", "Profile", "Machine", "Result"),
         [(row.device, row.attribute or "(none)", _number(row.profile), _number(row.machine), row.state) for row in rows],
     )
+
+
+def print_recovery(recovery: Recovery) -> None:
+    """Print what recovering changed, or what there is to recover."""
+    found = recovery.unfinished
+    print_diagnostics(one for one in recovery.diagnostics if one.code != HALF_DONE)
+    if recovery.action is None:
+        for change in found.changes:
+            failed = " and could not be undone" if change.failed else ""
+            print_line(clean(f"{describe(change)} was cut off{failed}"))
+        if found.attributes:
+            rows = [(one.device, one.attribute, str(one.old), str(one.new), _number(one.now), one.state) for one in found.attributes]
+            _print_table(("PTT device", "Attribute", "Old", "New", "Now", "Now has"), rows)
+            note("--restore writes the old values, --complete the new ones, --keep takes the values as they are now")
+        elif not found.changes and not found.damaged:
+            note("nothing is half done")
+        return
+    print_changes(recovery.changes, dry_run=not recovery.done)
+    if recovery.action is RecoverAction.KEEP and recovery.done:
+        note(f"{counted(len(found.changes), 'change')} taken as they are: nothing was written")
+    elif not recovery.changes and not recovery.left:
+        note("nothing to do")
+    for one in recovery.left:
+        reason = {ValueState.GONE: "it is not on this machine now", ValueState.UNREADABLE: "it cannot be read now"}.get(
+            one.state, f"it is {one.now} now, which somebody else has set: --force overwrites it, --keep takes it as it is"
+        )
+        note(clean(f"{one.label} (was {one.old}, to be {one.new}) is left alone: {reason}"))
 
 
 def note_left_alone(pairs: Sequence[tuple[str, str | None]]) -> None:

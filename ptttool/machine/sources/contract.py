@@ -12,6 +12,10 @@ DEMO: Final = "the demo machine"
 """Origin of the machine that comes with ptttool."""
 
 
+RUNNING: Final = "machine"
+"""Identity of the machine that this runs on."""
+
+
 @runtime_checkable
 class Source(Protocol):
     """Where facts about a machine come from. Methods that read or write raise OSError as the operating system does."""
@@ -23,6 +27,10 @@ class Source(Protocol):
     @property
     def live(self) -> bool:
         """True for the running machine: only there can a trace be recorded."""
+
+    @property
+    def identity(self) -> str | None:
+        """Name of the machine's attributes: the same in every process that writes the same ones. None: this process alone has them."""
 
     def devices(self, subsystem: str) -> list[str]:
         """List the sysfs paths of a subsystem's devices, links followed, sorted by name."""

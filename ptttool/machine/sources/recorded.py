@@ -57,18 +57,34 @@ class Files(Protocol):
 
 
 class RecordedSource:
-    """The :class:`~ptttool.machine.sources.contract.Source` of files: links are followed inside the root only, absolute ones too."""
+    """The :class:`~ptttool.machine.sources.contract.Source` of files: links are followed inside the root only, absolute ones too.
+
+    Parameters
+    ----------
+    files : Files
+        The files.
+    origin : str
+        Where they are, in words.
+    identity : str or None
+        Name of the machine, the same in every process that has these files; None for files in memory.
+    """
 
     live = False
 
-    def __init__(self, files: Files, origin: str) -> None:
+    def __init__(self, files: Files, origin: str, identity: str | None = None) -> None:
         self._files = files
         self._origin = origin
+        self._identity = identity
 
     @property
     def origin(self) -> str:
         """In words, where the files are."""
         return self._origin
+
+    @property
+    def identity(self) -> str | None:
+        """Name of the machine, the same in every process; None for files in memory."""
+        return self._identity
 
     def devices(self, subsystem: str) -> list[str]:
         """List a subsystem's devices from its folder in sysfs and from the udev database: either can be incomplete."""

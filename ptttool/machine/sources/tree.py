@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from ptttool.errors import AccessError, InputError
+from ptttool.machine.sources.contract import RUNNING
 from ptttool.machine.sources.recorded import DATABASES, RecordedSource
 
 # A sysfs has these folders.
@@ -117,7 +120,18 @@ class TreeSource(RecordedSource):
                 hint="give the folder that holds sys/, for example an unpacked sosreport",
                 code="no-sysfs",
             )
-        super().__init__(FolderFiles(folder.rstrip("/"), sysfs_only=sysfs_only), str(root))
+        identity = _identity(folder if sysfs_only else f"{folder}/sys")
+        super().__init__(FolderFiles(folder.rstrip("/"), sysfs_only=sysfs_only), str(root), identity)
+
+
+def _identity(sysfs: str) -> str:
+    """Return the name of the machine of a sysfs: that of the running machine if it is the running one's, mounted once more."""
+    with suppress(OSError):
+        if Path(sysfs).samefile("/sys"):
+            return RUNNING
+    about = Path(sysfs).stat()
+    # Path and number of the folder: another machine may be unpacked later under the same name.
+    return f"tree-{about.st_dev:x}-{about.st_ino:x}-{zlib.crc32(os.fsencode(sysfs)):08x}"
 
 
 def _is_folder(path: str) -> bool:

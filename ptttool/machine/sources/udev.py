@@ -9,6 +9,7 @@ from typing import Any
 
 from ptttool.errors import MissingPackageError
 from ptttool.machine.budget import MAX_ATTRIBUTE_BYTES
+from ptttool.machine.sources.contract import RUNNING
 
 
 class UdevSource:
@@ -22,6 +23,7 @@ class UdevSource:
 
     origin = "this machine"
     live = True
+    identity = RUNNING
 
     def __init__(self) -> None:
         elsewhere = "or read a recorded machine with --sysfs DIR or --demo"

@@ -62,6 +62,7 @@ class Mount:
         _become(0)
         self._undo.append(helpers.reset_ids)
         _add_package(fs)
+        _open_temporary_folder(fs)
         self._create()
 
     def _patch(self, owner: object, name: str, value: object) -> None:
@@ -133,6 +134,13 @@ def _add_package(fs: FakeFilesystem) -> None:
     folder = Path(ptttool.__file__).parent
     if not fs.exists(str(folder)):
         fs.add_real_directory(str(folder))
+
+
+def _open_temporary_folder(fs: FakeFilesystem) -> None:
+    """Let every user write in /tmp, as on a real system: ptttool's locks of ordinary users can lie there."""
+    if not fs.exists("/tmp"):
+        fs.create_dir("/tmp")
+    fs.chmod("/tmp", 0o1777)
 
 
 def _attribute_at(fs: FakeFilesystem, path: Any) -> AttributeFile | None:

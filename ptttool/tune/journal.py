@@ -1,0 +1,535 @@
+"""The journal: one file for each change of tune attributes, complete on the disk before the first attribute is written.
+
+A change that was cut off (SIGKILL, loss of power) is found by its file, with the old and the new value of every attribute.
+
+Files are called ``NNNNNNNN.open`` while their change is unfinished, then ``NNNNNNNN.closed``; one that is damaged and was given up is
+``NNNNNNNN.damaged``. A file is text: one record a line, each a CRC-32 in eight hexadecimal digits, a blank, and a JSON object. The key
+``record`` says what it is:
+
+``begin``
+    The first line: what is to be written, by whom, on which machine. It is on the disk before the first write.
+``written``, ``restored``, ``not-restored``
+    How far the attribute ``step`` is, counted from 0.
+``settled``
+    The attribute ``step`` was set by the later change ``by``: it is no longer half done.
+``failed``
+    The change could not be undone; its process has given up.
+``end``
+    The change is over: ``outcome``, and ``by`` for a later change that took care of it.
+
+A line that is cut off at the end of a file is ignored. Where the first line is cut off, nothing was written to the device.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ptttool.errors import InputError
+from ptttool.files.own_folders import open_own_folder
+from ptttool.machine.sources.contract import Source
+from ptttool.tune.author import Author, utc_now
+from ptttool.tune.notices import OPEN, journal_folder, journal_names
+
+VERSION = 1
+# Closed changes that are kept.
+KEPT = 500
+# A change of the largest machine has some ten kilobytes.
+MAX_BYTES = 1 << 20
+MAX_STEPS = 4096
+CLOSED, DAMAGED = ".closed", ".damaged"
+
+
+class StepState(StrEnum):
+    """How far one attribute of a change is, as the journal has it."""
+
+    PLANNED = "planned"
+    WRITTEN = "written"
+    RESTORED = "restored"
+    NOT_RESTORED = "not-restored"
+    SETTLED = "settled"
+
+
+class Outcome(StrEnum):
+    """How a change ended."""
+
+    DONE = "done"
+    """Every attribute was written and read back."""
+    RESTORED = "restored"
+    """It failed or was interrupted, and was undone at once."""
+    UNTOUCHED = "untouched"
+    """It was cut off, and all attributes had their old values."""
+    COMPLETE = "complete"
+    """It was cut off, and all attributes had their new values."""
+    RECOVERED = "recovered"
+    """It was cut off, and a later change restored or completed it."""
+    SUPERSEDED = "superseded"
+    """It was cut off, and later changes have set all its attributes."""
+    REBOOT = "reboot"
+    """It was cut off, and the machine was started again."""
+    KEPT = "kept"
+    """It was cut off, and the user kept the values as they were."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One attribute of a change.
+
+    Parameters
+    ----------
+    device, attribute : str
+        Its names.
+    old, new : int
+        Its values before the change, and those to be written.
+    state : StepState
+        How far it is.
+    """
+
+    device: str
+    attribute: str
+    old: int
+    new: int
+    state: StepState = StepState.PLANNED
+
+
+@dataclass(frozen=True)
+class ChangeRecord:
+    """A change, as its file has it.
+
+    Parameters
+    ----------
+    number : int
+        Its number: later changes have larger ones.
+    author : Author
+        Who made it.
+    steps : tuple of Step
+        Its attributes, in the order of the writes.
+    repairs : tuple of int
+        The changes that this one restores or completes.
+    failed : bool
+        True if undoing it failed.
+    outcome : Outcome or None
+        How it ended; None if it has not.
+    by : int or None
+        The later change that took care of it.
+    ended : str or None
+        When it ended.
+    damaged_lines : tuple of int
+        Numbers of lines that are not valid, counted from 1.
+    """
+
+    number: int
+    author: Author
+    steps: tuple[Step, ...]
+    repairs: tuple[int, ...] = ()
+    failed: bool = False
+    outcome: Outcome | None = None
+    by: int | None = None
+    ended: str | None = None
+    damaged_lines: tuple[int, ...] = ()
+
+
+class JournalWriter:
+    """Takes down how far a change is.
+
+    After the first line, what cannot be written does not end the change: the first line is all that recovery needs.
+
+    Attributes
+    ----------
+    problem : OSError or None
+        Why a line could not be written.
+    """
+
+    def __init__(self, journal: Journal, number: int, descriptor: int) -> None:
+        self._journal = journal
+        self.number = number
+        self._descriptor = descriptor
+        self.problem: OSError | None = None
+
+    def step(self, number: int, state: StepState, **facts: object) -> None:
+        """Note the state of an attribute; ``facts`` are further keys."""
+        # Not synchronized: after a loss of power the hardware has its power-on values, so only the first line matters then.
+        self._append({"record": state.value, "step": number, **facts})
+
+    def end(self, outcome: Outcome) -> None:
+        """Note that the change is over, and close the file."""
+        self._append(_end_record(outcome, None))
+        self._close()
+        # Not before the line is in the file. A file with this line and the old name counts as closed.
+        if self.problem is None:
+            self.problem = self._journal.rename(self.number, CLOSED)
+
+    def fail(self) -> None:
+        """Note that the change can be neither completed nor undone; the file stays open for recovery."""
+        self._append({"record": "failed", "ended": utc_now()})
+        self._close()
+
+    def _append(self, record: dict[str, object]) -> None:
+        if self.problem is None:
+            try:
+                _write(self._descriptor, _line(record))
+            except OSError as error:
+                self.problem = error
+
+    def _close(self) -> None:
+        try:
+            if self.problem is None:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            self.problem = error
+        finally:
+            os.close(self._descriptor)
+
+
+class Journal:
+    """The changes of one machine.
+
+    Whoever changes anything in it holds the machine's lock (:func:`ptttool.tune.session.tuning`); reading needs none.
+
+    Parameters
+    ----------
+    folder : Path
+        Its folder; it is created by the first change.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def begin(self, author: Author, steps: Sequence[Step], repairs: Sequence[int] = ()) -> JournalWriter:
+        """Write the first line of a new change and wait until it is on the disk.
+
+        Parameters
+        ----------
+        author : Author
+            Who makes the change.
+        steps : Sequence[Step]
+            What is to be written.
+        repairs : Sequence[int]
+            The changes that this one restores or completes.
+
+        Raises
+        ------
+        AccessError
+            The folder is not safe.
+        OSError
+            The file cannot be written; it is removed again.
+        """
+        folder = open_own_folder(self.folder)
+        try:
+            names = self._names()
+            self._rotate(names)
+            number = max((int(name[:8]) for name in names), default=0) + 1
+            name = f"{number:08}{OPEN}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+            try:
+                _write(descriptor, _line(_begin_record(number, author, steps, repairs)))
+                os.fsync(descriptor)
+                os.fsync(folder)
+            except BaseException:
+                os.close(descriptor)
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=folder)
+                raise
+            return JournalWriter(self, number, descriptor)
+        finally:
+            os.close(folder)
+
+    def open_numbers(self) -> list[int]:
+        """List the changes whose files are open. Raises OSError where the folder cannot be read."""
+        return [int(name[:8]) for name in self._names() if name.endswith(OPEN)]
+
+    def read(self, number: int) -> ChangeRecord | None:
+        """Read an open change.
+
+        Returns
+        -------
+        ChangeRecord or None
+            None for one whose first line is cut off: nothing was written to the device.
+
+        Raises
+        ------
+        InputError
+            ``journal-damaged``, ``journal-version``: the file is not a change of this version.
+        OSError
+            The file cannot be read.
+        """
+        return self._read(f"{number:08}{OPEN}")
+
+    def changes(self) -> Iterator[ChangeRecord]:
+        """Read all changes, the oldest first; those that cannot be read are left out."""
+        for name in self._names():
+            with suppress(InputError, OSError):
+                record = self._read(name)
+                if record is not None:
+                    yield record
+
+    def append(self, number: int, record: dict[str, object]) -> None:
+        """Add a line to an open change. Raises OSError where that is not possible."""
+        folder = open_own_folder(self.folder, create=False)
+        try:
+            descriptor = os.open(f"{number:08}{OPEN}", os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        finally:
+            os.close(folder)
+        try:
+            size = os.fstat(descriptor).st_size
+            # A line that was cut off stays a line of its own.
+            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            _write(descriptor, (b"\n" if torn else b"") + _line(record))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def close(self, number: int, outcome: Outcome, by: int | None = None) -> None:
+        """Note that a change is over. Raises OSError where that is not possible."""
+        self.append(number, _end_record(outcome, by))
+        error = self.rename(number, CLOSED)
+        if error is not None:
+            raise error
+
+    def supersede(self, by: int | None, written: Collection[tuple[str, str]], repairs: Collection[int] = ()) -> None:
+        """Note what a change that is done means for the unfinished ones: attributes that it has set are no longer half done.
+
+        Parameters
+        ----------
+        by : int or None
+            The number of the change; None for one that had nothing to write.
+        written : collection of (str, str)
+            The devices and attributes that it has set.
+        repairs : collection of int
+            The changes that it has restored or completed.
+
+        Raises
+        ------
+        OSError
+            The journal cannot be written.
+        """
+        for number in self.open_numbers():
+            try:
+                change = None if number == by else self.read(number)
+            except InputError:
+                continue
+            if change is None or change.outcome is not None:
+                continue
+            left = [at for at, step in enumerate(change.steps) if step.state is not StepState.SETTLED]
+            settled = [at for at in left if (change.steps[at].device, change.steps[at].attribute) in written]
+            if number in repairs or set(change.repairs) & set(repairs):
+                self.close(number, Outcome.RECOVERED, by)
+            elif settled == left:
+                self.close(number, Outcome.SUPERSEDED, by)
+            else:
+                for at in settled:
+                    self.append(number, {"record": StepState.SETTLED.value, "step": at, "by": by})
+
+    def put_aside(self, number: int) -> None:
+        """Keep a file that cannot be read under a name by which nobody looks for it. Raises OSError where that is not possible."""
+        error = self.rename(number, DAMAGED)
+        if error is not None:
+            raise error
+
+    def discard(self, number: int) -> None:
+        """Remove a change whose first line is cut off. Raises OSError where that is not possible."""
+        (self.folder / f"{number:08}{OPEN}").unlink()
+
+    def rename(self, number: int, suffix: str) -> OSError | None:
+        """Give an open change's file another suffix; return the error where that is not possible."""
+        path = self.folder / f"{number:08}{OPEN}"
+        try:
+            path.rename(path.with_suffix(suffix))
+        except OSError as error:
+            return error
+        return None
+
+    def path(self, number: int) -> Path:
+        """Return the file of an open change."""
+        return self.folder / f"{number:08}{OPEN}"
+
+    def _names(self) -> list[str]:
+        """List the files of changes, the oldest first."""
+        return [name for name in journal_names(self.folder) if name[8:] in (OPEN, CLOSED, DAMAGED)]
+
+    def _rotate(self, names: Sequence[str]) -> None:
+        """Remove the oldest changes that are over."""
+        over = [name for name in names if not name.endswith(OPEN)]
+        for name in over[: max(len(over) - KEPT + 1, 0)]:
+            with suppress(OSError):
+                (self.folder / name).unlink()
+
+    def _read(self, name: str) -> ChangeRecord | None:
+        path = self.folder / name
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", str(path))
+            data = file.read(MAX_BYTES + 1)
+        return parse_change(data, int(name[:8]), str(path))
+
+
+def journal_of(source: Source, journal: bool | str | os.PathLike[str] = True) -> Journal | None:
+    """Return the journal of a machine.
+
+    Parameters
+    ----------
+    source : Source
+        The machine.
+    journal : bool, str or path
+        False: none. A path: its folder. Default: a folder of the machine in :func:`~ptttool.files.own_folders.state_folder`.
+
+    Returns
+    -------
+    Journal or None
+        None for a machine in the memory of this process, and where none is wanted.
+    """
+    folder = journal_folder(source)
+    if journal is False or folder is None:
+        return None
+    return Journal(folder if journal is True else Path(journal))
+
+
+def parse_change(data: bytes, number: int, path: str) -> ChangeRecord | None:
+    """Parse the file of a change.
+
+    Parameters
+    ----------
+    data : bytes
+        Its content.
+    number : int
+        The number in its name.
+    path : str
+        The file, for messages.
+
+    Returns
+    -------
+    ChangeRecord or None
+        None where the first line is cut off.
+
+    Raises
+    ------
+    InputError
+        ``journal-damaged``, ``journal-version``.
+    """
+
+    def wrong(reason: str, code: str = "journal-damaged") -> InputError:
+        return InputError(path, reason, code=code, hint="'ptttool tune recover --keep' puts it aside", number=number)
+
+    if len(data) > MAX_BYTES:
+        raise wrong(f"larger than {MAX_BYTES} bytes: not a change of tune attributes")
+    first, end, rest = data.partition(b"\n")
+    begin = _parse_line(first)
+    if begin is None:
+        if not end:
+            return None
+        raise wrong("the first line does not match its checksum: which tune attributes were changed is not known")
+    if begin.get("record") != "begin" or type(begin.get("version")) is not int:
+        raise wrong("the first line is not the beginning of a change")
+    if begin["version"] > VERSION:
+        raise wrong(f"version {begin['version']} of the journal; this ptttool reads version {VERSION}", "journal-version")
+    try:
+        change = _change_of(begin, number)
+    except (KeyError, TypeError, ValueError):
+        raise wrong("the first line lacks what a change has") from None
+    damaged: list[int] = []
+    steps = list(change.steps)
+    # What follows the last line end is empty, or was cut off.
+    for at, line in enumerate(rest.split(b"\n")[:-1], 2):
+        record = _parse_line(line)
+        try:
+            change = _follow(change, steps, record or {})
+        except (KeyError, TypeError, ValueError, IndexError):
+            damaged.append(at)
+    return replace(change, steps=tuple(steps), damaged_lines=tuple(damaged))
+
+
+def _begin_record(number: int, author: Author, steps: Sequence[Step], repairs: Sequence[int]) -> dict[str, object]:
+    return {
+        "record": "begin",
+        "version": VERSION,
+        "number": number,
+        **{key: getattr(author, key) for key in Author.__dataclass_fields__},
+        "repairs": list(repairs),
+        "steps": [{"device": step.device, "attribute": step.attribute, "old": step.old, "new": step.new} for step in steps],
+    }
+
+
+def _end_record(outcome: Outcome, by: int | None) -> dict[str, object]:
+    return {"record": "end", "outcome": outcome.value, "by": by, "ended": utc_now()}
+
+
+def _line(record: dict[str, object]) -> bytes:
+    text = json.dumps(record, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _parse_line(line: bytes) -> dict[str, Any] | None:
+    """Parse a line; None for one that is not whole."""
+    checksum, _, text = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
+        return None
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _change_of(begin: dict[str, Any], number: int) -> ChangeRecord:
+    steps = tuple(
+        Step(_text(step["device"]), _text(step["attribute"]), _number(step["old"]), _number(step["new"]))
+        for step in begin["steps"][: MAX_STEPS + 1]
+    )
+    if len(steps) > MAX_STEPS:
+        raise ValueError("too many steps")
+    author = Author(
+        command=_text(begin["command"]),
+        started=_text(begin["started"]),
+        pid=_number(begin["pid"]),
+        process_start=None if begin["process_start"] is None else _number(begin["process_start"]),
+        uid=_number(begin["uid"]),
+        user=_text(begin["user"]),
+        login=None if begin["login"] is None else _text(begin["login"]),
+        machine=_text(begin["machine"]),
+        origin=_text(begin["origin"]),
+        boot_id=None if begin["boot_id"] is None else _text(begin["boot_id"]),
+        kernel=None if begin["kernel"] is None else _text(begin["kernel"]),
+        driver={_text(device): _number(value) for device, value in begin["driver"].items()},
+    )
+    return ChangeRecord(number, author, steps, repairs=tuple(_number(each) for each in begin["repairs"]))
+
+
+def _follow(change: ChangeRecord, steps: list[Step], record: dict[str, Any]) -> ChangeRecord:
+    """Add a later line to a change, or to its steps."""
+    kind = record["record"]
+    if kind == "end":
+        by = None if record["by"] is None else _number(record["by"])
+        return replace(change, outcome=Outcome(record["outcome"]), by=by, ended=_text(record["ended"]))
+    if kind == "failed":
+        return replace(change, failed=True, ended=_text(record["ended"]))
+    at = _number(record["step"])
+    steps[at] = replace(steps[at], state=StepState(kind))
+    return change
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _number(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError
+    return value

@@ -1,0 +1,296 @@
+"""Find the changes of tune attributes that were cut off, and what each of their attributes holds now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import InputError, PtttoolError
+from ptttool.machine.discovery import list_devices
+from ptttool.machine.model import PttDevice
+from ptttool.machine.sources.contract import Source
+from ptttool.tune.author import boot_id, driver_identity
+from ptttool.tune.journal import ChangeRecord, Journal, Outcome, Step, StepState, journal_of
+from ptttool.tune.values import attribute_names, read_value
+from ptttool.wording import counted, in_words
+
+# Names of attributes in a message.
+SHOWN = 6
+HALF_DONE = "half-done"
+SEE = "see 'ptttool tune recover'"
+
+
+class ValueState(StrEnum):
+    """What an attribute of a change that was cut off holds now."""
+
+    OLD = "old"
+    """The value before the change."""
+    NEW = "new"
+    """The value that the change was to set."""
+    BETWEEN = "between"
+    """A value that one of several changes, each cut off, was to set."""
+    OTHER = "other"
+    """Another value: somebody has set the attribute since."""
+    UNREADABLE = "unreadable"
+    """It cannot be read now."""
+    GONE = "gone"
+    """The machine does not have the attribute now."""
+
+
+@dataclass(frozen=True)
+class UnfinishedAttribute:
+    """An attribute of changes that were cut off.
+
+    Parameters
+    ----------
+    device, attribute : str
+        Its names.
+    old : int
+        Its value before the first of these changes.
+    new : int
+        The value that the last of them was to set.
+    now : int or None
+        Its value now; null if it cannot be read.
+    state : ValueState
+        What it holds now.
+    changes : tuple of int
+        Numbers of the changes.
+    """
+
+    device: str
+    attribute: str
+    old: int
+    new: int
+    now: int | None
+    state: ValueState
+    changes: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """The attribute's name in messages."""
+        return f"{self.device}/{self.attribute}"
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """The changes of a machine that were cut off.
+
+    Parameters
+    ----------
+    changes : tuple of ChangeRecord
+        Those that left attributes half done, the oldest first.
+    attributes : tuple of UnfinishedAttribute
+        Their attributes, without those that later changes have set.
+    before_boot : tuple of ChangeRecord
+        Changes of an earlier boot: the hardware has its power-on values since.
+    whole : Mapping[int, Outcome]
+        Changes that were cut off and left nothing half done: all values are old, or all are new.
+    under_way : tuple of ChangeRecord
+        Changes that other processes are making now.
+    ended : tuple of int
+        Changes that are over and whose files are still open.
+    not_begun : tuple of int
+        Changes that were cut off before their first write.
+    damaged : tuple of InputError
+        Files of the journal that cannot be read.
+    reloaded : tuple of str
+        Devices of ``attributes`` whose driver was loaded again since.
+    """
+
+    changes: tuple[ChangeRecord, ...] = ()
+    attributes: tuple[UnfinishedAttribute, ...] = ()
+    before_boot: tuple[ChangeRecord, ...] = ()
+    whole: Mapping[int, Outcome] = field(default_factory=dict)
+    under_way: tuple[ChangeRecord, ...] = ()
+    ended: tuple[int, ...] = ()
+    not_begun: tuple[int, ...] = ()
+    damaged: tuple[InputError, ...] = ()
+    reloaded: tuple[str, ...] = ()
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What a command says of these changes."""
+        return tuple(self._diagnostics())
+
+    def _diagnostics(self) -> Iterator[Diagnostic]:
+        if self.changes:
+            half = [one for one in self.attributes if one.state is not ValueState.OLD]
+            names = [one.label for one in half[:SHOWN]] + ([f"{len(half) - SHOWN} more"] if len(half) > SHOWN else [])
+            what = in_words(describe(change) for change in self.changes[-3:])
+            yield Diagnostic(
+                Severity.WARNING,
+                HALF_DONE,
+                f"{what} was cut off: {len(half)} of {counted(len(self.attributes), 'tune attribute')} changed: {in_words(names)}; {SEE}",
+                hint="'ptttool tune recover --restore' sets the old values, --complete the new ones",
+                details={"changes": [change.number for change in self.changes], "attributes": [one.label for one in half]},
+            )
+        for change in self.before_boot:
+            yield Diagnostic(
+                Severity.INFO,
+                "restarted-since",
+                f"{describe(change)} was cut off before the machine was started again: the tune attributes have their power-on values",
+                details={"change": change.number},
+            )
+        for change in self.under_way:
+            yield Diagnostic(
+                Severity.INFO,
+                "change-under-way",
+                f"{describe(change)}, process {change.author.pid}, is changing tune attributes now",
+                details={"change": change.number, "pid": change.author.pid},
+            )
+        for error in self.damaged:
+            yield Diagnostic(Severity.WARNING, error.code, f"{error.message}; {SEE}", hint=error.hint, where=error.path)
+        for device in self.reloaded:
+            message = f"{device}: the driver was loaded again since the change was cut off"
+            yield Diagnostic(Severity.INFO, "driver-reloaded", message, where=device)
+
+
+def describe(change: ChangeRecord) -> str:
+    """Name a change in a message."""
+    return f"change {change.number} ('{change.author.command}' by {change.author.who}, {change.author.started})"
+
+
+def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bool = False) -> Unfinished:
+    """Find the changes of a machine that were cut off.
+
+    Parameters
+    ----------
+    source : Source
+        The machine.
+    journal : Journal, optional
+        Its journal. Default: :func:`~ptttool.tune.journal.journal_of`.
+    alone : bool
+        True for the holder of the machine's lock: then no change is under way.
+
+    Returns
+    -------
+    Unfinished
+        Empty where the journal may not be read.
+    """
+    journal = journal_of(source) if journal is None else journal
+    try:
+        numbers = [] if journal is None else journal.open_numbers()
+    except OSError:
+        numbers = []
+    if journal is None or not numbers:
+        return Unfinished()
+    found: list[ChangeRecord] = []
+    under_way: list[ChangeRecord] = []
+    before_boot: list[ChangeRecord] = []
+    ended: list[int] = []
+    not_begun: list[int] = []
+    damaged: list[InputError] = []
+    whole: dict[int, Outcome] = {}
+    boot = boot_id(source)
+    for number in numbers:
+        try:
+            change = journal.read(number)
+        except InputError as error:
+            damaged.append(error)
+            continue
+        except OSError as error:
+            # Closed meanwhile, or it cannot be read at all.
+            if not isinstance(error, FileNotFoundError):
+                path = str(journal.path(number))
+                damaged.append(InputError(path, error.strerror or str(error), code="journal-damaged", number=number))
+            continue
+        if change is None:
+            not_begun.append(number)
+        elif change.outcome is not None:
+            ended.append(number)
+        elif boot is not None and change.author.boot_id not in (None, boot):
+            before_boot.append(change)
+        elif not alone and not change.failed and change.author.runs:
+            under_way.append(change)
+        else:
+            found.append(change)
+    values = _Values(list_devices(source)) if found else _Values(())
+    for change in list(found):
+        outcome = _whole(change, values)
+        if outcome is not None:
+            whole[change.number] = outcome
+            found.remove(change)
+    open_now = {change.number for change in found}
+    # A change that was to repair another one: what that one is to have counts.
+    originals = [change for change in found if not open_now & set(change.repairs)]
+    attributes = tuple(_attributes(originals, values))
+    known = driver_identity(values.devices)
+    reloaded = {
+        device for change in originals for device, number in change.author.driver.items() if known.get(device, number) != number
+    } & {one.device for one in attributes}
+    return Unfinished(
+        changes=tuple(found),
+        attributes=attributes,
+        before_boot=tuple(before_boot),
+        whole=whole,
+        under_way=tuple(under_way),
+        ended=tuple(ended),
+        not_begun=tuple(not_begun),
+        damaged=tuple(damaged),
+        reloaded=tuple(sorted(reloaded)),
+    )
+
+
+class _Values:
+    """The values of attributes now, each read once."""
+
+    def __init__(self, devices: Sequence[PttDevice]) -> None:
+        self.devices = devices
+        self._by_name = {device.name: device for device in devices}
+        self._names: dict[str, list[str]] = {}
+        self._known: dict[tuple[str, str], tuple[int | None, ValueState | None]] = {}
+
+    def of(self, device: str, attribute: str) -> tuple[int | None, ValueState | None]:
+        """Return the value, and why there is none."""
+        key = (device, attribute)
+        if key not in self._known:
+            self._known[key] = self._read(device, attribute)
+        return self._known[key]
+
+    def _read(self, name: str, attribute: str) -> tuple[int | None, ValueState | None]:
+        device = self._by_name.get(name)
+        if device is None:
+            return None, ValueState.GONE
+        try:
+            if name not in self._names:
+                self._names[name] = attribute_names(device)
+            return (read_value(device, attribute), None) if attribute in self._names[name] else (None, ValueState.GONE)
+        except PtttoolError:
+            return None, ValueState.UNREADABLE
+
+
+def _steps(change: ChangeRecord) -> Iterator[Step]:
+    return (step for step in change.steps if step.state is not StepState.SETTLED)
+
+
+def _whole(change: ChangeRecord, values: _Values) -> Outcome | None:
+    """Return how a change ended that left nothing half done; None for one that did."""
+    steps = list(_steps(change))
+    now = [values.of(step.device, step.attribute)[0] for step in steps]
+    if now == [step.old for step in steps]:
+        return Outcome.UNTOUCHED
+    return Outcome.COMPLETE if now == [step.new for step in steps] else None
+
+
+def _attributes(changes: Sequence[ChangeRecord], values: _Values) -> Iterator[UnfinishedAttribute]:
+    touched: dict[tuple[str, str], list[tuple[int, Step]]] = {}
+    for change in changes:
+        for step in _steps(change):
+            touched.setdefault((step.device, step.attribute), []).append((change.number, step))
+    for (device, attribute), steps in touched.items():
+        old, new = steps[0][1].old, steps[-1][1].new
+        now, state = values.of(device, attribute)
+        if state is None:
+            between = {value for _, step in steps for value in (step.old, step.new)}
+            state = (
+                ValueState.OLD
+                if now == old
+                else ValueState.NEW
+                if now == new
+                else ValueState.BETWEEN
+                if now in between
+                else ValueState.OTHER
+            )
+        yield UnfinishedAttribute(device, attribute, old, new, now, state, tuple(number for number, _ in steps))
