@@ -38,7 +38,7 @@ from ptttool.errors import InputError
 from ptttool.files.own_folders import open_own_folder
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.author import Author, utc_now
-from ptttool.tune.notices import OPEN, journal_folder, journal_names
+from ptttool.tune.journal_folder import OPEN, journal_folder, journal_names
 
 VERSION = 1
 # Closed changes that are kept.

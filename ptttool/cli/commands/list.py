@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.terminal import talk
 from ptttool.cli.terminal.talk import console, print_json
 from ptttool.errors import UsageError
 
@@ -32,22 +31,21 @@ def list_devices(
     behind them. Notes on standard error say what the kernel does not say, and what cannot be read; reading everything needs root.
     """
     from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, print_diagnostics
+    from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.documents import MachineDocument
     from ptttool.machine.resolve import find_device
-    from ptttool.tune.notices import unfinished_notices
 
     if tree and json:
         raise UsageError("--tree and --json exclude each other")
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=json or (device is not None and not tree))
-    unfinished = unfinished_notices(source)
     chosen = find_device(machine, device) if device is not None else None
     if chosen is not None:
         machine = replace(machine, devices=(chosen,))
     if json:
         print_json(MachineDocument.of(machine))
-        talk.print_diagnostics(unfinished)
+        print_unfinished(source)
         return
     out = console()
     if tree:
@@ -61,4 +59,4 @@ def list_devices(
         for line in common_lines(machine):
             out.print(line)
     print_diagnostics(machine)
-    talk.print_diagnostics(unfinished)
+    print_unfinished(source)

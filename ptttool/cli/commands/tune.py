@@ -45,15 +45,15 @@ def show(
     Only root can read values. Without them the rest is shown, and the exit code is 4.
     """
     from ptttool.cli.views.tune import print_readings
+    from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.resolve import find_device
     from ptttool.tune.documents import TuneShowDocument
-    from ptttool.tune.notices import unfinished_notices
     from ptttool.tune.values import read_attributes
 
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=False)
-    print_diagnostics(unfinished_notices(source))
+    print_unfinished(source)
     chosen = machine.devices if device is None else (find_device(machine, device),)
     readings = [(one, read_attributes(one)) for one in chosen]
     failure = next((one.error for _, found in readings for one in found if one.error is not None), None)
@@ -82,16 +82,16 @@ def get(
 
     The lines are what "tune set" takes. All values are read before the first is printed.
     """
+    from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.resolve import find_device
     from ptttool.tune.attributes import resolve_attributes
     from ptttool.tune.documents import TuneGetDocument
-    from ptttool.tune.notices import unfinished_notices
     from ptttool.tune.values import attribute_names, read_value
 
     source = open_source(sysfs, demo)
     chosen = find_device(require_machine(source, tune=False), device)
-    print_diagnostics(unfinished_notices(source))
+    print_unfinished(source)
     names = attribute_names(chosen)
     values = {name: read_value(chosen, name) for name in resolve_attributes(chosen.name, names, attributes or names)}
     if json:
@@ -125,11 +125,11 @@ def set_(
     A tune attribute acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
     """
     from ptttool.cli.views.tune import note_target, print_changes, print_ports
+    from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.resolve import find_device
     from ptttool.tune.documents import TuneSetDocument
     from ptttool.tune.driver import plan_values
-    from ptttool.tune.notices import unfinished_notices
     from ptttool.tune.session import tuning
 
     if "=" in device:
@@ -139,7 +139,7 @@ def set_(
     machine = require_machine(source, tune=False)
     chosen = find_device(machine, device)
     if dry_run:
-        print_diagnostics(unfinished_notices(source))
+        print_unfinished(source)
         plan = plan_values(chosen, assignments)
         print_diagnostics(plan.diagnostics)
     else:
@@ -212,9 +212,9 @@ def apply(
     One process at a time changes the tune attributes of a machine, and each change is in a journal: see "tune set".
     """
     from ptttool.cli.views.tune import note_target, print_applied
+    from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_devices
     from ptttool.tune.documents import TuneApplyDocument
-    from ptttool.tune.notices import unfinished_notices
     from ptttool.tune.profile import load_profile, plan_profile
     from ptttool.tune.session import tuning
 
@@ -222,7 +222,7 @@ def apply(
     source = open_source(sysfs, demo)
     devices = require_devices(source)
     if dry_run:
-        print_diagnostics(unfinished_notices(source))
+        print_unfinished(source)
         plan = plan_profile(profile, devices, ignore_missing=ignore_missing)
         print_diagnostics(plan.diagnostics)
     else:
@@ -248,15 +248,15 @@ def diff(
     the machine. Others: the comparison was not possible. Attributes that the profile does not name are not compared.
     """
     from ptttool.cli.views.tune import note_left_alone, print_rows
+    from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_devices
     from ptttool.tune.documents import TuneDiffDocument
-    from ptttool.tune.notices import unfinished_notices
     from ptttool.tune.profile import diff_profile, load_profile
 
     profile = load_profile(file)
     source = open_source(sysfs, demo)
     devices = require_devices(source)
-    print_diagnostics(unfinished_notices(source))
+    print_unfinished(source)
     found = diff_profile(profile, devices)
     print_diagnostics(found.diagnostics)
     if json:

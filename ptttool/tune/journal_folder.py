@@ -1,11 +1,10 @@
-"""What every command says of changes of tune attributes that were cut off; it costs one look into a folder where there are none."""
+"""Where the journal of a machine is, and whether it has a change that is not over: one look into a folder, quick to import."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from ptttool.diagnostics import Diagnostic
 from ptttool.files.own_folders import state_folder
 from ptttool.machine.sources.contract import Source
 
@@ -26,14 +25,10 @@ def journal_names(folder: Path) -> list[str]:
     return sorted(name for name in names if name[:8].isascii() and name[:8].isdigit() and name[8:9] == ".")
 
 
-def unfinished_notices(source: Source) -> tuple[Diagnostic, ...]:
-    """Return what a command says of a machine's changes that were cut off; nothing where the journal may not be read."""
+def has_open_changes(source: Source) -> bool:
+    """Tell whether a machine's journal has a change that is not over; False where the journal may not be read."""
     folder = journal_folder(source)
     try:
-        if folder is None or not any(name.endswith(OPEN) for name in journal_names(folder)):
-            return ()
+        return folder is not None and any(name.endswith(OPEN) for name in journal_names(folder))
     except OSError:
-        return ()
-    from ptttool.tune.unfinished import find_unfinished
-
-    return find_unfinished(source).diagnostics
+        return False
