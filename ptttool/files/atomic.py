@@ -107,10 +107,7 @@ def _whole(location: Location, force: bool, mode: int) -> Iterator[IO[bytes]]:
                 raise output_failure(location.path, error) from None
             with os.fdopen(descriptor, "wb") as file:
                 yield file
-                file.flush()
-                os.fchmod(file.fileno(), mode)
-                os.fsync(file.fileno())
-                _give_name(temporary, location, force)
+                _finish(file, mode, temporary, location, force)
             return
         except BaseException as error:
             with contextlib.suppress(OSError):
@@ -121,9 +118,13 @@ def _whole(location: Location, force: bool, mode: int) -> Iterator[IO[bytes]]:
     raise OutputError(f"{location.path}: no temporary file can be made beside it", code="cannot-write")
 
 
-def _give_name(temporary: str, location: Location, force: bool) -> None:
+def _finish(file: IO[bytes], mode: int, temporary: str, location: Location, force: bool) -> None:
+    """Have the file on the disk, and give it its name."""
     folder = location.folder
     try:
+        file.flush()
+        os.fchmod(file.fileno(), mode)
+        os.fsync(file.fileno())
         if force:
             os.rename(temporary, location.name, src_dir_fd=folder, dst_dir_fd=folder)
         else:
@@ -132,6 +133,8 @@ def _give_name(temporary: str, location: Location, force: bool) -> None:
         raise OutputError(f"{location.path}: exists; it appeared meanwhile", hint="--force overwrites it", code="exists") from None
     except IsADirectoryError:
         raise OutputError(f"{location.path}: a folder", code="is-a-folder") from None
+    except OSError as error:
+        raise output_failure(location.path, error) from None
     with contextlib.suppress(OSError):  # a folder that cannot be read, or a file system that cannot do it
         os.fsync(folder)
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from ptttool.errors import OutputError, UsageError
 from ptttool.files.failures import output_failure
-from ptttool.files.leftovers import NEW, OLD, Workspace, listing, move_entries, sweep
+from ptttool.files.leftovers import NEW, OLD, Workspace, listing, sweep
 from ptttool.files.locations import Location, located
 from ptttool.files.renaming import exchange, rename_new
 
@@ -76,14 +77,14 @@ def output_folder(path: str, inputs: Sequence[str], *, force: bool, is_ours: IsO
         except OSError as error:
             raise output_failure(path, error, kind="folder") from None
         try:
-            yield UnfinishedFolder(os.path.join(_path_of(place.workspace.inside), NEW), path)  # noqa: PTH118
+            hidden = _path_of(place.workspace.inside)
+            yield UnfinishedFolder(os.path.join(hidden, NEW), path)  # noqa: PTH118
             _finish(place)
         except BaseException:
-            place.workspace.close()
+            with suppress(OSError):
+                place.workspace.close()
             raise
-        kept = place.workspace.close()
-    if kept is not None:
-        raise _changed(path, "something appeared in the old folder, which is replaced now", _beside(path, kept))
+        _close(place, hidden)
 
 
 @dataclass
@@ -176,6 +177,7 @@ def _finish(place: _Place) -> None:
             _replace(place, place.target)
         else:
             _fill(place, place.target)
+            return
         with suppress(OSError):
             os.fsync(location.folder)
     except FileExistsError:
@@ -188,20 +190,31 @@ def _finish(place: _Place) -> None:
         raise failure from None
 
 
+def _close(place: _Place, hidden: str) -> None:
+    """Remove the temporary folder; where an empty folder is filled, this moves the files."""
+    path, is_filled = place.location.path, place.target is not None and not place.known
+    try:
+        kept = place.workspace.close()
+    except OSError as error:
+        if not is_filled:  # the next run tries again
+            return
+        failure = output_failure(path, error)
+        failure.hint = f"what was written is in {hidden}; the next run that writes to the folder moves it"
+        raise failure from None
+    if kept is not None and is_filled:
+        raise _changed(path, "something appeared in it meanwhile", os.path.join(path, kept))  # noqa: PTH118
+    if kept is not None:
+        raise _changed(path, "something appeared meanwhile in the old folder, which is replaced now", _beside(path, kept))
+
+
 def _fill(place: _Place, target: int) -> None:
-    """Move what was written into the folder, which was empty."""
-    workspace = place.workspace
-    came = sorted({*os.listdir(target)} - {workspace.name})
+    """Have what was written moved into the folder, which was empty, when the workspace is closed."""
+    came = sorted({*os.listdir(target)} - {place.workspace.name})
     if came:
         raise _changed(place.location.path, f"{came[0]} appeared in it meanwhile", _keep(place))
     if not _has_name(place.location, target):
         raise _changed(place.location.path, "another folder has got this name meanwhile", _keep(place))
-    new = os.open(NEW, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=workspace.inside)
-    try:
-        workspace.note_complete()
-        move_entries(new, target)
-    finally:
-        os.close(new)
+    place.workspace.note_complete()
 
 
 def _has_name(location: Location, folder: int) -> bool:
@@ -214,40 +227,48 @@ def _has_name(location: Location, folder: int) -> bool:
 def _replace(place: _Place, target: int) -> None:
     """Exchange the old folder for the new one. What was in the old one is removed when the workspace is closed."""
     workspace, name, folder = place.workspace, place.location.name, place.location.folder
-    _refuse_newcomers(place, target)
+    if (came := _newcomers(place, target)) or not _has_name(place.location, target):
+        _refuse(place, came)
     _settle(workspace, os.fstat(target))
     workspace.note_replaced(place.known)
     exchanged = exchange(NEW, name, source=workspace.inside, target=folder)
     if not exchanged:
-        # For a moment the name is free. If something else gets it, or this process is killed, the old folder comes back from the workspace.
+        # For a moment the name is free. If this process is killed, the next run gives the old folder its name again.
         os.rename(name, OLD, src_dir_fd=folder, dst_dir_fd=workspace.inside)
-        rename_new(NEW, name, source=workspace.inside, target=folder)
     try:
-        # Whoever wrote to the old folder until then finds what they wrote: it is the old folder again.
-        _refuse_newcomers(place, target, undo=lambda: _take_back(place, exchanged))
-        if not os.path.samestat(os.stat(NEW if exchanged else OLD, dir_fd=workspace.inside, follow_symlinks=False), os.fstat(target)):
-            _take_back(place, exchanged)
-            raise _changed(place.location.path, "another folder has got this name meanwhile", _keep(place))
-    except FileNotFoundError:  # somebody moves things away in the folder of this process
-        return
+        if not exchanged:
+            rename_new(NEW, name, source=workspace.inside, target=folder)
+        # Whoever wrote to the old folder until then finds what they wrote: it becomes the old folder again.
+        came = _newcomers(place, target)
+        is_another = not os.path.samestat(
+            os.stat(NEW if exchanged else OLD, dir_fd=workspace.inside, follow_symlinks=False), os.fstat(target)
+        )
+    except OSError:
+        _take_back(place, exchanged)
+        raise
+    if came or is_another:
+        _take_back(place, exchanged)
+        _refuse(place, came)
 
 
 def _take_back(place: _Place, exchanged: bool) -> None:
+    """Give the old folder its name again."""
     workspace, name, folder = place.workspace, place.location.name, place.location.folder
     if exchanged:
         exchange(NEW, name, source=workspace.inside, target=folder)
-    else:
+        return
+    if workspace.has_name(name):
         rename_new(name, NEW, source=folder, target=workspace.inside)
-        rename_new(OLD, name, source=workspace.inside, target=folder)
+    rename_new(OLD, name, source=workspace.inside, target=folder)
 
 
-def _refuse_newcomers(place: _Place, target: int, undo: Callable[[], None] | None = None) -> None:
-    now = listing(target)
-    came = sorted(entry for entry, facts in now.items() if facts != place.known.get(entry))
-    if came:
-        if undo is not None:
-            undo()
-        raise _changed(place.location.path, f"{came[0]} appeared or changed in it meanwhile", _keep(place), appeared=came[:100])
+def _newcomers(place: _Place, target: int) -> list[str]:
+    return sorted(entry for entry, facts in listing(target).items() if facts != place.known.get(entry))
+
+
+def _refuse(place: _Place, came: Sequence[str]) -> NoReturn:
+    what = f"{came[0]} appeared or changed in it meanwhile" if came else "another folder has got this name meanwhile"
+    raise _changed(place.location.path, what, _keep(place), appeared=came[:100])
 
 
 def _settle(workspace: Workspace, old: os.stat_result) -> None:
@@ -270,14 +291,15 @@ def _settle(workspace: Workspace, old: os.stat_result) -> None:
 
 def _keep(place: _Place) -> str | None:
     """Give the new folder another name, and return its path; None if it cannot have one."""
-    try:
-        name = place.workspace.keep()
-    except OSError:
-        return None
-    path = place.location.path
-    if place.target is None or place.known:
-        return _beside(path, name)
-    return os.path.join(path if _has_name(place.location, place.target) else _path_of(place.target), name)  # noqa: PTH118
+    location, workspace = place.location, place.workspace
+    with suppress(OSError):
+        if location.name not in (".", ".."):
+            return _beside(location.path, workspace.keep(f"{location.name}.new", location.folder))
+    # The folder is a mount point, or nothing can be made beside it.
+    with suppress(OSError):
+        name = workspace.keep("ptttool.new", workspace.folder)
+        return os.path.join(_path_of(workspace.folder), name)  # noqa: PTH118
+    return None
 
 
 def _beside(path: str, name: str) -> str:

@@ -161,18 +161,37 @@ class Workspace:
         found = _read_state(self.lock)
         os.pwrite(self.lock, json.dumps(found | {"complete": True}).encode(), 0)
 
-    def keep(self) -> str:
-        """Give ``new`` a free name that can be seen, beside the name that it was made for. Return that name."""
-        return _keep_new(self.inside, self.folder, _read_state(self.lock).get("target"))
+    def has_name(self, name: str) -> bool:
+        """Return whether the new folder has this name beside the temporary one."""
+        return _inode(name, self.folder) == _read_state(self.lock).get("made")
+
+    def keep(self, name: str, folder: int) -> str:
+        """Give the new folder a name that can be seen: this one, or with a number. Return it; raise OSError if it is not here any more."""
+        if _inode(NEW, self.inside) != _read_state(self.lock).get("made"):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), NEW)
+        return give_free_name(NEW, name, source=self.inside, target=folder)
 
     def close(self) -> str | None:
-        """Remove the temporary folder; return the name that something in it got that may not be removed, if there is such a thing."""
-        kept = None
-        with suppress(OSError):
-            kept = _dispose(self.folder, self.name, self.inside, self.lock)
-        os.close(self.lock)
-        os.close(self.inside)
-        return kept
+        """Remove the temporary folder.
+
+        After :meth:`note_complete`, what is in ``new`` is moved before. After an exchange of names, the folder that was replaced is
+        removed.
+
+        Returns
+        -------
+        str or None
+            The new name of a folder that was replaced, or is to be moved, where something else has appeared.
+
+        Raises
+        ------
+        OSError
+            Something cannot be moved or removed. The next run in the folder tries again.
+        """
+        try:
+            return _dispose(self.folder, self.name, self.inside, self.lock)
+        finally:
+            os.close(self.lock)
+            os.close(self.inside)
 
 
 def listing(folder: int) -> dict[str, tuple[int, ...]]:
@@ -278,19 +297,20 @@ def _is_left(descriptor: int, name: str) -> bool:
 def _dispose(folder: int, name: str, inside: int, lock: int) -> str | None:
     """Remove a temporary folder that nobody works on. Return the new name of a replaced folder in which something else has appeared."""
     state = _read_state(lock)
-    target, made, kept = state.get("target"), state.get("made"), None
-    # A new folder that is still here has replaced nothing.
-    is_replaced = made is None or _inode(NEW, inside) != made
+    target, made = state.get("target"), state.get("made")
+    kept = None
     for child in (OLD, NEW):
         try:
             descriptor = os.open(child, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)
         except FileNotFoundError:
             continue
         try:
-            if os.fstat(descriptor).st_ino != made:
-                kept = _dispose_old(descriptor, child, inside, folder, target if isinstance(target, str) else None, is_replaced) or kept
+            if made is None:  # the state was not written yet: the folder is empty
+                os.rmdir(child, dir_fd=inside)
+            elif os.fstat(descriptor).st_ino != made:
+                kept = _dispose_old(descriptor, child, inside, folder, str(target), made) or kept
             elif state.get("complete") and not _is_moved(descriptor, folder):
-                kept = _keep_new(inside, folder, target)
+                kept = give_free_name(NEW, "ptttool.new", source=inside, target=folder)
             else:
                 shutil.rmtree(child, dir_fd=inside)
         finally:
@@ -302,10 +322,6 @@ def _dispose(folder: int, name: str, inside: int, lock: int) -> str | None:
     return kept
 
 
-def _keep_new(inside: int, folder: int, target: str | None) -> str:
-    return give_free_name(NEW, f"{target or 'ptttool'}.new", source=inside, target=folder)
-
-
 def _inode(name: str, folder: int) -> int | None:
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino
@@ -315,25 +331,24 @@ def _inode(name: str, folder: int) -> int | None:
 
 def _is_moved(new: int, folder: int) -> bool:
     try:
-        move_entries(new, folder)
+        for name in os.listdir(new):
+            rename_new(name, name, source=new, target=folder)
     except FileExistsError:
         return False
     return True
 
 
-def _dispose_old(descriptor: int, child: str, inside: int, folder: int, target: str | None, is_replaced: bool) -> str | None:
+def _dispose_old(descriptor: int, child: str, inside: int, folder: int, target: str, made: int) -> str | None:
     """Remove a folder that was replaced, if nothing else is in it. One that was only moved away gets its name back if nothing has it."""
-    if target is None:  # the state was not written yet: the folder is empty
-        os.rmdir(child, dir_fd=inside)
-        return None
-    if not is_replaced:
-        with suppress(FileExistsError):
-            rename_new(child, target, source=inside, target=folder)
+    if _inode(target, folder) == made:
+        known = _read_listing(inside)
+        remove_listed(descriptor, known)
+        if all(facts == known.get(path) for path, facts in listing(descriptor).items()):
+            os.rmdir(child, dir_fd=inside)
             return None
     else:
-        remove_listed(descriptor, _read_listing(inside))
-        with suppress(OSError):
-            os.rmdir(child, dir_fd=inside)
+        with suppress(FileExistsError):
+            rename_new(child, target, source=inside, target=folder)
             return None
     return give_free_name(child, f"{target}.old", source=inside, target=folder)
 
@@ -354,12 +369,6 @@ def remove_listed(folder: int, known: Mapping[str, tuple[int, ...]]) -> None:
                 facts = _facts(os.stat(name, dir_fd=descriptor, follow_symlinks=False))
                 if known.get(os.path.normpath(f"{path}/{name}")) == facts:
                     (os.rmdir if facts[0] == stat.S_IFDIR else os.unlink)(name, dir_fd=descriptor)
-
-
-def move_entries(source: int, target: int) -> None:
-    """Move all entries of a folder to another one; raise FileExistsError where one of its names is taken."""
-    for name in os.listdir(source):
-        rename_new(name, name, source=source, target=target)
 
 
 def give_free_name(name: str, wanted: str, *, source: int, target: int) -> str:
@@ -416,7 +425,7 @@ def _read_listing(inside: int) -> dict[str, tuple[int, ...]]:
         descriptor = os.open(REPLACED, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)
         with os.fdopen(descriptor, encoding="utf-8", errors="surrogateescape") as file:
             return {path: tuple(facts) for path, facts in json.load(file).items()}
-    except (OSError, ValueError, AttributeError, TypeError):
+    except (FileNotFoundError, ValueError, AttributeError, TypeError):
         return {}
 
 

@@ -223,6 +223,38 @@ def test_a_run_that_is_killed_at_any_moment(tmp_path: Path, there: str, renames:
     assert states == ({True} if there == "empty" else {True, False})
 
 
+@pytest.mark.parametrize("there", ["nothing", "empty", "old"])
+def test_a_call_that_fails_at_any_moment(tmp_path: Path, there: str) -> None:
+    """The folder is the old or the new one, as the result says; what could not be removed goes at the next run."""
+
+    def fail() -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    before = OLD if there == "old" else {} if there == "empty" else None
+    for number in count():
+        place = tmp_path / str(number)
+        out = place / "out"
+        (place if before is None else out).mkdir(parents=True)
+        fill(out, before or {})
+        failed = False
+        with at_call(number, fail) as reached:
+            try:
+                write(out, force=True)
+            except (PtttoolError, OSError):  # the test's own calls fail, too
+                failed = True
+        if not reached:
+            break
+        with output_file(place / "next"):
+            pass
+        if there == "empty" and failed:  # this run completes it, or writes it
+            with suppress(OutputError):
+                write(out)
+            failed = False
+        assert (content(out) if out.exists() else None) == (before if failed else NEW), number
+        assert not [*place.rglob(".*")], number
+    assert number > 20
+
+
 def test_what_a_killed_run_replaced_keeps_what_came(tmp_path: Path) -> None:
     """Killed after the exchange, while somebody had written into the old folder."""
     out = tmp_path / "out"
