@@ -4,6 +4,9 @@
 that succeeds: of the bundled recordings the one with the same event, or the packed recording that ``STANDIN_RECORDING`` names.
 ``STANDIN_AUXTRACE=OFF``: built without AUX tracing.
 Standard library only: the shebang's Python may be any.
+
+As the real one it writes AUX data in steps of half the AUX area, and the rest at the end; SIGINT and SIGTERM end it well; SIGHUP and
+SIGQUIT kill it, unless they were ignored when it was started.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ import lzma
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +28,10 @@ RECORDINGS = ROOT / "ptttool" / "demo" / "recordings"
 NO_TLP = "m-8dw-port10-type4-dir2.data.xz"
 SOME_TLPS = "m-8dw-port10-type7-dir2.data.xz"
 # Not among the recorded cases: seen with perf 6.1 on x86-64 (disk-full, not-supported), by SIGKILL, or a way to hold it up.
-OWN_CASES = ("slow-to-finish", "late-to-begin", "disk-full", "killed", "killed-late", "not-supported", "no-words", "babble")
+OWN_CASES = ("slow-to-finish", "late-to-begin", "disk-full", "killed", "not-supported", "no-words", "babble", "busy-link")
+# Types of records in perf.data (perf_event.h, tools/perf), and the offset of the file's data section and its size in the header.
+AUX, AUXTRACE_INFO, AUXTRACE = 11, 70, 71
+DATA_SECTION = 40
 SUCCESS = "[ perf record: Woken up 1 times to write data ]\n[ perf record: Captured and wrote {size:.3f} MB {output} ]\n"
 VERSION = """perf version 6.12.95
                    aio: [ on  ]  # HAVE_AIO_SUPPORT
@@ -126,6 +134,7 @@ def own_failure(case: str, options: Options) -> int:
 def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> int:
     caught: list[int] = []
     if case == "late-to-begin":
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         time.sleep(30)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: caught.append(number))
@@ -137,15 +146,18 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
     # perf passes on what descriptors it was given.
     command = subprocess.Popen(options.command, close_fds=False) if options.command else None
     status = 0
+    step = (int(options.pages[1:-1]) << " KMG".index(options.pages[-1]) * 10) // 2
     with output.open("wb") as file:
-        # The header tells the size only at the end; the data comes in steps.
-        file.write(data[:48] + bytes(8))
-        step = max(len(data) // 16, 1)
-        written = 56
+        early = first_auxtrace(data)
+        # The header tells the size only at the end.
+        file.write(data[:48] + bytes(8) + data[56:early])
+        file.flush()
+        offset = 0
         while not caught and (command is None or command.poll() is None):
-            file.write(data[written : min(written + step, len(data) // 2)])
-            file.flush()
-            written = max(written, min(written + step, len(data) // 2))
+            if case == "busy-link" and offset < 3 * step:
+                file.write(aux_of_a_step(data, early, offset, step))
+                file.flush()
+                offset += step
             time.sleep(0.05)
         if command is not None:
             if command.poll() is None:
@@ -157,14 +169,45 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
             deadline = time.monotonic() + 1.5
             while time.monotonic() < deadline:
                 time.sleep(0.05)
-        file.write(data[written:])
-        file.seek(48)
-        file.write(data[48:56])
+        if offset:
+            size = file.tell() - struct.unpack_from("<Q", data, DATA_SECTION)[0]
+            file.seek(DATA_SECTION + 8)
+            file.write(struct.pack("<Q", size) + data[56:72] + bytes(32))  # no feature sections
+        else:
+            file.write(data[early:])
+            file.seek(DATA_SECTION + 8)
+            file.write(data[48:56])
     sys.stderr.write(SUCCESS.format(size=len(data) / 1e6, output=options.output))
     if case == "slow-to-finish":
         sys.stderr.write(f"signals: {caught}\n")
     sys.stderr.flush()
     return leave(status)
+
+
+def records(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Type, offset and size of each record of a perf.data; that of AUXTRACE without the trace after it."""
+    position, size = struct.unpack_from("<QQ", data, DATA_SECTION)
+    end = position + size
+    while position < end:
+        kind, _, length = struct.unpack_from("<IHH", data, position)
+        yield kind, position, length
+        position += length + (struct.unpack_from("<Q", data, position + 8)[0] if kind == AUXTRACE else 0)
+
+
+def first_auxtrace(data: bytes) -> int:
+    return next((position for kind, position, _ in records(data) if kind == AUXTRACE), len(data))
+
+
+def aux_of_a_step(data: bytes, first: int, offset: int, step: int) -> bytes:
+    """Half an AUX area of trace, at an offset of the stream: an AUX event, and the trace of the recording again and again."""
+    _, at, size = next(one for one in records(data) if one[0] == AUX)
+    event = bytearray(data[at : at + size])
+    struct.pack_into("<QQ", event, 8, offset, step)
+    header = bytearray(data[first : first + 48])
+    (held,) = struct.unpack_from("<Q", header, 8)
+    struct.pack_into("<QQ", header, 8, step, offset)
+    trace = data[first + 48 : first + 48 + held // 32 * 32]
+    return bytes(event + header) + (trace * (step // len(trace) + 1))[:step]
 
 
 def leave(status: int) -> int:
