@@ -12,13 +12,17 @@ if TYPE_CHECKING:
         BuiltEvent,
         ChosenEvent,
         Explanation,
+        Leftover,
         Plan,
         Recorded,
+        RecoveredRecording,
         Subject,
         build_event,
         explain_event,
+        find_unfinished,
         plan_recording,
         record,
+        recover_recording,
     )
     from ptttool.api.machine import (
         Change,
@@ -92,6 +96,7 @@ __all__ = [
     "HardwareError",
     "InputError",
     "InterruptedByUserError",
+    "Leftover",
     "Machine",
     "MissingPackageError",
     "NotAsAskedError",
@@ -105,6 +110,7 @@ __all__ = [
     "Recorded",
     "Recording",
     "RecoverAction",
+    "RecoveredRecording",
     "Recovery",
     "Schema",
     "Severity",
@@ -122,9 +128,11 @@ __all__ = [
     "find_device",
     "find_devices",
     "find_machine",
+    "find_unfinished",
     "open",
     "plan_recording",
     "record",
+    "recover_recording",
     "recover_tune_attributes",
     "save_tune_profile",
     "set_tune_attributes",
@@ -136,7 +144,10 @@ _HOMES = {
     name: module
     for module, names in {
         "ptttool.analyses.contract": "ANALYSES Analysis AnalysisContext",
-        "ptttool.api.capture": ("BuiltEvent ChosenEvent Explanation Plan Recorded Subject build_event explain_event plan_recording record"),
+        "ptttool.api.capture": (
+            "BuiltEvent ChosenEvent Explanation Leftover Plan Recorded RecoveredRecording Subject build_event explain_event "
+            "find_unfinished plan_recording record recover_recording"
+        ),
         "ptttool.api.machine": (
             "Change ChangeState Machine ProfileDiff PttDevice RecoverAction Recovery Snapshot TunePlan apply_tune_profile "
             "diff_tune_profile find_device find_devices find_machine recover_tune_attributes save_tune_profile set_tune_attributes "

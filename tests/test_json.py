@@ -46,6 +46,8 @@ RUNS = [
     ("trace", "trace --demo --rootport 0000:00:10.0 -o {recording}", 0),
     ("trace", "trace --demo --no-decode --rootport 0000:00:10.0 -o {recording}", 0),
     ("trace-dry-run", "trace --demo --dry-run --rootport 0000:00:10.0", 0),
+    ("recover", "recover --dry-run {left}", 0),
+    ("recover", "recover {left}", 0),
     ("tlp", "tlp 60000001 01001e0f 00000004 02810040", 0),
     ("tlp", "tlp --pattern v1 --prefix 91000001 4a000001 00800004 01001e40 00000000", 0),
     ("generate", "generate --size 64K -o {generated}", 0),
@@ -100,6 +102,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found = {name: str(folder / name) for name in ("profile", "recording", "generated", "missing", "folder", "cut")}
     found["capture"] = str(captures.path_of("6.12/x-switch-port14", folder))
     Path(found["cut"]).write_bytes(Path(found["capture"]).read_bytes()[:-100])
+    found["left"] = str(folder / "left")
+    Path(found["left"]).mkdir()
+    (Path(found["left"]) / f"perf.data.{'0' * 16}.part").write_bytes(Path(found["cut"]).read_bytes())
     with redirect_stdout(io.StringIO()):
         assert main(["tune", "save", "--demo", found["profile"]]) == 0
         assert main(["trace", "--demo", *PORT, "-o", found["recording"]]) == 0

@@ -16,8 +16,11 @@ from ptttool.capture.event.explain import explain, terms_for
 from ptttool.capture.event.parse import parse_event, parse_number, pmu_of
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.capture.keep import Recorded
+from ptttool.capture.leftovers import Leftover
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.capture.plan import Plan, choose_cpu
+from ptttool.capture.recover import RecoveredRecording, recover
+from ptttool.capture.recover import find_unfinished as find_leftovers
 from ptttool.capture.replay import replay
 from ptttool.capture.sidecar import load
 from ptttool.diagnostics import Diagnostic
@@ -36,13 +39,17 @@ __all__ = [
     "BuiltEvent",
     "ChosenEvent",
     "Explanation",
+    "Leftover",
     "Plan",
     "Recorded",
+    "RecoveredRecording",
     "Subject",
     "build_event",
     "explain_event",
+    "find_unfinished",
     "plan_recording",
     "record",
+    "recover_recording",
 ]
 
 
@@ -254,6 +261,7 @@ def plan_recording(
     command: Iterable[str] = (),
     cpu: int | None = None,
     aux_size: int = DEFAULT_AUX_SIZE,
+    keep_command: bool = False,
 ) -> Plan:
     """Plan a recording without starting it. The plan's ``perf_command`` is the command that ``record`` runs.
 
@@ -271,6 +279,9 @@ def plan_recording(
         The CPU that records; by default the first one of the device's cpumask that is online.
     aux_size : int
         Bytes of the AUX area: a power of two, at least 16 MiB.
+    keep_command : bool
+        Keep the arguments of the command in the recording and its sidecar. By default only the program and the number of arguments are
+        kept, as arguments can hold passwords.
 
     Raises
     ------
@@ -291,7 +302,7 @@ def plan_recording(
     if device is not None:
         source = device.source
         cpu = choose_cpu(device, cpu, online_cpus(source) if source is not None and source.live else None)
-    return Plan(chosen, cpu or 0, aux_size, Path(output), duration, tuple(command))
+    return Plan(chosen, cpu or 0, aux_size, Path(output), duration, tuple(command), keep_command)
 
 
 def record(
@@ -346,3 +357,63 @@ def record(
 
         return record_live(plan, source, progress=progress, report=report, command_stdout=command_stdout)
     return replay(plan, report=report)
+
+
+def find_unfinished(path: str | Path) -> list[Leftover]:
+    """Find recordings that :func:`record` could not finish, because a process was killed or the machine lost power.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder; the name that a recording was to get; or an unfinished file.
+
+    Returns
+    -------
+    list of Leftover
+        The oldest first; none if there is none.
+
+    Raises
+    ------
+    InputError, AccessError
+        The folder or file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     find_unfinished(folder)
+    []
+    """
+    return find_leftovers(Path(path))
+
+
+def recover_recording(leftover: Leftover, *, force: bool = False) -> RecoveredRecording:
+    """Give an unfinished recording its name.
+
+    Parameters
+    ----------
+    leftover : Leftover
+        The recording, from :func:`find_unfinished`.
+    force : bool
+        Take the wanted name in any case; a recording that has it becomes ``.old``. Without: the first free one of ``NAME``, ``NAME.1``, …
+
+    Returns
+    -------
+    RecoveredRecording
+        What it is and where it is now.
+
+    Raises
+    ------
+    InputError
+        ``still-recording``: a process still writes it.
+    OutputError
+        The file system refuses.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [recover_recording(one).recording for one in find_unfinished(f"{folder}/perf.data")]
+    []
+    """
+    return recover(leftover, force=force)

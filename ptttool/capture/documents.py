@@ -258,19 +258,22 @@ class TracedCommand:
     Parameters
     ----------
     command : tuple of str
-        Its arguments.
+        The program, and its arguments where they are kept (``--keep-command``): they can hold passwords.
     exit : int or None
         Its exit status.
     signal : str or None
         The signal that ended it.
     stopped : bool
         Whether perf ended it, because the recording was stopped.
+    arguments : int
+        The number of its arguments.
     """
 
     command: tuple[str, ...]
     exit: int | None
     signal: str | None
     stopped: bool
+    arguments: int = 0
 
 
 @dataclass(frozen=True)
@@ -292,7 +295,7 @@ class PlanBody(RequestBody):
     duration : float or None
         Seconds to record.
     command : tuple of str
-        The perf command.
+        The perf command; of the user's command in it the program, and its arguments where they are kept (``--keep-command``).
     warnings : tuple of Diagnostic
         The warnings.
     """
@@ -318,7 +321,7 @@ class PlanBody(RequestBody):
             cpu=plan.cpu,
             aux_size=plan.aux_size,
             duration=plan.seconds,
-            command=tuple(plan.perf_command),
+            command=tuple(plan.kept_command),
             warnings=tuple(one for one in diagnostics if one.severity is not Severity.INFO),
         )
 
@@ -358,7 +361,9 @@ class RecordedBody(PlanBody):
     size : int
         Its bytes.
     elapsed : float or None
-        Seconds that perf ran; null for a replay.
+        Seconds that were traced: from when perf ran the command, with the trace on, to its end or to the signal that stopped it. Without a
+        command ptttool gives perf one that waits. perf's own start and end are not in it. Null where the trace was not seen to begin, and
+        for a replay.
     stopped_by : str or None
         The signal that stopped it.
     traced : TracedCommand or None

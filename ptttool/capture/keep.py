@@ -1,14 +1,15 @@
 """How a finished recording gets its name and its sidecar.
 
-perf writes to a name of its own beside the wanted one, and only a good recording takes the wanted name. So a failed one leaves the last
+perf writes to an unfinished file beside the wanted one, and only a good recording takes the wanted name. So a failed one leaves the last
 recording and its ``.old`` alone. (perf itself renames the last recording to ``.old`` before it knows whether it can record.)
+
+The sidecar is written beside the unfinished file before perf starts, and again when perf has ended. So whatever happens, the recording
+has one.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from ptttool import __version__
 from ptttool.capture.documents import PlanBody, RecordedBody, TracedCommand
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar, part_of, save, sidecar_path
+from ptttool.capture.unfinished import UnfinishedFile
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.errors import OutputError
+from ptttool.errors import OutputError, PtttoolError
 from ptttool.wording import html_table
 
 Report = Callable[[Diagnostic], None]
@@ -34,7 +36,7 @@ class Recorded:
     size : int
         Its bytes.
     elapsed : float or None
-        Seconds that perf ran; None for a replay.
+        Seconds that were traced, without perf's own start and end; None where the trace was not seen to begin, and for a replay.
     old : Path or None
         The new name of the recording that had the name before.
     sidecar : Path or None
@@ -98,75 +100,56 @@ class Log:
             self._report(found)
 
 
-class Destination:
-    """The wanted file, and the unfinished one beside it."""
+def keep_plan(plan: Plan, file: UnfinishedFile, known: Sidecar) -> None:
+    """Write what is known before the recording beside the unfinished file.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-
-    def keep(self, companion: Callable[[Path], Path] | None = None) -> Path | None:
-        """Give the recording its name.
-
-        What had the name becomes ``.old``, with its companion file (the sidecar).
-
-        Returns
-        -------
-        Path or None
-            The ``.old`` name, where there was a recording before.
-
-        Raises
-        ------
-        OutputError
-            The file system refuses; the recording then still has its unfinished name.
-        """
-        try:
-            return self._keep(companion)
-        except OSError as error:
-            hint, details = f"the recording is in {self.unfinished}", {"recording": str(self.unfinished)}
-            raise OutputError(f"{self.path}: {error.strerror}", hint=hint, **details) from None
-
-    def _keep(self, companion: Callable[[Path], Path] | None) -> Path | None:
-        old = Path(f"{self.path}.old")
-        moved = None
-        if self.path.is_file() and self.path.stat().st_size:
-            self.path.replace(old)
-            moved = old
-        if companion is not None:
-            with suppress(OSError):  # the recording matters more than the file beside it
-                if moved is not None:
-                    companion(old).unlink(missing_ok=True)
-                    if companion(self.path).is_file():
-                        companion(self.path).replace(companion(old))
-                companion(self.path).unlink(missing_ok=True)
-        self.unfinished.replace(self.path)
-        return moved
-
-    def discard(self) -> None:
-        """Remove the unfinished recording."""
-        self.unfinished.unlink(missing_ok=True)
+    Raises
+    ------
+    PtttoolError, OSError
+        It cannot be written: the disk is full, for example.
+    """
+    save(file.path, _whole(plan, known), name=plan.output.name, finished=False)
 
 
-def settle(plan: Plan, destination: Destination, known: Sidecar, log: Log) -> tuple[Path | None, Path | None]:
-    """Give a recording its name and write its sidecar.
+def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[Path | None, Path | None]:
+    """Give a recording its name, and finish its sidecar.
 
     Returns
     -------
     old : Path or None
         The new name of the recording that had the name before.
     sidecar : Path or None
-        None where the sidecar could not be written: the recording is kept anyway, with a diagnostic.
+        None where there is none: the recording is kept anyway, with a diagnostic.
 
     Raises
     ------
     OutputError
-        The recording cannot take its name.
+        The recording cannot take its name: it keeps its unfinished one.
     """
-    old = destination.keep(sidecar_path)
-    part = replace(part_of(known.machine, plan.device), diagnostics=())
-    whole = replace(known, machine=part, versions={"ptttool": __version__, **known.versions})
+    problem: Exception | None = None
     try:
-        return old, save(plan.output, whole)
-    except (OSError, OutputError) as error:
-        log.add(Diagnostic(Severity.WARNING, "no-sidecar", f"the recording has no sidecar: {error}"))
-        return old, None
+        save(file.path, _whole(plan, known), name=plan.output.name)
+    except (OSError, PtttoolError) as error:  # what was written before the recording stays
+        problem = error
+    try:
+        old = file.take_name(plan.output.name)
+    except OSError as error:
+        hint = f"the recording is in {file.path}: ptttool recover {file.path} gives it a name"
+        raise OutputError(f"{plan.output}: {error.strerror}", hint=hint, recording=str(file.path)) from None
+    sidecar = sidecar_path(plan.output) if sidecar_path(plan.output).is_file() else None
+    if problem is not None:
+        log.add(_sidecar_problem(problem, sidecar))
+    return None if old is None else plan.output.with_name(old), sidecar
+
+
+def _whole(plan: Plan, known: Sidecar) -> Sidecar:
+    part = replace(part_of(known.machine, plan.device), diagnostics=())
+    return replace(known, machine=part, versions={"ptttool": __version__, **known.versions})
+
+
+def _sidecar_problem(error: Exception, sidecar: Path | None) -> Diagnostic:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if sidecar is None:
+        return Diagnostic(Severity.WARNING, "no-sidecar", f"the recording has no sidecar: {reason}")
+    message = f"the sidecar does not have how the recording ended, only what was known before it: {reason}"
+    return Diagnostic(Severity.WARNING, "sidecar-of-the-plan", message, where=str(sidecar))

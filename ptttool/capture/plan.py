@@ -11,6 +11,7 @@ from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, MINIMUM_AUX_SIZE, per
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import Machine, PttDevice
+from ptttool.wording import counted
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Plan:
         How long to record. None, without a command: until Ctrl-C.
     command : tuple of str
         The command to run while recording.
+    keep_command : bool
+        Keep the arguments of the command in the recording and its sidecar. They can hold passwords.
     """
 
     chosen: ChosenEvent
@@ -39,6 +42,7 @@ class Plan:
     output: Path = Path("perf.data")
     seconds: float | None = None
     command: tuple[str, ...] = ()
+    keep_command: bool = False
 
     def __post_init__(self) -> None:
         if self.chosen.device is None or self.chosen.machine is None:
@@ -58,14 +62,16 @@ class Plan:
         return self.chosen.device
 
     @property
-    def workload(self) -> tuple[str, ...]:
-        """The command that perf runs: the user's, or a sleep, which ends the recording even if this process is killed."""
-        return self.command if self.seconds is None else ("sleep", f"{self.seconds:.9g}")
-
-    @property
     def perf_command(self) -> list[str]:
         """The perf command, as the user would type it."""
-        return self.perf_command_to(self.output, self.workload)
+        return self.perf_command_to(self.output, self.command if self.seconds is None else ("sleep", f"{self.seconds:.9g}"))
+
+    @property
+    def kept_command(self) -> list[str]:
+        """The perf command as the sidecar keeps it: without the arguments of the user's command, unless they are to be kept."""
+        if self.keep_command or len(self.command) < 2:
+            return self.perf_command
+        return self.perf_command_to(self.output, (self.command[0], f"[{counted(len(self.command) - 1, 'argument')}]"))
 
     def perf_command_to(self, output: Path, workload: Sequence[str]) -> list[str]:
         """Return the perf command that writes another file and runs another command."""

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import platform
+import signal
 from collections.abc import Callable
-from contextlib import nullcontext
-from pathlib import Path
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from ptttool.capture.checks.contract import require
 from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus
 from ptttool.capture.documents import PlanBody, TracedCommand
-from ptttool.capture.keep import Destination, Log, Recorded, Report, settle
+from ptttool.capture.held_trace import HeldTrace, held_trace
+from ptttool.capture.keep import Log, Recorded, Report, keep_plan, settle
+from ptttool.capture.leftovers import leftovers
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
-from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, duplicate_of_stderr, with_own_stderr
+from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress
 from ptttool.capture.perf.tool import PerfTool
+from ptttool.capture.perf.workload import Workload
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar
+from ptttool.capture.unfinished import UnfinishedFile
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InterruptedByUserError, PerfError, PtttoolError
+from ptttool.files.failures import output_failure
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.contract import Source
-from ptttool.perfdata.readers.opening import open_perfdata
+
+# A recording may end this much before its duration, in seconds, without that anything has ended it early.
+_EARLY = 0.05
 
 
 def record(
@@ -32,7 +41,8 @@ def record(
 ) -> Recorded:
     """Record on the machine that this runs on.
 
-    In the main thread, SIGINT, SIGTERM and SIGHUP stop perf, which then finishes its file; they do not interrupt this function.
+    In the main thread, SIGINT, SIGTERM, SIGHUP and SIGQUIT stop perf, which then finishes its file; they do not interrupt this function.
+    Whatever happens, a file with trace in it stays: with its name, or with its unfinished one (see :mod:`ptttool.capture.unfinished`).
 
     Parameters
     ----------
@@ -57,54 +67,75 @@ def record(
     host = gather(source, plan.output, plan.command)
     for found in require(host, plan):
         log.add(found)
-    destination = Destination(plan.output)
-    outcome = _run(plan, destination, progress, command_stdout)
-    if not outcome.complete:
-        raise _failure(plan, source, host, outcome, destination, log)
-    return _keep(plan, source, host, outcome, destination, log)
-
-
-def _run(plan: Plan, destination: Destination, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None) -> Outcome:
-    with duplicate_of_stderr() if plan.command else nullcontext() as descriptor:
-        workload, pass_fds = list(plan.workload), []
-        if descriptor is not None:
-            workload, pass_fds = with_own_stderr(workload, descriptor), [descriptor]
-        arguments = plan.perf_command_to(destination.unfinished, workload)
-        recorder = Recorder(arguments, destination.unfinished, command_stdout=command_stdout, pass_fds=pass_fds)
+    for found in leftovers(plan.output.absolute().parent):
+        log.add(found)
+    with UnfinishedFile(plan.output) as file:
+        known = _known_before(plan, host)
         try:
-            return recorder.run() if progress is None else recorder.run(progress)
-        except FileNotFoundError:
-            raise PerfError("perf is no longer on PATH", code="perf-missing") from None
+            keep_plan(plan, file, known)
+        except OSError as error:
+            file.remove()
+            raise output_failure(plan.output, error) from None
         except BaseException:
-            destination.discard()
+            file.remove()
             raise
+        outcome = _run(plan, file, progress, command_stdout)
+        if not outcome.complete:
+            raise _failure(plan, source, host, outcome, file, log)
+        if (ending := _ended_by_others(plan, outcome)) is not None:
+            log.add(ending)
+        return _keep(plan, known, outcome, file, log, _went_offline(source, host))
 
 
-def _keep(plan: Plan, source: Source, host: Host, outcome: Outcome, destination: Destination, log: Log) -> Recorded:
-    traced = _traced(plan, outcome)
-    went_offline = _went_offline(source, host)
+def _run(plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None) -> Outcome:
+    try:
+        with Workload(plan.seconds, plan.command, show_arguments=plan.keep_command) as workload:
+            arguments = plan.perf_command_to(file.through_proc, workload.words)
+            recorder = Recorder(arguments, file.through_proc, workload=workload, command_stdout=command_stdout)
+            return recorder.run() if progress is None else recorder.run(progress)
+    except BaseException as error:
+        if _held(plan, file).holds_none:
+            file.remove()
+        if isinstance(error, FileNotFoundError) and error.filename == "perf":
+            raise PerfError("perf is no longer on PATH", code="perf-missing") from None
+        raise
+
+
+def _held(plan: Plan, file: UnfinishedFile) -> HeldTrace:
+    return held_trace(file.through_proc, plan.chosen.built.config)
+
+
+def _known_before(plan: Plan, host: Host) -> Sidecar:
     version = host.perf.version if isinstance(host.perf, PerfTool) else None
-    known = Sidecar(
+    return Sidecar(
         machine=plan.machine,
         options=PlanBody.options_of(plan),
-        command=tuple(plan.perf_command),
-        traced=traced,
+        command=tuple(plan.kept_command),
         tune={one.name: one.value for one in plan.device.tune if one.value is not None},
         versions={"kernel": platform.release()} | ({"perf": version} if version else {}),
+        started=datetime.now(UTC).astimezone().isoformat(timespec="milliseconds"),
+    )
+
+
+def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, log: Log, went_offline: tuple[int, ...] = ()) -> Recorded:
+    traced = _traced(plan, outcome)
+    known = replace(
+        known,
+        traced=traced,
         started=outcome.started.isoformat(timespec="milliseconds"),
         ended=outcome.ended.isoformat(timespec="milliseconds"),
         went_offline=went_offline,
     )
-    old, sidecar = settle(plan, destination, known, log)
+    old, sidecar = settle(plan, file, known, log)
     return Recorded(
         path=plan.output,
         size=outcome.size,
-        elapsed=(outcome.ended - outcome.started).total_seconds(),
+        elapsed=outcome.traced,
         old=old,
         sidecar=sidecar,
         stopped_by=outcome.stopped_by,
         traced=traced,
-        perf_stderr=_with_wanted_name(outcome, destination),
+        perf_stderr=_with_wanted_name(outcome, file),
         went_offline=went_offline,
         diagnostics=tuple(log.diagnostics),
     )
@@ -116,23 +147,38 @@ def _went_offline(source: Source, host: Host) -> tuple[int, ...]:
     return () if host.online is None or now is None else tuple(cpu for cpu in host.online if cpu not in now)
 
 
+def _ended_by_others(plan: Plan, outcome: Outcome) -> Diagnostic | None:
+    """Report that perf was stopped by a signal that did not come through this process."""
+    status, seconds = outcome.exit_status, outcome.traced
+    early = plan.seconds is not None and seconds is not None and seconds < plan.seconds - _EARLY
+    if outcome.stopped_by is not None or plan.command or not (status or early):
+        return None
+    how = f" (it ended by {signal_name(-status)})" if status < 0 else ""
+    after = "" if seconds is None else f" after {seconds:.1f} s of trace"
+    wanted = "" if plan.seconds is None else f", {plan.seconds:g} s were wanted"
+    message = f"perf was stopped{after}, and not by ptttool{how}{wanted}; the recording is complete"
+    details = {"signal": signal_name(-status) if status < 0 else None, "seconds": seconds}
+    return Diagnostic(Severity.WARNING, "stopped-by-others", message, details=details)
+
+
 def _traced(plan: Plan, outcome: Outcome) -> TracedCommand | None:
     """Return how the command ended that ran meanwhile; perf ends as it did."""
     if not plan.command:
         return None
     status = outcome.exit_status
     return TracedCommand(
-        command=plan.command,
+        command=plan.command if plan.keep_command else plan.command[:1],
         exit=status if outcome.complete and status >= 0 else None,
         signal=signal_name(-status) if outcome.complete and status < 0 else None,
         stopped=outcome.stopped_by is not None,
+        arguments=len(plan.command) - 1,
     )
 
 
-def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, destination: Destination, log: Log) -> PtttoolError:
+def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: UnfinishedFile, log: Log) -> PtttoolError:
     """Return what went wrong; a part of the trace that perf wrote is kept."""
     attempt = Attempt(
-        stderr=_with_wanted_name(outcome, destination),
+        stderr=_with_wanted_name(outcome, file),
         exit_status=outcome.exit_status,
         device=plan.device.name,
         output=str(plan.output),
@@ -144,20 +190,37 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, destinati
         perf=host.perf if isinstance(host.perf, PerfTool) else None,
     )
     error = translate(attempt)
-    if _holds_trace(destination.unfinished):
-        kept = _keep(plan, source, host, outcome, destination, log)
-        error.hint = f"what perf wrote until then is in {kept.path}" + (f"; {error.hint}" if error.hint else "")
+    held = _held(plan, file)
+    if held.aux_bytes:
+        kept = _keep(plan, _known_before(plan, host), outcome, file, log, _went_offline(source, host))
+        before = f", and the recording before in {kept.old}" if kept.old else ""
+        _add_hint(error, f"what perf wrote until then is in {kept.path}{before}")
         error.details["recording"] = str(kept.path)
         return error
-    destination.discard()
-    if outcome.stopped_by is not None and outcome.exit_status < 0 and not outcome.stderr.strip():
-        return InterruptedByUserError("interrupted before perf had begun to record; nothing was changed")
+    if not held.holds_none:
+        _add_hint(error, f"what perf wrote until then is in {file.path}, in which no trace can be read: see ptttool recover {file.path}")
+        error.details["recording"] = str(file.path)
+        return error
+    file.remove()
+    if outcome.traced is not None:
+        step = plan.aux_size // 2 >> 20
+        error.amended(
+            f"no trace data of {outcome.traced:.1f} s had reached the file: perf writes them in steps of {step} MiB (half the AUX area)",
+            seconds_lost=outcome.traced,
+        )
+    elif outcome.stopped_by is not None and not outcome.stderr.strip():
+        ending = signal.Signals[outcome.stopped_by]
+        return InterruptedByUserError("interrupted before perf had begun to record; nothing was changed", ending=ending)
     return error
 
 
-def _with_wanted_name(outcome: Outcome, destination: Destination) -> str:
+def _add_hint(error: PtttoolError, hint: str) -> None:
+    error.hint = hint + (f"; {error.hint}" if error.hint else "")
+
+
+def _with_wanted_name(outcome: Outcome, file: UnfinishedFile) -> str:
     """Return what perf wrote to standard error, with the name of the file that the user knows."""
-    return outcome.stderr.replace(str(destination.unfinished), str(destination.path))
+    return outcome.stderr.replace(str(file.through_proc), str(file.wanted))
 
 
 def _filter_listed_now(plan: Plan, source: Source) -> bool | None:
@@ -168,12 +231,3 @@ def _filter_listed_now(plan: Plan, source: Source) -> bool | None:
     listed = {one.address for one in device.filters}
     request = plan.chosen.request
     return all(address in listed for address in (*request.root_ports, *([request.requester] if request.requester else [])))
-
-
-def _holds_trace(path: Path) -> bool:
-    """Tell whether a file that perf did not finish has any AUX data."""
-    try:
-        with open_perfdata(path) as reader:
-            return any(chunk.size for chunk in reader.chunks())
-    except (PtttoolError, OSError):
-        return False

@@ -7,7 +7,6 @@ ports and all behind: they identify the machine).
 
 from __future__ import annotations
 
-import errno
 import json
 import lzma
 import shlex
@@ -19,11 +18,14 @@ from pathlib import Path
 from ptttool.capture.checks.output import require_output
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.event.terms import DIRECTION_VALUES, FORMATS, OUTBOUND, TYPES, fields_of
-from ptttool.capture.keep import Destination, Log, Recorded, Report, settle
+from ptttool.capture.keep import Log, Recorded, Report, settle
+from ptttool.capture.leftovers import leftovers
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar
+from ptttool.capture.unfinished import UnfinishedFile
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.errors import DeviceError, InputError, OutputError
+from ptttool.errors import DeviceError, InputError
+from ptttool.files.failures import output_failure
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import root_port_value
 from ptttool.pci import PciAddress
@@ -75,28 +77,29 @@ def replay(plan: Plan, *, report: Report | None = None) -> Recorded:
     require_output(plan.output)  # the other checks are about a live machine
     for found in _what_it_is(plan, recording):
         log.add(found)
-    destination = Destination(plan.output)
-    destination.discard()
-    try:
-        unpack(recording, destination.unfinished)
-    except OSError as error:
-        destination.discard()
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        raise OutputError(f"{plan.output}: {error.strerror}", code="disk-full" if full else "cannot-write") from None
-    except BaseException:
-        destination.discard()
-        raise
-    # CPU, AUX area and duration of the plan had no part in that recording: its own command has them.
-    options = {name: value for name, value in PlanBody.options_of(plan).items() if name not in ("cpu", "aux_size", "duration")}
-    known = Sidecar(
-        machine=plan.machine,
-        options=options,
-        command=tuple(shlex.split(recording.command)),
-        versions={"perf": recording.perf, "kernel": recording.kernel},
-        replay_of=recording.command,
-    )
-    old, sidecar = settle(plan, destination, known, log)
-    return Recorded(plan.output, recording.size, old=old, sidecar=sidecar, replay_of=recording.command, diagnostics=tuple(log.diagnostics))
+    for found in leftovers(plan.output.absolute().parent):
+        log.add(found)
+    with UnfinishedFile(plan.output) as file:
+        try:
+            unpack(recording, file.through_proc)
+        except OSError as error:
+            file.remove()
+            raise output_failure(plan.output, error) from None
+        except BaseException:
+            file.remove()
+            raise
+        # CPU, AUX area and duration of the plan had no part in that recording: its own command has them.
+        options = {name: value for name, value in PlanBody.options_of(plan).items() if name not in ("cpu", "aux_size", "duration")}
+        known = Sidecar(
+            machine=plan.machine,
+            options=options,
+            command=tuple(shlex.split(recording.command)),
+            versions={"perf": recording.perf, "kernel": recording.kernel},
+            replay_of=recording.command,
+        )
+        old, sidecar = settle(plan, file, known, log)
+    said = tuple(log.diagnostics)
+    return Recorded(plan.output, recording.size, old=old, sidecar=sidecar, replay_of=recording.command, diagnostics=said)
 
 
 def _what_it_is(plan: Plan, recording: BundledRecording) -> Iterator[Diagnostic]:
@@ -183,7 +186,7 @@ def _made_on(recording: BundledRecording, machine: Machine) -> bool:
 
 
 def unpack(recording: BundledRecording, path: Path) -> None:
-    """Write the recording, byte for byte as perf wrote it, to a new file.
+    """Write the recording, byte for byte as perf wrote it, to a file.
 
     Raises
     ------
@@ -194,7 +197,7 @@ def unpack(recording: BundledRecording, path: Path) -> None:
     """
     packed = FOLDER / recording.file
     try:
-        with lzma.open(packed) as source, path.open("xb") as target:
+        with lzma.open(packed) as source, path.open("wb") as target:
             shutil.copyfileobj(source, target)
     except (lzma.LZMAError, EOFError) as error:
         raise InputError(packed, f"it cannot be unpacked: {error}", hint="install ptttool again") from None

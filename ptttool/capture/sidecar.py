@@ -39,7 +39,7 @@ class Sidecar:
     options : Mapping[str, object]
         What was asked for; ``event``, ``config``, ``cpu``, ``aux_size`` among it.
     command : tuple of str
-        The perf command.
+        The perf command; of the command in it the program, and its arguments where they are kept (``--keep-command``).
     traced : TracedCommand or None
         How the command ended that ran while recording.
     tune : Mapping[str, int]
@@ -47,7 +47,8 @@ class Sidecar:
     versions : Mapping[str, str]
         Of ``ptttool``, ``perf`` and ``kernel``.
     started, ended : str or None
-        Wall time, ISO 8601 with its offset from UTC.
+        When the trace began and ended: wall time, ISO 8601 with its offset from UTC. Of a recording that was not finished: when perf was
+        started, and None.
     replay_of : str or None
         The command that made the bundled recording which this is a copy of.
     went_offline : tuple of int
@@ -93,8 +94,19 @@ def part_of(machine: Machine, device: PttDevice) -> Machine:
     return replace(machine, devices=(device,), functions=kept)
 
 
-def save(recording: str | Path, sidecar: Sidecar) -> Path:
-    """Write a recording's sidecar, whole or not at all; the recording exists already.
+def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, finished: bool = True) -> Path:
+    """Write a recording's sidecar, whole or not at all; the recording exists already. Nobody may read it who may not read the recording.
+
+    Parameters
+    ----------
+    recording : str or Path
+        The recording.
+    sidecar : Sidecar
+        What is known of it.
+    name : str or None
+        The name that the recording is to get; None: it has it.
+    finished : bool
+        Whether the first bytes of the recording stay as they are: they then identify it.
 
     Raises
     ------
@@ -108,7 +120,7 @@ def save(recording: str | Path, sidecar: Sidecar) -> Path:
     path = sidecar_path(recording)
     body = SidecarDocument(
         ptttool_sidecar=VERSION,
-        recording=RecordingIdentity(Path(recording).name, _head(Path(recording))),
+        recording=RecordingIdentity(name or Path(recording).name, _head(Path(recording)) if finished else None),
         machine=machines.as_json(sidecar.machine),
         options=sidecar.options,
         command=sidecar.command,
@@ -120,7 +132,7 @@ def save(recording: str | Path, sidecar: Sidecar) -> Path:
         replay_of=sidecar.replay_of,
         went_offline=sidecar.went_offline,
     )
-    with output_file(path, force=True) as file:
+    with output_file(path, force=True, mode=_mode(Path(recording))) as file:
         file.write((json.dumps(to_json(body), indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
     return path
 
@@ -201,6 +213,18 @@ def _checked(path: Path, recording: Path, body: Mapping[str, Any]) -> tuple[Side
 
 def _unusable(path: Path, code: str, reason: str, **details: object) -> Diagnostic:
     return Diagnostic(Severity.INFO, f"sidecar-{code}", f"{path} {reason}", where=str(path), details=details)
+
+
+def identifies(body: Any, recording: Path) -> bool:
+    """Return whether the JSON of a sidecar names the first bytes of this recording."""
+    head = body.get("recording", {}).get("head_sha256") if isinstance(body, dict) and isinstance(body.get("recording"), dict) else None
+    return head is not None and head == _head(recording)
+
+
+def _mode(recording: Path) -> int:
+    """Return the permission bits of a recording without those to execute; 0600 for a folder."""
+    mode = recording.stat().st_mode
+    return mode & 0o666 if stat.S_ISREG(mode) else 0o600
 
 
 def _head(recording: Path) -> str | None:

@@ -38,12 +38,13 @@ def main(report: int, alive: int, task: str, rest: list[str]) -> int:
         os.execvp(command[0], command)
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode(errors="replace"))
-        return 127 if error.errno == errno.ENOENT else 126
+        status = 127 if error.errno == errno.ENOENT else 126
+    return status
 
 
 def say_hello(report: int) -> None:
     """Tell ptttool that the trace has begun, and who ends it."""
-    try:
+    try:  # noqa: SIM105 - contextlib takes longer to import than all of this
         os.write(report, f"{time.monotonic_ns()} {os.getpid()}\n".encode("ascii"))
     except OSError:  # ptttool has been killed
         pass
@@ -59,5 +60,4 @@ def read_arguments(descriptor: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    status = main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:])
-    os._exit(status)
+    os._exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]))

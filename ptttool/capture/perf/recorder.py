@@ -112,7 +112,7 @@ def _prepare_perf() -> None:
 class Recorder:
     """One ``perf record``.
 
-    In the main thread, Ctrl-C, Ctrl-\\, SIGTERM and SIGHUP stop perf, which then finishes its file. They are passed on as often as they
+    In the main thread, SIGINT, SIGTERM, SIGHUP and SIGQUIT stop perf, which then finishes its file. They are passed on as often as they
     come, and never interrupt this process. SIGHUP is ignored where it was ignored before (nohup).
 
     Parameters

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
-from ptttool.cli.terminal.talk import PrintedError, print_json
+from ptttool.cli.terminal.talk import PrintedError, print_diagnostic, print_json
+from ptttool.errors import InputError
 
 if TYPE_CHECKING:
+    from ptttool.capture.leftovers import Leftover
     from ptttool.pipeline.recording import Request
     from ptttool.pipeline.workers.pool import Workers
 
@@ -44,7 +46,29 @@ def info(
             file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
             channel=channel,
         )  # fmt: skip
-        _info(request, workers, json=json, sysfs=sysfs, demo=demo)
+        try:
+            _info(request, workers, json=json, sysfs=sysfs, demo=demo)
+        except InputError as error:
+            if error.code == "no-such-file":
+                _name_unfinished(error)
+            raise
+
+
+def _name_unfinished(error: InputError) -> None:
+    """Add to the error that there is an unfinished recording which is to get this name."""
+    found = _unfinished(error.path)
+    if found:
+        error.hint = found[0].diagnostic().message
+        error.details["unfinished"] = [str(one.path) for one in found]
+
+
+def _unfinished(path: str) -> list[Leftover]:
+    """Return the unfinished recordings of a path on this machine."""
+    if path == "-" or "://" in path:
+        return []
+    from ptttool.capture.leftovers import beside
+
+    return beside(Path(path))
 
 
 def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None, demo: bool) -> None:
@@ -53,6 +77,8 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
     from ptttool.pipeline.report import report_on
 
     with Recording(request) as recording:
+        for one in _unfinished(request.path):
+            print_diagnostic(one.diagnostic())
         sidecar = reading.sidecar_of(request.path)
         machine = None if sidecar is None else sidecar.machine
         if sysfs is not None or demo:

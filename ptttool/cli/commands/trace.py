@@ -64,6 +64,10 @@ def trace(
         ),
     ] = "64M",
     cpu: CpuOption = None,
+    keep_command: Annotated[
+        bool, typer.Option("--keep-command", help="Keep the arguments of COMMAND in the recording and the file beside it. Without it only "
+        "its name and their number are kept: arguments can hold passwords.")
+    ] = False,
     decode: Annotated[bool, typer.Option("--decode/--no-decode", help="Read the recording afterwards and sum it up.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the perf command and do nothing.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what perf itself said.")] = False,
@@ -81,9 +85,10 @@ def trace(
     """Record the TLPs that the options describe, with perf, and sum them up.
 
     Before perf starts, ptttool checks what can prevent the recording, and reports the first problem with its fix. Ctrl-C ends
-    the recording and keeps it. Beside FILE a small FILE.ptttool.json keeps the names of ports and devices, the options and the
-    tune attributes: what a recording itself cannot say. Afterwards: what was recorded, and every sign that something was lost. A
-    recording without a TLP is a failure.
+    the recording and keeps it, and so does the end of the terminal. Beside FILE a small FILE.ptttool.json keeps the names of ports
+    and devices, the options and the tune attributes: what a recording itself cannot say. Afterwards: what was recorded, and every
+    sign that something was lost. A recording without a TLP is a failure. If ptttool or perf is killed, 'ptttool recover FILE' finds
+    what was recorded.
 
     On a recorded machine (--demo, --sysfs) a recording that was made there with the same options is replayed instead.
     """
@@ -108,12 +113,13 @@ def trace(
     check_options(output, size, seconds, command or ())
     machine = require_machine(open_source(sysfs, demo), tune=not dry_run)
     chosen = choose_on(options, machine)
-    plan = plan_recording(chosen, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size)
+    plan = plan_recording(chosen, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size, keep_command=keep_command)
     print_diagnostics(plan.chosen.diagnostics)
     if dry_run:
         line = shlex.join(plan.perf_command)
         if json:
-            print_json(DryRunDocument(**vars(PlanBody.of_plan(plan, plan.chosen.diagnostics)), command_line=line))
+            body = vars(PlanBody.of_plan(plan, plan.chosen.diagnostics)) | {"command": tuple(plan.perf_command)}
+            print_json(DryRunDocument(**body, command_line=line))
         else:
             print_line(clean(line))
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ptttool.cli.terminal.talk import console
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ptttool.capture.perf.recorder import RecordingProgress
     from ptttool.capture.plan import Plan
 
-# perf writes in steps of MiB; over this many seconds the rate is steady.
+# perf writes in steps of half the AUX area; over this many seconds the rate is steady.
 _RATE_WINDOW = 3.0
 
 
@@ -43,7 +43,8 @@ def progress_line(plan: Plan) -> Iterator[Callable[[RecordingProgress], None] | 
     try:
         yield show
     finally:
-        live.stop()
+        with suppress(OSError):  # the terminal is gone
+            live.stop()
 
 
 def progress_text(plan: Plan, progress: RecordingProgress, since: tuple[float, int]) -> str:
@@ -53,6 +54,8 @@ def progress_text(plan: Plan, progress: RecordingProgress, since: tuple[float, i
     total = "" if plan.seconds is None else f" of {plan.seconds:g} s"
     end = "stopping, perf writes the rest" if progress.stopping else "Ctrl-C stops"
     name = f"{plan.device.name} on CPU {plan.cpu}"
+    if not progress.tracing:
+        return f"{name}: perf starts ({end})"
     return f"{name}: {progress.elapsed:.1f} s{total}, {mebibytes(progress.size)}, {mebibytes(rate)}/s ({end})"
 
 

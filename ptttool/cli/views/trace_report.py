@@ -84,7 +84,7 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
         for diagnostic in report.diagnostics:
             warn(clean(diagnostic.message))
     where = clean(str(recorded.path))
-    took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s"
+    took = "" if recorded.elapsed is None else f" of {recorded.elapsed:.1f} s"
     note(f"recorded {where}: {mebibytes(recorded.size)}{took}; ptttool decode {shlex.quote(where)} shows its TLPs")
     if failure is not None:
         raise failure
@@ -94,7 +94,8 @@ def _ending(recorded: Recorded) -> Iterator[Diagnostic]:
     if recorded.old is not None:
         yield Diagnostic(Severity.INFO, "kept-as-old", f"the previous recording is now {recorded.old}")
     if recorded.stopped_by is not None:
-        message = f"stopped by {recorded.stopped_by} after {recorded.elapsed:.1f} s; the recording is complete"
+        after = "" if recorded.elapsed is None else f" after {recorded.elapsed:.1f} s"
+        message = f"stopped by {recorded.stopped_by}{after}; the recording is complete"
         yield Diagnostic(Severity.INFO, "stopped", message)
     if recorded.traced is not None:
         yield from _command_ending(recorded.traced)
@@ -102,7 +103,9 @@ def _ending(recorded: Recorded) -> Iterator[Diagnostic]:
 
 def _command_ending(traced: TracedCommand) -> Iterator[Diagnostic]:
     if traced.signal is not None and not traced.stopped:
-        yield Diagnostic(Severity.WARNING, "command-killed", f"the command was killed ({traced.signal}); the recording is complete")
+        # perf ends its command by SIGTERM where another process has stopped perf.
+        message = "the command was killed ({}), or perf was stopped" if traced.signal == "SIGTERM" else "the command was killed ({})"
+        yield Diagnostic(Severity.WARNING, "command-killed", f"{message.format(traced.signal)}; the recording is complete")
     elif traced.exit:
         message = f"the command ended with exit status {traced.exit}; the recording is complete"
         yield Diagnostic(Severity.WARNING, "command-failed", message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -14,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from ptttool.capture.checks.host import running_processes
-from ptttool.capture.keep import Destination
-from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, duplicate_of_stderr, is_complete, with_own_stderr
-from tests import ROOT
+from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, is_complete
+from ptttool.capture.perf.workload import Workload
 
 STANDIN = str(Path(__file__).parents[2] / "standin" / "perf")
 EVENT = "hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/"
@@ -58,18 +56,43 @@ def run(output: Path, *command: str, during: Callable[[int], None] | None = None
     return outcome
 
 
-def test_command(tmp_path: Path) -> None:
+def test_duration(tmp_path: Path) -> None:
     seen: list[RecordingProgress] = []
     output = tmp_path / "perf.data"
-    outcome = Recorder(arguments(output, "sleep", "0.7"), output).run(seen.append)
+    with Workload(0.7) as workload:
+        outcome = Recorder(arguments(output, *workload.words), output, workload=workload).run(seen.append)
     assert (outcome.exit_status, outcome.complete, outcome.stopped_by) == (0, True, None)
     assert outcome.size == output.stat().st_size
     assert "Captured and wrote" in outcome.stderr
     assert len(seen) >= 2
+    assert seen[-1].tracing
     assert seen[-1].elapsed > seen[0].elapsed
     assert seen[-1].size > 0
-    assert 0.6 < (outcome.ended - outcome.started).total_seconds() < 5
+    assert outcome.traced is not None
+    assert outcome.traced >= 0.7
+    assert (outcome.ended - outcome.started).total_seconds() == pytest.approx(outcome.traced, abs=1e-5)
     assert outcome.started.utcoffset() is not None
+
+
+def test_time_is_that_of_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """perf takes 1.5 seconds to finish its file: they are not in it."""
+    monkeypatch.setenv("STANDIN_CASE", "slow-to-finish")
+    output = tmp_path / "perf.data"
+    began = time.monotonic()
+    with Workload(0.2) as workload:
+        outcome = Recorder(arguments(output, *workload.words), output, workload=workload).run()
+    assert outcome.complete
+    assert outcome.traced is not None
+    assert outcome.traced < time.monotonic() - began - 1.4
+
+
+def test_trace_that_does_not_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STANDIN_CASE", "busy-a")
+    output = tmp_path / "perf.data"
+    with Workload() as workload:
+        outcome = Recorder(arguments(output, *workload.words), output, workload=workload).run()
+    assert outcome.traced is None
+    assert outcome.started <= outcome.ended
 
 
 @pytest.mark.parametrize(("command", "status"), [("exit 7", 7), ("kill -SEGV $$", -11), ("exit 255", 255)])
@@ -78,7 +101,7 @@ def test_status_is_the_commands(tmp_path: Path, command: str, status: int) -> No
     assert (outcome.exit_status, outcome.complete) == (status, True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_signal_to_us_stops_perf(tmp_path: Path, number: signal.Signals) -> None:
     before = signal.getsignal(number)
     outcome = run(tmp_path / "perf.data", during=lambda pid: os.kill(pid, number))
@@ -126,6 +149,32 @@ def test_our_own_failure_leaves_no_perf_behind(tmp_path: Path) -> None:
     assert not [process for process in running_processes() if str(output) in process.arguments]
 
 
+def test_a_terminal_that_is_gone_does_not_end_the_recording(tmp_path: Path) -> None:
+    output = tmp_path / "perf.data"
+
+    def fail(_: RecordingProgress) -> None:
+        raise OSError(5, "Input/output error")
+
+    assert Recorder(arguments(output, "sleep", "0.5"), output).run(fail).complete
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
+def test_signals_of_the_terminal_do_not_reach_perf(tmp_path: Path, number: signal.Signals) -> None:
+    """Sent to perf alone, as a terminal sends them to its whole process group."""
+    output = tmp_path / "perf.data"
+    sent: list[int] = []
+
+    def to_perf(progress: RecordingProgress) -> None:
+        if progress.size and not sent:
+            found = next(process for process in running_processes() if str(output) in process.arguments)
+            sent.append(found.pid)
+            os.kill(found.pid, number)
+
+    outcome = Recorder(arguments(output, "sleep", "0.6"), output).run(to_perf)
+    assert sent
+    assert (outcome.complete, outcome.exit_status, outcome.stopped_by) == (True, 0, None)
+
+
 def test_missing_perf(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Recorder([str(tmp_path / "perf"), "record"], tmp_path / "perf.data").run()
@@ -144,70 +193,3 @@ def test_is_complete(tmp_path: Path) -> None:
     assert not is_complete(tmp_path / "none")
     (tmp_path / "text").write_bytes(b"x" * 100)
     assert not is_complete(tmp_path / "text")
-
-
-def sidecar_of(path: Path) -> Path:
-    return Path(f"{path}.json")
-
-
-def test_destination_keeps_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "perf.data"
-    for generation in ("first", "second", "third"):
-        destination = Destination(path)
-        destination.unfinished.write_text(generation, encoding="utf-8")
-        old = destination.keep(sidecar_of)
-        assert old == (None if generation == "first" else tmp_path / "perf.data.old")
-        if generation != "second":
-            sidecar_of(path).write_text(generation, encoding="utf-8")
-    # The second had no sidecar: that of the first must not pass for its own.
-    assert {one.name: one.read_text(encoding="utf-8") for one in tmp_path.iterdir()} == {
-        "perf.data": "third",
-        "perf.data.json": "third",
-        "perf.data.old": "second",
-    }
-
-
-def test_destination_discard(tmp_path: Path) -> None:
-    path = tmp_path / "perf.data"
-    path.write_text("good", encoding="utf-8")
-    destination = Destination(path)
-    destination.unfinished.write_bytes(b"")
-    destination.discard()
-    destination.discard()
-    assert [one.name for one in tmp_path.iterdir()] == ["perf.data"]
-
-
-def test_destination_over_an_empty_file(tmp_path: Path) -> None:
-    path = tmp_path / "perf.data"
-    path.write_bytes(b"")
-    destination = Destination(path)
-    destination.unfinished.write_bytes(b"new")
-    assert destination.keep() is None
-    assert path.read_bytes() == b"new"
-
-
-def test_traced_command_keeps_its_standard_error() -> None:
-    """perf's standard error is a file of ours; the command's is where it was, and status and arguments are its own."""
-    code = (
-        "import subprocess, sys\n"
-        "from ptttool.capture.perf.recorder import duplicate_of_stderr, with_own_stderr\n"
-        "with duplicate_of_stderr() as descriptor:\n"
-        "    command = with_own_stderr(['sh', '-c', 'echo \"$1\" >&2; exit 9', 'sh', 'a  b'], descriptor)\n"
-        "    done = subprocess.run(command, stderr=subprocess.DEVNULL, pass_fds=[descriptor])\n"
-        "sys.exit(done.returncode)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert (done.returncode, done.stderr) == (9, "a  b\n")
-
-
-def test_no_low_descriptor_left() -> None:
-    taken: list[int] = []
-    try:
-        while not taken or taken[-1] < 12:
-            taken.append(os.dup(2))
-        with duplicate_of_stderr() as descriptor:
-            assert descriptor is None
-    finally:
-        for number in taken:
-            os.close(number)
-    assert with_own_stderr(["true"], 9)[-1] == "true"

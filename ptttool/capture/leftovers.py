@@ -1,0 +1,153 @@
+"""Unfinished recordings that earlier runs left behind: what they are, and which of them hold nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ptttool.capture.held_trace import HeldTrace, held_trace
+from ptttool.capture.sidecar import SUFFIX, Sidecar, find, identifies, sidecar_path
+from ptttool.capture.unfinished import UnfinishedFile, unfinished_in, wanted_name
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import PtttoolError
+from ptttool.wording import counted
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """An unfinished recording.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    wanted : Path
+        The path that the recording was to get.
+    held : HeldTrace
+        What it holds.
+    being_written : bool
+        Whether a process still writes it.
+    started : str
+        When it was started: wall time, ISO 8601 with its offset from UTC. Without a sidecar: when the file was last changed.
+    sidecar : Sidecar or None
+        What ptttool knew before the recording.
+    """
+
+    path: Path
+    wanted: Path
+    held: HeldTrace
+    being_written: bool
+    started: str
+    sidecar: Sidecar | None
+
+    @property
+    def state(self) -> str:
+        """``still-recording``, ``complete``, ``cut-short``, ``empty``, or ``unreadable``."""
+        if self.being_written:
+            return "still-recording"
+        if self.held.holds_none:
+            return "empty"
+        if not self.held.aux_bytes:
+            return "unreadable"
+        return "complete" if self.held.complete else "cut-short"
+
+    def __str__(self) -> str:
+        """Say what it is, for messages."""
+        what = {
+            "still-recording": "still being recorded",
+            "empty": "without a byte of trace",
+            "unreadable": "no trace can be read in it",
+            "complete": "complete",
+            "cut-short": "cut short: perf did not finish it",
+        }[self.state]
+        amount = "" if self.held.tlps is None or self.being_written else f", {counted(self.held.tlps, 'TLP')}"
+        return f"{counted(self.held.size, 'byte')}, {counted(self.held.aux_bytes, 'byte')} of AUX data{amount}, of {self.started}, {what}"
+
+    def diagnostic(self) -> Diagnostic:
+        """Report it, with what to do."""
+        then = "" if self.being_written else f"; ptttool recover {shlex.quote(str(self.path))} gives it its name"
+        details = {"state": self.state, "aux_bytes": self.held.aux_bytes, "tlps": self.held.tlps}
+        message = f"{self.path}: an unfinished recording ({self}){then}"
+        return Diagnostic(Severity.WARNING, "unfinished-recording", message, where=str(self.path), details=details)
+
+
+def look_at(path: Path) -> Leftover:
+    """Look at an unfinished recording.
+
+    Raises
+    ------
+    InputError, AccessError
+        It is gone, or cannot be opened.
+    """
+    wanted = path.with_name(wanted_name(path.name) or path.name)
+    with UnfinishedFile(wanted, path.name) as file:
+        sidecar, _ = find(path)
+        config = None if sidecar is None else sidecar.options.get("config")
+        changed = datetime.fromtimestamp(os.fstat(file.descriptor).st_mtime, UTC).astimezone().isoformat(timespec="seconds")
+        return Leftover(
+            path=path,
+            wanted=wanted,
+            held=held_trace(file.through_proc, config),
+            being_written=file.is_being_written(),
+            started=changed if sidecar is None or sidecar.started is None else sidecar.started,
+            sidecar=sidecar,
+        )
+
+
+def beside(recording: Path) -> list[Leftover]:
+    """Return the unfinished recordings that are to get a path, or the one that has it; none where they cannot be read."""
+    try:
+        if wanted_name(recording.name) is not None:
+            return [look_at(recording)]
+        return [look_at(path) for path in unfinished_in(recording.absolute().parent, recording.name)]
+    except (PtttoolError, OSError):
+        return []
+
+
+def leftovers(folder: Path) -> Iterator[Diagnostic]:
+    """Report the unfinished recordings of this user in a folder, and remove those that hold no byte of trace.
+
+    Those that are still being recorded are left alone.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of an output.
+    """
+    with suppress(OSError):
+        _tidy_sidecars(folder)
+        for path in unfinished_in(folder):
+            with suppress(PtttoolError, OSError):  # another run has just dealt with it
+                if path.lstat().st_uid == os.geteuid() and (found := _dealt_with(look_at(path))) is not None:
+                    yield found
+
+
+def _dealt_with(one: Leftover) -> Diagnostic | None:
+    if one.being_written:
+        return None
+    if one.held.holds_none:
+        with UnfinishedFile(one.wanted, one.path.name) as file:
+            file.remove()
+        return None
+    return one.diagnostic()
+
+
+def _tidy_sidecars(folder: Path) -> None:
+    """Give sidecars their name where a run ended after it had named the recording; remove those of recordings that are gone."""
+    for path in folder.glob(f"*.part{SUFFIX}"):
+        unfinished = path.with_name(path.name.removesuffix(SUFFIX))
+        wanted = wanted_name(unfinished.name)
+        if wanted is None or unfinished.exists() or path.is_symlink() or path.lstat().st_uid != os.geteuid():
+            continue
+        recording = folder / wanted
+        with suppress(OSError, ValueError):
+            if identifies(json.loads(path.read_bytes()[: 1 << 20]), recording) and not sidecar_path(recording).exists():
+                path.rename(sidecar_path(recording))
+            else:
+                path.unlink()

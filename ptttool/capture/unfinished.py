@@ -1,0 +1,236 @@
+"""Unfinished recordings: files with a name of their own, from before perf starts until they get the wanted name.
+
+The name is ``NAME.MARK.part`` in the folder of the output, with 16 random hexadecimal digits as the mark. So nobody can prepare the name,
+and a recording that was not finished (a kill, a power loss) is recognised by it. ptttool creates the file; perf opens it through ptttool's
+descriptor in ``/proc``, so no link or other file that takes the name meanwhile leads perf elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import signal
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ptttool.capture.sidecar import SUFFIX
+from ptttool.errors import AccessError, InputError, PtttoolError
+from ptttool.files.failures import output_failure
+from ptttool.files.locations import opened_folder
+from ptttool.files.renaming import rename_new
+
+_NAME = re.compile(r"(?P<wanted>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
+_F_SETSIG = 10
+
+
+def wanted_name(name: str) -> str | None:
+    """Return the name that an unfinished recording is to get; None for the name of another file."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else found["wanted"]
+
+
+class UnfinishedFile:
+    """An unfinished recording, held open; a context manager.
+
+    Parameters
+    ----------
+    path : Path
+        The path that the recording is to get.
+    name : str or None
+        The name of an unfinished file in the folder of ``path``; None: create one.
+
+    Raises
+    ------
+    OutputError, AccessError
+        The file cannot be created.
+    InputError
+        It cannot be opened, or is not a regular file.
+
+    Attributes
+    ----------
+    wanted : Path
+        The path that the recording is to get.
+    path : Path
+        The path that it has.
+    descriptor : int
+        The open file.
+    """
+
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        self.wanted = path
+        self.name = f"{path.name}.{os.urandom(8).hex()}.part" if name is None else name
+        self.path = path.with_name(self.name)
+        with ExitStack() as stack:
+            try:
+                self._folder = stack.enter_context(opened_folder(path.parent))
+                self.descriptor = self._open(new=name is None)
+            except OSError as error:
+                raise (output_failure(path, error) if name is None else _cannot_open(self.path, error)) from None
+            stack.callback(os.close, self.descriptor)
+            self._stack = stack.pop_all()
+
+    def _open(self, *, new: bool) -> int:
+        if new:
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            return os.open(self.name, flags, 0o600, dir_fd=self._folder)
+        # O_NONBLOCK: opening a FIFO would wait for its other end.
+        descriptor = os.open(self.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a regular file")
+        return descriptor
+
+    @property
+    def through_proc(self) -> Path:
+        """The path by which perf and this process reach exactly this file, whatever has its name."""
+        return Path("/proc", os.readlink("/proc/self"), "fd", str(self.descriptor))  # noqa: PTH115 - a process ID as /proc counts them
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return os.fstat(self.descriptor).st_size
+
+    def is_being_written(self) -> bool:
+        """Return whether a process has the file open to write; for a file that this process opened to read."""
+        return is_being_written(self.descriptor)
+
+    def take_name(self, name: str, *, keep_old: bool = True) -> str | None:
+        """Give the recording its name, and its sidecar with it. Nothing is replaced.
+
+        Parameters
+        ----------
+        name : str
+            A name in the same folder.
+        keep_old : bool
+            A regular file that has the name becomes ``NAME.old``, with its sidecar, as perf does it; an older ``NAME.old`` is replaced. An
+            empty file is replaced. False: the name must be free.
+
+        Returns
+        -------
+        str or None
+            The ``.old`` name, where a file got it.
+
+        Raises
+        ------
+        FileExistsError
+            The name is not free.
+        OSError
+            The file system refuses. The recording then still has its unfinished name.
+        """
+        with suppress(OSError):  # pipes and special file systems
+            os.fsync(self.descriptor)
+        self._require_own_name()
+        moved = self._make_way(name) if keep_old else None
+        rename_new(self.name, name, source=self._folder, target=self._folder)
+        with suppress(OSError):  # the recording matters more than the file beside it
+            os.rename(self.name + SUFFIX, name + SUFFIX, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        self._sync_folder()
+        return moved
+
+    def _sync_folder(self) -> None:
+        with suppress(OSError):
+            folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._folder)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _require_own_name(self) -> None:
+        """Raise FileNotFoundError where the name has another file by now."""
+        about = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
+        if not os.path.samestat(about, os.fstat(self.descriptor)):
+            raise FileNotFoundError(errno.ENOENT, "the unfinished recording was replaced by another file", str(self.path))
+
+    def _make_way(self, name: str) -> str | None:
+        try:
+            about = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISREG(about.st_mode):
+            raise FileExistsError(errno.EEXIST, "something else has taken the name", name)
+        if not about.st_size:
+            os.unlink(name, dir_fd=self._folder)
+            return None
+        old = f"{name}.old"
+        os.rename(name, old, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        with suppress(FileNotFoundError):
+            os.unlink(old + SUFFIX, dir_fd=self._folder)
+        with suppress(FileNotFoundError):
+            os.rename(name + SUFFIX, old + SUFFIX, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        return old
+
+    def remove(self) -> None:
+        """Remove the file and its sidecar."""
+        for name in (self.name + SUFFIX, self.name):
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=self._folder)
+
+    def close(self) -> None:
+        """Close the file; it stays."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def unfinished_in(folder: Path, wanted: str | None = None) -> list[Path]:
+    """Return the unfinished recordings of a folder, the oldest first; ``wanted``: only those that are to get this name."""
+    found: list[tuple[int, Path]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = wanted_name(entry.name)
+            if name is not None and wanted in (None, name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):  # it has just got its name
+                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, folder / entry.name))
+    return [path for _, path in sorted(found)]
+
+
+def is_being_written(descriptor: int) -> bool:
+    """Return whether any process has a file open to write.
+
+    A read lease tells it: the kernel grants one only while no process has the file open to write (fcntl(2)). Where leases are not granted
+    (a file of another user, network file systems), the descriptors of the processes in ``/proc`` tell it, as far as they can be seen.
+
+    Parameters
+    ----------
+    descriptor : int
+        The file, opened to read.
+    """
+    try:
+        # The signal of a lease that is broken would end this process; SIGURG is ignored by default.
+        fcntl.fcntl(descriptor, _F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return any(_writers(os.fstat(descriptor)))
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False
+
+
+def _writers(about: os.stat_result) -> Iterator[int]:
+    """Yield the process IDs of those that have a file open to write."""
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        with suppress(OSError):  # it has ended, or belongs to another user
+            for link in (process / "fd").iterdir():
+                with suppress(OSError):
+                    if os.path.samestat(link.stat(), about) and link.lstat().st_mode & stat.S_IWUSR:
+                        yield int(process.name)
+
+
+def _cannot_open(path: Path, error: OSError) -> PtttoolError:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return AccessError(f"{path}: {error.strerror}", hint="ask its owner, or root", path=str(path))
+    code = "no-such-file" if error.errno == errno.ENOENT else "not-a-file"
+    return InputError(path, error.strerror or str(error), code=code)

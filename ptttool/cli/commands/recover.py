@@ -1,0 +1,70 @@
+"""``ptttool recover``: give recordings that were not finished their names."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptttool.cli.app import JsonOption, app
+from ptttool.cli.terminal.talk import note, print_json, print_line, warn
+from ptttool.errors import InputError
+from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    from ptttool.capture.leftovers import Leftover
+    from ptttool.capture.recover import RecoveredRecording
+
+
+@app.command("recover")
+def recover(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The recording's name as it was to be, its unfinished file (FILE.….part), or a folder.")
+    ],
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Take the name even if a file has it, which becomes FILE.old. By default FILE.1, FILE.2, …"),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is there and do nothing.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Find recordings that 'ptttool trace' could not finish, say what they hold, and give them their names.
+
+    While perf records, the recording is in an unfinished file beside FILE. It stays there if ptttool or perf is killed, memory runs out
+    or power is lost. The trace in it can be read up to where perf had written it: perf writes in steps of half the AUX area.
+    """
+    from ptttool.api.capture import find_unfinished
+    from ptttool.capture.recover import RecoverDocument
+
+    found = find_unfinished(file)
+    if not found and not file.is_dir():
+        raise InputError(file, "there is no unfinished recording of that name", code="nothing-unfinished")
+    done = [_recovered(one, several=len(found) > 1, force=force, dry_run=dry_run) for one in found]
+    if json:
+        print_json(RecoverDocument(tuple(done)))
+        return
+    if not found:
+        note(f"there is no unfinished recording in {clean(str(file))}")
+    for leftover, one in zip(found, done, strict=True):
+        print_line(clean(f"{one.unfinished}: {leftover}"))
+        if one.recording is not None:
+            old = "" if one.old is None else f"; the recording before is now {one.old}"
+            print_line(clean(f"now {one.recording}{old}; ptttool info {shlex.quote(one.recording)} sums it up"))
+
+
+def _recovered(one: Leftover, *, several: bool, force: bool, dry_run: bool) -> RecoveredRecording:
+    """Recover one recording; of several, one that is still being recorded does not stop the others."""
+    from ptttool.api.capture import recover_recording
+    from ptttool.capture.recover import RecoveredRecording
+
+    if dry_run:
+        return RecoveredRecording.of(one)
+    try:
+        return recover_recording(one, force=force)
+    except InputError as error:
+        if not several:
+            raise
+        warn(clean(error.message))
+        return RecoveredRecording.of(one)
