@@ -1,0 +1,1 @@
+"""The targets: one for each reader of bytes from outside."""
