@@ -8,8 +8,11 @@ TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1
 # Some tests wait for processes and signals: one more worker than cores keeps the cores busy.
 TEST_WORKERS := $(shell expr $$(nproc) + 1)
 
+# Seconds of make fuzz.
+FUZZ_SECONDS ?= 60
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage bench crash lint man schemas docs format dist clean test-system bench-system
+.PHONY: help demo test coverage bench crash fuzz lint man schemas docs format dist clean test-system bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -35,6 +38,9 @@ bench: bench-system $(VENV)/dev.stamp ## measure speed and memory against perf (
 crash: test-system $(VENV)/dev.stamp ## kill commands and fail their system calls, at each call in turn (ten minutes; CRASH_ARGS="--only decode")
 	@command -v cc >/dev/null || sh tests/install-packages.sh gcc libc6-dev
 	$(BIN)/python -m campaign.crash $(CRASH_ARGS)
+
+fuzz: $(VENV)/dev.stamp ## throw hostile input at every reader (FUZZ_SECONDS=60 in all; FUZZ_ARGS="--only machine")
+	$(BIN)/python -m campaign.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 lint: $(VENV)/dev.stamp ## check style, types and who imports whom
 	$(BIN)/ruff check

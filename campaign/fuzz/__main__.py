@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from campaign.fuzz.corpus import FINDINGS, CORPUS, kept, minimised, name_of, replace
+from campaign.fuzz.corpus import CORPUS, FINDINGS, kept, minimised, name_of, replace
 from campaign.fuzz.targets.contract import REPOSITORY, Target, targets
 
 # Seconds beyond its time after which a worker hangs.
@@ -86,13 +86,13 @@ def keep_finding(target: Target, name: str, data: bytes) -> None:
 
 def main() -> int:
     """Run the campaign; exit code 1 if there are findings."""
-    has_atheris = importlib.util.find_spec("atheris") is not None
+    usual = "own" if importlib.util.find_spec("atheris") is None else "atheris"
     parser = argparse.ArgumentParser(prog="python -m campaign.fuzz", description=__doc__)
     parser.add_argument("--seconds", metavar="N", type=float, default=60.0, help="time for all targets together; default: %(default)s")
     parser.add_argument("--only", metavar="WORDS", default="", help="targets that have these words in their names")
     parser.add_argument("--jobs", metavar="N", type=int, default=len(os.sched_getaffinity(0)), help="targets at the same time")
     parser.add_argument("--seed", metavar="N", type=int, default=time.time_ns() & 0x7FFF_FFFF, help="start of the random choices; printed")
-    parser.add_argument("--engine", choices=("own", "atheris"), default="atheris" if has_atheris else "own", help="default here: %(default)s")
+    parser.add_argument("--engine", choices=("own", "atheris"), default=usual, help="default here: %(default)s")
     parser.add_argument("--grow", action="store_true", help="add to the corpus what reached new lines, and minimise it")
     options = parser.parse_args()
     chosen = [target for name, target in targets().items() if options.only in name]

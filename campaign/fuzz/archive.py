@@ -1,7 +1,7 @@
 """Several files in one input: for targets that read folders.
 
-A file begins with a line ``=== NAME`` and ends before the next one; what stands before the first such line is ignored. ``=== NAME -> TARGET``
-is a link. Names cannot leave the folder that they are unpacked in.
+A file begins with a line ``=== NAME`` and ends before the next one; what stands before the first such line is ignored. The line
+``=== NAME -> TARGET`` is a link. Names cannot leave the folder that they are unpacked in.
 """
 
 from __future__ import annotations

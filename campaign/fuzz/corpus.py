@@ -63,12 +63,10 @@ def _reach(target: Target, data: bytes) -> set[Line]:
         shutil.rmtree(place)
 
 
-def replace(target: Target, chosen: Iterable[bytes]) -> int:
-    """Make the corpus of a target hold exactly these inputs; return their number."""
+def replace(target: Target, chosen: Iterable[bytes]) -> None:
+    """Make the corpus of a target hold exactly these inputs."""
     place = CORPUS / target.name
     shutil.rmtree(place, ignore_errors=True)
-    number = 0
-    for number, data in enumerate(chosen, 1):
+    for data in chosen:
         place.mkdir(parents=True, exist_ok=True)
         (place / name_of(data)).write_bytes(data)
-    return number

@@ -18,7 +18,7 @@ def lines_of(run: Callable[[], object]) -> set[Line]:
     """Run something under a trace function and return the lines that it reached. Slow; works on every Python."""
     found: set[Line] = set()
 
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
+    def trace(frame: FrameType, _event: str, _argument: object) -> Any:
         name = frame.f_code.co_filename
         if not name.startswith(PACKAGE):
             return None

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 _NUMBERS = (0, 1, 2, 7, 8, 16, 32, 63, 64, 100, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _WIDE = (*_NUMBERS, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 _FORMATS = ("<B", "<H", "<I", "<Q", ">H", ">I", ">Q")
-_WORDS = (b"\x00", b"\n", b"\x1b[31m", b"\xff", b"-1", b"1e999", b"9" * 30, b"0x", b"../", b"%s", b"\xe2\x80\xae", b'"', b"'", b"=", b"[", b"{")
+_TEXTS = (b"\n", b"-1", b"1e999", b"9" * 30, b"0x", b"../", b"%s", b'"', b"'", b"=", b"[", b"{")
+_WORDS = (*_TEXTS, b"\x00", b"\xff", b"\x1b[31m", b"\xe2\x80\xae")
 
 
 def mutated(random: random.Random, data: bytes, others: Sequence[bytes], words: Sequence[bytes], most: int) -> bytes:

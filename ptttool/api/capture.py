@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,7 +170,8 @@ def is_recording(what: str) -> bool:
     text = what.strip()
     if parse_number(text) is not None or (is_ptt(text) and "/" in text and ("=" in text or text.endswith("/"))):
         return False
-    return Path(what).exists() or not (is_ptt(text) or "=" in text or text.endswith("/"))
+    # Unlike Path.exists(), False for a name that no file can have.
+    return os.path.exists(what) or not (is_ptt(text) or "=" in text or text.endswith("/"))  # noqa: PTH110
 
 
 def explain_event(what: str | int | Path, machine: Machine | None = None) -> Subject:

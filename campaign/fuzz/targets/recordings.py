@@ -12,7 +12,15 @@ from campaign.fuzz import archive
 from campaign.fuzz.targets.contract import Target, add, saved
 from tests.support.recordings import build_directory, build_perfdata, words_4dw, words_8dw
 
-WORDS = (b"PERFILE2", b"\x28\xb5\x2f\xfd", b"hisi_ptt0_0/", b"\x47\x00\x00\x00\x00\x00\x30\x00", b"\x51\x00\x00\x00\x00\x00", b"\x46\x00\x00\x00")
+# The magic, a zstd frame, an event, headers of records: AUXTRACE, COMPRESSED, AUXTRACE_INFO.
+WORDS = (
+    b"PERFILE2",
+    b"\x28\xb5\x2f\xfd",
+    b"hisi_ptt0_0/",
+    b"\x47\x00\x00\x00\x00\x00\x30\x00",
+    b"\x51\x00\x00\x00\x00\x00",
+    b"\x46\x00\x00\x00",
+)
 CHUNKS = [(0, 0, words_8dw(12)), (1, 0, words_8dw(4)), (0, 384, words_8dw(3))]
 
 
@@ -145,8 +153,5 @@ add(
         lambda data, place: ["decode", str(saved(data, place)), "--input", "raw", "--protocol", "hisi-ptt", "--to", "jsonl"],
     )
 )
-add(
-    Target(
-        "sidecar", sidecars, run_sidecar, command_sidecar, (b'"machine"', b"null", b"[[[[[[", b'"\\u001b"', b"1e400", b'{"version":1}'), 65536
-    )
-)
+SIDECAR_WORDS = (b'"machine"', b"null", b"[[[[[[", b'"\\u001b"', b"1e400", b'{"version":1}')
+add(Target("sidecar", sidecars, run_sidecar, command_sidecar, SIDECAR_WORDS, 65536))

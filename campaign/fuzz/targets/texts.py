@@ -94,11 +94,9 @@ def condition_command(data: bytes, _place: Path) -> list[str]:
     return ["decode", str(tlps()), "--to", "csv", f"--where={text_of(data)}"]
 
 
-add(Target("event", event_seeds, run_event, argument("explain", "--demo"), (b"filter=", b"hisi_ptt0_0/", b"type=", b"config", b",", b"/"), 512))
-add(
-    Target(
-        "condition", condition_seeds, run_condition, condition_command,
-        (b" AND ", b" OR ", b"NOT ", b"(", b")", b"abs(", b"::bigint", b" IN (", b" BETWEEN ", b"CASE WHEN ", b" LIKE ", b"'", b"index", b"<<"), 1024,
-    )
-)  # fmt: skip
-add(Target("tlp-header", header_seeds, run_header, argument("tlp"), (b"TLP Header: ", b"ffffffff ", b"00000000 ", b"Prefix"), 512))
+EVENT_WORDS = (b"filter=", b"hisi_ptt0_0/", b"type=", b"config", b",", b"/")
+CONDITION_WORDS = tuple(b" AND | OR |NOT |(|)|abs(|::bigint| IN (| BETWEEN |CASE WHEN | LIKE |'|index|<<".split(b"|"))
+HEADER_WORDS = (b"TLP Header: ", b"ffffffff ", b"00000000 ", b"Prefix")
+add(Target("event", event_seeds, run_event, argument("explain", "--demo"), EVENT_WORDS, 512))
+add(Target("condition", condition_seeds, run_condition, condition_command, CONDITION_WORDS, 1024))
+add(Target("tlp-header", header_seeds, run_header, argument("tlp"), HEADER_WORDS, 512))
