@@ -16,7 +16,7 @@ elements add up to the bytes fed; no bytes make a decoder raise; reserved values
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -80,8 +80,14 @@ class Decoder(ABC):
             Whether bytes are missing before these. An offset that does not follow the bytes before means the same.
         """
 
-    def boundaries(self, offsets: Iterable[int]) -> None:  # noqa: B027 - most protocols find packets by themselves
-        """Take note of offsets at which the trace unit started anew with a whole packet; called before their bytes are fed."""
+    def boundaries(self, offsets: Sequence[int]) -> None:  # noqa: B027 - most protocols find packets by themselves
+        """Take note of offsets at which the trace unit started anew with a whole packet; called once, before the first feed.
+
+        Parameters
+        ----------
+        offsets : sequence of int
+            The offsets, ascending. The sequence may grow: an offset is in it before its bytes are fed.
+        """
 
     @abstractmethod
     def finish(self) -> Elements:

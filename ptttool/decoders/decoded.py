@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ptttool.diagnostics import Diagnostic
+from ptttool.files.local import LocalFile
 from ptttool.table.batch import Batch
 from ptttool.table.values import Mask
-
-if TYPE_CHECKING:
-    from ptttool.perfdata.model import AuxChunk
 
 
 class Violation(NamedTuple):
@@ -75,6 +73,10 @@ class Piece(Protocol):
     def size(self) -> int:
         """Number of bytes."""
 
+    @property
+    def file(self) -> LocalFile | None:
+        """The file, where this process has it open."""
+
 
 Fetch: TypeAlias = Callable[[Any, memoryview], None]
 """Reads a piece's bytes into memory of its size."""
@@ -118,20 +120,17 @@ class LoadedUnit(Protocol):
 
 
 class PlannedUnit(NamedTuple):
-    """A unit of work, and what can be released when it is done.
+    """A unit of work, and how far it has come in the recording.
 
     Parameters
     ----------
     unit : Unit
         The work.
-    spent : tuple of (AuxChunk, int)
-        Chunks, and the offset up to which they are used up.
     position : int
         Byte offset in the recording's file up to which it was read.
     """
 
     unit: Unit
-    spent: tuple[tuple[AuxChunk, int], ...]
     position: int
 
 

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from ptttool.errors import AccessError, InputError, MissingPackageError, UsageError
+from ptttool.files.local import fill, shortened
 
 
 def is_remote(path: str) -> bool:
@@ -59,16 +60,13 @@ def read_into(path: str, offset: int, into: memoryview) -> None:
         reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
         raise InputError(path, reason, offset=offset) from None
     if done < len(into):
-        raise InputError(path, "the file was shortened while it was read", offset=offset + done, code="truncated")
+        raise shortened(path, offset + done)
 
 
 def _read_local(path: str, offset: int, into: memoryview) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        done = 0
-        while done < len(into) and (count := os.preadv(descriptor, [into[done:]], offset + done)):
-            done += count
-        return done
+        return fill(descriptor, offset, into)
     finally:
         os.close(descriptor)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ptttool.perfdata import layout
-from ptttool.perfdata.model import Attribute
-
-MAX_ATTRIBUTES = 1 << 16
-MAX_IDS = 1 << 20
+from ptttool.perfdata.budget import MAX_ATTRIBUTES, MAX_IDS, OverBudgetError
+from ptttool.perfdata.model import Attribute, Contents
 
 
 def parse_attribute(buffer: memoryview, ids: tuple[int, ...] = ()) -> Attribute:
@@ -71,8 +70,8 @@ class AttributeTable:
 
     Parameters
     ----------
-    listed : list of Attribute
-        Where the attributes are put; the list of the contents.
+    contents : Contents
+        The list of its attributes is filled, and its revision counts the changes.
 
     Attributes
     ----------
@@ -80,50 +79,88 @@ class AttributeTable:
         The trailer, where all attributes have the same one (nearly always); None where the id in a trailer decides.
     """
 
-    def __init__(self, listed: list[Attribute]) -> None:
-        self.listed = listed
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self.listed = contents.attributes
         self.common: Trailer | None = Trailer(0, 0, 0, 0, 0)
         self._trailers: list[Trailer] = []
+        # Attributes without a trailer (sample_id_all is not set) say nothing of the trailers of the others.
+        self._distinct: set[Trailer] = set()
+        self._id_distances: dict[int, None] = {}  # a set that keeps the order
         self._by_id: dict[int, int] = {}
+        self._ids = 0
+        self._is_full = False
 
     def add(self, attribute: Attribute) -> None:
-        """Add an attribute. Raises ValueError where there are more than a recording can have."""
-        if len(self.listed) >= MAX_ATTRIBUTES or len(self._by_id) + len(attribute.ids) > MAX_IDS:
-            raise ValueError("more attributes or ids than a recording can have")
-        self._by_id.update(dict.fromkeys(attribute.ids, len(self.listed)))
+        """Add an attribute; without effect after an OverBudgetError.
+
+        Raises
+        ------
+        OverBudgetError
+            There are more attributes or ids than a recording can have.
+        """
+        if self._is_full:
+            return
+        if len(self.listed) >= MAX_ATTRIBUTES:
+            self._is_full = True
+            raise OverBudgetError(f"a recording may have {MAX_ATTRIBUTES} attributes: later ones are left out", MAX_ATTRIBUTES)
+        self.check_ids(len(attribute.ids))
+        self._ids += len(attribute.ids)
+        number = len(self.listed)
+        for id in attribute.ids:
+            self._by_id[id] = number
+        trailer = trailer_of(attribute)
         self.listed.append(attribute)
-        self._trailers.append(trailer_of(attribute))
-        # Attributes without a trailer (sample_id_all is not set) say nothing of the trailers of the others.
-        distinct = {trailer for trailer in self._trailers if trailer.size} or {self._trailers[0]}
-        self.common = distinct.pop() if len(distinct) == 1 else None
+        self._trailers.append(trailer)
+        self._contents.revision += 1
+        if trailer.size:
+            self._distinct.add(trailer)
+        if trailer.id:
+            self._id_distances.setdefault(trailer.id)
+        if len(self._distinct) > 1:
+            self.common = None
+        else:
+            self.common = next(iter(self._distinct), self._trailers[0])
+
+    def check_ids(self, count: int) -> None:
+        """Raise an OverBudgetError where the recording has no room for an attribute with so many ids."""
+        if self._ids + count > MAX_IDS:
+            self._is_full = True
+            raise OverBudgetError(f"its {count} ids are too many, a recording may have {MAX_IDS}: later events are left out", MAX_IDS)
 
     def trailer(self, buffer: memoryview | bytes, end: int, room: int) -> Trailer | None:
         """Return the trailer of the record that ends at ``end`` and has ``room`` bytes for one; None where it is not known."""
         if self.common is not None:
             return self.common if self.common.size <= room else None
-        for trailer, attribute in zip(self._trailers, self.listed, strict=True):
-            if not trailer.id or trailer.size > room:
+        # An id lies at one of six distances at most, however many attributes there are.
+        for distance in self._id_distances:
+            if distance > room:
                 continue
-            (found,) = layout.U64.unpack_from(buffer, end - trailer.id)
-            if found in attribute.ids or (found in self._by_id and self._trailers[self._by_id[found]] == trailer):
-                return trailer
+            (found,) = layout.U64.unpack_from(buffer, end - distance)
+            number = self._by_id.get(found)
+            if number is not None:
+                trailer = self._trailers[number]
+                if trailer.id == distance and trailer.size <= room:
+                    return trailer
         return None
 
     def name(self, number: int, name: str) -> None:
         """Set the name of an attribute by its number."""
-        self.listed[number] = replace(self.listed[number], name=name)
+        if self.listed[number].name != name:
+            self.listed[number] = replace(self.listed[number], name=name)
+            self._contents.revision += 1
 
     def name_by_id(self, id: int, name: str) -> None:
         """Set the name of the attribute that an id belongs to; an unknown id is ignored."""
         if id in self._by_id:
             self.name(self._by_id[id], name)
 
-    def describe(self, events: Iterable[tuple[Attribute, str]]) -> None:
+    def describe(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Take names from HEADER_EVENT_DESC: by id, or, where there are no ids, by number if type and config agree."""
-        for number, (attribute, name) in enumerate(events):
-            if attribute.ids:
-                self.name_by_id(attribute.ids[0], name)
+        for number, event in enumerate(events):
+            if event["ids"]:
+                self.name_by_id(event["ids"][0], event["name"])
             elif number < len(self.listed):
                 own = self.listed[number]
-                if (own.type, own.config) == (attribute.type, attribute.config):
-                    self.name(number, name)
+                if (own.type, own.config) == (event["type"], event["config"]):
+                    self.name(number, event["name"])

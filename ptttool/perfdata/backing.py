@@ -1,18 +1,18 @@
-"""Where the bytes of an AUX payload are: in memory, in a mapped file, or in a file that is read on request."""
+"""Where the bytes of an AUX payload are: in memory, or in a file that is read on request."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from ptttool.perfdata.mapped import MappedFile
+from ptttool.files.local import LocalFile
 
 
 class RandomAccess(Protocol):
-    """A file that is read at any offset, such as one on remote storage."""
+    """A file that is read at any offset: on this machine, or on remote storage."""
 
     @property
     def path(self) -> str:
-        """Path or address by which another process can read the same file."""
+        """Path or address by which another process can read the same file; empty where there is none."""
         ...
 
     @property
@@ -26,7 +26,7 @@ class RandomAccess(Protocol):
         Raises
         ------
         InputError
-            If the storage reports an error.
+            If the file became shorter, or the storage reports an error.
         """
         ...
 
@@ -45,51 +45,38 @@ class Backing(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the bytes are mapped or buffered, so that reading them copies nothing."""
+        """Whether the bytes are buffered, so that reading them copies nothing."""
+        ...
+
+    @property
+    def file(self) -> LocalFile | None:
+        """The file on this machine that this process has open; None where there is none."""
         ...
 
     def read(self, offset: int, size: int) -> memoryview:
         """Return ``size`` bytes from ``offset`` of the piece."""
         ...
 
-    def forget(self, upto: int) -> None:
-        """Give the memory of the first ``upto`` bytes back; they can still be read."""
-        ...
-
 
 class Memory:
-    """Bytes in a buffer, or in a part of a mapped file.
+    """Bytes in a buffer.
 
     Parameters
     ----------
     view : memoryview
         The bytes of the piece.
-    file : MappedFile, optional
-        The file that ``view`` shows a part of.
-    file_offset : int, optional
-        Offset of that part in the file.
     """
 
     in_memory = True
+    path = ""
+    file = None
 
-    def __init__(self, view: memoryview, file: MappedFile | None = None, file_offset: int = 0) -> None:
+    def __init__(self, view: memoryview) -> None:
         self._view = view
-        self._file = file
-        self._file_offset = file_offset
-
-    @property
-    def path(self) -> str:
-        """Path of the mapped file; empty for a buffer and for a file that was removed."""
-        return "" if self._file is None else self._file.path
 
     def read(self, offset: int, size: int) -> memoryview:
         """Return a view: nothing is copied."""
         return self._view[offset : offset + size]
-
-    def forget(self, upto: int) -> None:
-        """Give pages of a mapped file back; a buffer stays."""
-        if self._file is not None:
-            self._file.forget(self._file_offset, self._file_offset + upto)
 
 
 class OnRequest:
@@ -97,22 +84,27 @@ class OnRequest:
 
     Parameters
     ----------
-    file : RandomAccess
-        The file; it must stay open.
+    access : RandomAccess
+        The file.
     file_offset : int
         Offset of the piece in the file.
     """
 
     in_memory = False
 
-    def __init__(self, file: RandomAccess, file_offset: int) -> None:
-        self._file = file
+    def __init__(self, access: RandomAccess, file_offset: int) -> None:
+        self._access = access
         self._file_offset = file_offset
 
     @property
     def path(self) -> str:
         """Path or address of the file."""
-        return self._file.path
+        return self._access.path
+
+    @property
+    def file(self) -> LocalFile | None:
+        """The file, where it is on this machine."""
+        return self._access if isinstance(self._access, LocalFile) else None
 
     def read(self, offset: int, size: int) -> memoryview:
         """Read the bytes.
@@ -120,9 +112,6 @@ class OnRequest:
         Raises
         ------
         InputError
-            If the storage reports an error.
+            If the file became shorter, or the storage reports an error.
         """
-        return memoryview(self._file.read(self._file_offset + offset, size))
-
-    def forget(self, upto: int) -> None:
-        """Do nothing: no bytes are kept."""
+        return memoryview(self._access.read(self._file_offset + offset, size))

@@ -10,17 +10,19 @@ import importlib
 from collections.abc import Iterator
 
 from ptttool.errors import MissingPackageError
+from ptttool.perfdata.budget import MAX_WINDOW, Expansion
 
 # A zstd block holds at most 128 KiB and needs at least 4 bytes, so that 256 bytes of input can never become more than 8 MiB.
 INPUT_PIECE = 256
-MAX_WINDOW = 1 << 27
-# A record holds at most 64 KiB and comes from one data mmap (-m, half a MiB unless set): this limit is far above that, and is still
-# decompressed in a moment.
-MAX_FROM_ONE_RECORD = 64 << 20
 
 
 class Inflater:
     """The decompressing side of one zstd stream.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        Counts the bytes of all streams of the recording.
 
     Raises
     ------
@@ -28,7 +30,8 @@ class Inflater:
         If the package zstandard is not installed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expansion: Expansion) -> None:
+        self._expansion = expansion
         try:
             zstandard = importlib.import_module("zstandard")
         except ImportError:
@@ -46,16 +49,17 @@ class Inflater:
         Raises
         ------
         ValueError
-            If they are not a zstd stream, or become more than perf can have put in.
+            If they are not a zstd stream.
+        OverBudgetError
+            If they become more than perf can have put in.
         """
-        total = 0
         for start in range(0, len(data), INPUT_PIECE):
+            part = data[start : start + INPUT_PIECE]
+            self._expansion.take(len(part))
             try:
-                piece = self._stream.decompress(data[start : start + INPUT_PIECE])
+                piece = self._stream.decompress(part)
             except self._error as error:
                 raise ValueError(f"not a zstd stream ({error})") from None
-            total += len(piece)
-            if total > MAX_FROM_ONE_RECORD:
-                raise ValueError(f"a compressed record of {len(data)} bytes becomes more than {MAX_FROM_ONE_RECORD >> 20} MiB")
+            self._expansion.give(len(piece))
             if piece:
                 yield bytes(piece)

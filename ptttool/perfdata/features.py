@@ -9,11 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ptttool.perfdata import layout
-from ptttool.perfdata.attributes import MAX_IDS, parse_attribute
-from ptttool.perfdata.model import Attribute
-
-MAX_SECTION = 16 << 20
-MAX_LIST = 1 << 16
+from ptttool.perfdata.attributes import parse_attribute
+from ptttool.perfdata.budget import MAX_FEATURE_BYTES, MAX_LIST, OverBudgetError
 
 
 class Cursor:
@@ -45,8 +42,10 @@ class Cursor:
     def count(self) -> int:
         """Return the number of entries that follow."""
         number = self.u32()
+        if layout.U32.size * number > len(self._section) - self._at:  # an entry has a length or a number, at least
+            raise ValueError(f"states {number} entries and ends {len(self._section) - self._at} bytes later")
         if number > MAX_LIST:
-            raise ValueError(f"states {number} entries")
+            raise OverBudgetError(f"states {number} entries; {MAX_LIST} are allowed", MAX_LIST)
         return number
 
 
@@ -65,28 +64,16 @@ def _strings(section: Cursor) -> list[str]:
 
 
 def _event_desc(section: Cursor) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "type": attribute.type, "config": attribute.config, "ids": list(attribute.ids)}
-        for attribute, name in _events(section)
-    ]
-
-
-def _events(section: Cursor) -> list[tuple[Attribute, str]]:
     events = []
     count, size = section.count(), section.u32()
     for _ in range(count):
-        attribute = section.take(size)
+        body = section.take(size)
         ids = section.u32()
         name = section.string()
-        if ids > MAX_IDS:
-            raise ValueError(f"states {ids} ids")
-        events.append((parse_attribute(attribute, tuple(section.u64() for _ in range(ids))), name))
+        attribute = parse_attribute(body)
+        numbers = section.take(layout.U64.size * ids).cast("Q").tolist()
+        events.append({"name": name, "type": attribute.type, "config": attribute.config, "ids": numbers})
     return events
-
-
-def events_of(section: memoryview) -> list[tuple[Attribute, str]]:
-    """Return the attributes and names of HEADER_EVENT_DESC. Raises ValueError where the section is damaged."""
-    return _events(Cursor(section))
 
 
 def _numa_topology(section: Cursor) -> list[dict[str, object]]:
@@ -148,6 +135,6 @@ def parse_feature(number: int, section: memoryview) -> tuple[str, object] | None
     name = layout.FEATURES.get(number)
     if name is None:
         return None
-    if len(section) > MAX_SECTION:
-        raise ValueError(f"holds {len(section)} bytes, more than perf writes")
+    if len(section) > MAX_FEATURE_BYTES:
+        raise OverBudgetError(f"holds {len(section)} bytes; {MAX_FEATURE_BYTES} are allowed", MAX_FEATURE_BYTES)
     return name, _PARSERS[name](Cursor(section))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ptttool.errors import InputError
 from ptttool.perfdata import layout
-from ptttool.perfdata.attributes import MAX_ATTRIBUTES, MAX_IDS, parse_attribute
+from ptttool.perfdata.attributes import AttributeTable, parse_attribute
+from ptttool.perfdata.budget import CODE, MAX_ATTRIBUTES, MAX_FEATURE_BYTES, OverBudgetError
+from ptttool.perfdata.interpreter import Buffer
 from ptttool.perfdata.walker import Walker
 
 # Files that are given in place of a perf.data by mistake, and the command that unpacks them.
@@ -115,8 +118,42 @@ def _foreign(path: str, start: bytes) -> InputError:
     return InputError(path, reason, offset=0, hint=_RAW_HINT, code="not-perf-data")
 
 
-def read_attributes(header: FileHeader, view: memoryview, walker: Walker) -> None:
-    """Read the attribute section; ``view`` is the file, or as much of its start as there is."""
+class Readable(Protocol):
+    """A file, or as much of it as there is: offsets count from the file's first byte."""
+
+    @property
+    def size(self) -> int:
+        """Offset at which it ends."""
+        ...
+
+    def read(self, offset: int, size: int) -> Buffer:
+        """Return bytes at an offset, fewer only at the end."""
+        ...
+
+
+class Held:
+    """The part of a file that is in memory.
+
+    Parameters
+    ----------
+    data : bytes
+        The bytes.
+    base : int
+        Offset of the first one in the file; it is at most that of any bytes asked for.
+    """
+
+    def __init__(self, data: bytes, base: int = 0) -> None:
+        self._view = memoryview(data)
+        self._base = base
+        self.size = base + len(data)
+
+    def read(self, offset: int, size: int) -> memoryview:
+        """Return bytes at an offset, fewer only at the end."""
+        return self._view[offset - self._base : offset - self._base + size]
+
+
+def read_attributes(header: FileHeader, file: Readable, walker: Walker) -> None:
+    """Read the attribute section."""
     offset, size = header.attributes
     entry = header.attr_size
     ids_size = layout.SECTION.size
@@ -124,49 +161,58 @@ def read_attributes(header: FileHeader, view: memoryview, walker: Walker) -> Non
         walker.problems.add("damaged-header", f"the header states attributes of {entry} bytes", 16, size=entry)
         return
     count = size // entry
-    fitting = max(0, len(view) - offset) // entry
-    if count > min(fitting, MAX_ATTRIBUTES):
+    fitting = max(0, file.size - offset) // entry
+    if count > fitting:
         message = f"the header states {count} attributes at offset {offset:#x}; there is room for {fitting}"
         walker.problems.add("damaged-header", message, 24, count=count)
-        count = min(count, fitting, MAX_ATTRIBUTES)
+        count = fitting
+    if count > MAX_ATTRIBUTES:
+        message = f"the header states {count} attributes: those after the first {MAX_ATTRIBUTES} are left out"
+        walker.problems.add(CODE, message, 24, count=count, limit=MAX_ATTRIBUTES)
+        count = MAX_ATTRIBUTES
     for start in range(offset, offset + count * entry, entry):
+        body = memoryview(file.read(start, entry))
         try:
-            ids = _ids(view, *layout.SECTION.unpack_from(view, start + entry - ids_size))
-            walker.attributes.add(parse_attribute(view[start : start + entry - ids_size], ids))
+            attribute = parse_attribute(body[:-ids_size])
+            ids = _ids(file, walker.attributes, *layout.SECTION.unpack(body[-ids_size:]))
+            walker.attributes.add(replace(attribute, ids=ids))
         except ValueError as error:
-            walker.problems.add("damaged-header", f"a damaged attribute: {error}", start)
+            walker.problems.add_error("damaged-header", error, f"attribute at offset {start:#x}", start)
+            if isinstance(error, OverBudgetError):
+                return
 
 
-def _ids(view: memoryview, offset: int, size: int) -> tuple[int, ...]:
-    if size // 8 > MAX_IDS or offset + size > len(view):
+def _ids(file: Readable, attributes: AttributeTable, offset: int, size: int) -> tuple[int, ...]:
+    if offset + size > file.size:
         raise ValueError(f"its ids should be {size} bytes at offset {offset:#x}")
-    return tuple(view[offset : offset + size // 8 * 8].cast("Q")) if size >= 8 else ()
+    count = size // layout.U64.size
+    attributes.check_ids(count)
+    return tuple(memoryview(file.read(offset, layout.U64.size * count)).cast("Q")) if count else ()
 
 
-def read_features(header: FileHeader, view: memoryview, base: int, walker: Walker) -> None:
-    """Read the feature sections; ``view`` is the file from the table on, ``base`` the offset of its first byte in the file."""
+def read_features(header: FileHeader, file: Readable, walker: Walker) -> None:
+    """Read the feature sections, which come behind the data."""
+    left = MAX_FEATURE_BYTES
+    table = memoryview(file.read(header.data_end, layout.SECTION.size * len(header.features)))
     for number_in_table, number in enumerate(header.features):
         at = number_in_table * layout.SECTION.size
-        if at + layout.SECTION.size > len(view):
-            walker.problems.add("damaged-feature", "the file ends inside the table of feature sections", base + at)
+        where = header.data_end + at
+        if at + layout.SECTION.size > len(table):
+            walker.problems.add("damaged-feature", "the file ends inside the table of feature sections", where)
             return
-        _read_feature(number, view, at, base, walker)
-
-
-def _read_feature(number: int, view: memoryview, at: int, base: int, walker: Walker) -> None:
-    """Read one feature section; ``at`` is where its entry of the table lies in ``view``."""
-    name = layout.FEATURES.get(number)
-    offset, size = layout.SECTION.unpack_from(view, at)
-    start = offset - base
-    if start < 0 or start + size > len(view):
-        # Also a section that is not understood: the file is cut, whatever is missing.
-        what = f"the {name} section" if name is not None else f"the section of feature {number}"
-        message = f"{what} should be {size} bytes at offset {offset:#x}, outside the file"
-        walker.problems.add("damaged-feature", message, base + at, feature=number if name is None else name)
-        return
-    if name is None:
-        return
-    try:
-        walker.interpreter.feature(number, view[start : start + size])
-    except ValueError as error:
-        walker.problems.add("damaged-feature", f"a damaged {name} section: {error}", offset, feature=name)
+        offset, size = layout.SECTION.unpack_from(table, at)
+        name = layout.FEATURES.get(number)
+        if offset < header.data_end or offset + size > file.size:
+            # Also a section that is not understood: the file is cut, whatever is missing.
+            what = f"the {name} section" if name is not None else f"the section of feature {number}"
+            message = f"{what} should be {size} bytes at offset {offset:#x}, outside the file"
+            walker.problems.add("damaged-feature", message, where, feature=number if name is None else name)
+        elif name is not None:
+            try:
+                if size > left:
+                    reason = f"the feature sections have more than {MAX_FEATURE_BYTES} bytes together; this one is left out"
+                    raise OverBudgetError(reason, MAX_FEATURE_BYTES)
+                left -= size
+                walker.interpreter.feature(number, memoryview(file.read(offset, size)))
+            except ValueError as error:
+                walker.problems.add_error("damaged-feature", error, f"the {name} section", offset, feature=name)

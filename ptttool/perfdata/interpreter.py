@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
+from dataclasses import replace
 
 from ptttool.perfdata import layout
-from ptttool.perfdata.attributes import MAX_IDS, AttributeTable, parse_attribute
-from ptttool.perfdata.features import events_of, parse_feature, text_of
+from ptttool.perfdata.attributes import AttributeTable, parse_attribute
+from ptttool.perfdata.budget import CODE, MAX_IDS, MAX_RECORDS, OverBudgetError
+from ptttool.perfdata.features import parse_feature, text_of
 from ptttool.perfdata.model import AuxEvent, Contents, HardwareId
 from ptttool.perfdata.problems import Problems
 
 Buffer = memoryview | bytes
-MAX_AUX_EVENTS = 1 << 20
 
 
 class Interpreter:
@@ -26,7 +27,7 @@ class Interpreter:
         self._attributes = attributes
         self._problems = problems
         self._cpus: dict[int, int] = {}  # by event id
-        self._aux_full = False
+        self._full: set[str] = set()  # names of lists that are full
         self.handlers: dict[int, Callable[[Buffer, int, int], None]] = {
             layout.HEADER_ATTR: self._header_attr,
             layout.HEADER_FEATURE: self._header_feature,
@@ -42,10 +43,7 @@ class Interpreter:
             self._problems.add("damaged-record", f"an AUX record of {size} bytes is too short", at, record="AUX", size=size)
             return
         events = self._contents.aux_events
-        if len(events) >= MAX_AUX_EVENTS:
-            if not self._aux_full:
-                self._problems.add("too-many", f"more than {MAX_AUX_EVENTS} AUX records; the later ones are only counted", at)
-            self._aux_full = True
+        if not self.has_room(events, "AUX", at):
             return
         offset, length, flags = layout.AUX_BODY.unpack_from(buffer, position + layout.RECORD.size)
         cpu, time = self._cpu_and_time(buffer, position + size, room)
@@ -58,10 +56,20 @@ class Interpreter:
             message = f"an AUX_OUTPUT_HW_ID record of {size} bytes is too short"
             self._problems.add("damaged-record", message, at, record="AUX_OUTPUT_HW_ID", size=size)
             return
-        if len(self._contents.hardware_ids) < MAX_AUX_EVENTS:
+        if self.has_room(self._contents.hardware_ids, "AUX_OUTPUT_HW_ID", at):
             (value,) = layout.U64.unpack_from(buffer, position + layout.RECORD.size)
             cpu, _ = self._cpu_and_time(buffer, position + size, room)
             self._contents.hardware_ids.append(HardwareId(value, cpu, at))
+
+    def has_room(self, listed: Sized, record: str, at: int) -> bool:
+        """Return whether a list of records has room for one more; the first time that it has none is a problem at offset ``at``."""
+        if len(listed) < MAX_RECORDS:
+            return True
+        if record not in self._full:
+            self._full.add(record)
+            message = f"more than {MAX_RECORDS} {record} records; the later ones are not listed"
+            self._problems.add(CODE, message, at, record=record, limit=MAX_RECORDS)
+        return False
 
     def _cpu_and_time(self, buffer: Buffer, end: int, room: int) -> tuple[int | None, int | None]:
         """Return what the trailer says of a record that ends at ``end`` and has ``room`` bytes for a trailer."""
@@ -94,15 +102,16 @@ class Interpreter:
             return
         name, value = parsed
         self._contents.features[name] = value
+        self._contents.revision += 1
         if name == "event_desc":
-            self._attributes.describe(events_of(section))
+            self._attributes.describe(value)  # type: ignore[arg-type]
 
     def _header_attr(self, buffer: Buffer, position: int, size: int) -> None:
         body = _body(buffer, position, size)
         attribute = parse_attribute(body)
-        count = (len(body) - attribute.size) // layout.U64.size
-        ids = tuple(layout.U64.unpack_from(body, attribute.size + layout.U64.size * i)[0] for i in range(count))
-        self._attributes.add(parse_attribute(body, ids))
+        size = (len(body) - attribute.size) // layout.U64.size * layout.U64.size
+        ids = tuple(body[attribute.size : attribute.size + size].cast("Q"))
+        self._attributes.add(replace(attribute, ids=ids))
 
     def _header_feature(self, buffer: Buffer, position: int, size: int) -> None:
         body = _body(buffer, position, size)
@@ -126,8 +135,14 @@ class Interpreter:
         count = min(layout.U64.unpack_from(body)[0], (len(body) - layout.U64.size) // layout.ID_INDEX_ENTRY.size)
         for number in range(count):
             id, _, cpu, _ = layout.ID_INDEX_ENTRY.unpack_from(body, layout.U64.size + number * layout.ID_INDEX_ENTRY.size)
-            if 0 <= cpu <= 0x7FFF_FFFF and len(self._cpus) < MAX_IDS:
-                self._cpus[id] = cpu
+            if not 0 <= cpu <= 0x7FFF_FFFF:
+                continue
+            if len(self._cpus) >= MAX_IDS and id not in self._cpus:
+                if "ID_INDEX" in self._full:
+                    return
+                self._full.add("ID_INDEX")
+                raise OverBudgetError(f"its ids are too many: a recording may have {MAX_IDS}", MAX_IDS)
+            self._cpus[id] = cpu
 
     def _auxtrace_info(self, buffer: Buffer, position: int, size: int) -> None:
         body = _body(buffer, position, size)
@@ -136,7 +151,8 @@ class Interpreter:
             raise ValueError("it is too short")
         self._contents.auxtrace_type = layout.AUXTRACE_INFO_BODY.unpack_from(body)[0]
         count = (len(body) - first) // layout.U64.size
-        self._contents.auxtrace_priv = tuple(layout.U64.unpack_from(body, first + layout.U64.size * i)[0] for i in range(count))
+        self._contents.auxtrace_priv = tuple(body[first : first + layout.U64.size * count].cast("Q"))
+        self._contents.revision += 1
 
 
 def _body(buffer: Buffer, position: int, size: int) -> memoryview:

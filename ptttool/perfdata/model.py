@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ptttool.diagnostics import Diagnostic
-from ptttool.errors import InputError
+from ptttool.files.local import LocalFile, shortened
 from ptttool.perfdata.backing import Backing
 
 AUX_TRUNCATED, AUX_OVERWRITE, AUX_PARTIAL, AUX_COLLISION = 1, 2, 4, 8
@@ -82,8 +82,8 @@ class HardwareId:
 class AuxChunk:
     """The payload of one PERF_RECORD_AUXTRACE, or, where it comes through a pipe, a piece of it.
 
-    The bytes are read with :meth:`read`, while the recording is open. In a local file they are mapped and not copied; from remote storage
-    they are fetched; of a pipe they are in a buffer.
+    The bytes are read with :meth:`read`, while the recording is open: those of a file when they are asked for; those of a pipe are in
+    memory.
 
     Attributes
     ----------
@@ -129,8 +129,13 @@ class AuxChunk:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the bytes are mapped or buffered, so that reading all of them fetches and copies nothing."""
+        """Whether the bytes are in memory, so that reading all of them copies nothing."""
         return self._backing.in_memory
+
+    @property
+    def file(self) -> LocalFile | None:
+        """The file on this machine that holds the bytes at ``file_offset``; None for a pipe and for remote storage."""
+        return self._backing.file
 
     def read(self, offset: int = 0, size: int | None = None) -> memoryview:
         """Return bytes of this piece.
@@ -150,7 +155,7 @@ class AuxChunk:
         Raises
         ------
         InputError
-            If remote storage reports an error, or the file became shorter.
+            If the file became shorter, or the storage reports an error.
         """
         offset = min(max(offset, 0), self.size)
         left = self.size - offset
@@ -158,12 +163,8 @@ class AuxChunk:
         data = self._backing.read(offset, size)
         if len(data) < size:
             where = self.file_offset + offset + len(data)
-            raise InputError(self.path, "the file was shortened while it was read", offset=where, code="truncated")
+            raise shortened(self.path, where)
         return data
-
-    def forget(self, upto: int) -> None:
-        """Give the memory of the first ``upto`` bytes back to the system, where they are mapped; they can still be read."""
-        self._backing.forget(upto)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,8 @@ class Contents:
         Times of all records on perf's clock, in nanoseconds; None where no record has one.
     interrupted : bool
         Whether perf did not finish the file.
+    revision : int
+        Number of changes to the attributes, features and AUXTRACE_INFO so far.
     """
 
     mode: Mode
@@ -246,3 +249,4 @@ class Contents:
     first_time: int | None = None
     last_time: int | None = None
     interrupted: bool = False
+    revision: int = 0

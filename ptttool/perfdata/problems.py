@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError
+from ptttool.perfdata.budget import CODE, MAX_PROBLEMS, OverBudgetError
 
 if TYPE_CHECKING:
     from ptttool.perfdata.model import Contents
-
-MAX_PROBLEMS = 100
 
 
 class Problems:
@@ -57,6 +56,24 @@ class Problems:
         if self._file:
             details["file"] = self._file
         self._listed.append(Diagnostic(Severity.ERROR, code, message, where=where, details={"offset": offset, **details}))
+
+    def add_error(self, code: str, error: ValueError, what: str, offset: int | None, **details: object) -> None:
+        """Note what an exception says of a part of the file.
+
+        Parameters
+        ----------
+        code : str
+            Code of the problem; an :class:`OverBudgetError` has its own.
+        error : ValueError
+            The exception.
+        what : str
+            The part, as the subject of the message.
+        offset, **details
+            As for :meth:`add`.
+        """
+        if isinstance(error, OverBudgetError):
+            code, details = CODE, {**details, "limit": error.limit}
+        self.add(code, f"{what}: {error}", offset, **details)
 
 
 def offset_of(problem: Diagnostic) -> int | None:

@@ -7,12 +7,12 @@ from enum import Enum, auto
 
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable
+from ptttool.perfdata.budget import MAX_UNKNOWN_TYPES, Expansion
 from ptttool.perfdata.compressed import Inflater
 from ptttool.perfdata.interpreter import Buffer, Interpreter
 from ptttool.perfdata.model import Contents
 from ptttool.perfdata.problems import Problems
 
-MAX_UNKNOWN_TYPES = 1 << 12
 MAX_TIME = (1 << 63) - 1
 _NOT_YET = 1 << 64
 # Types below this one are written by the kernel; counts are kept in a list up to the second number.
@@ -67,6 +67,7 @@ class Walker:
         self._counts = [0] * _COUNTED
         self._first, self._last = _NOT_YET, 0
         self._compressed = (0, 0, 0)
+        self._expansion = Expansion()
         self.begin("")
 
     def begin(self, file: str) -> None:
@@ -169,7 +170,8 @@ class Walker:
             try:
                 self.interpreter.handlers[kind](buffer, position, size)
             except ValueError as error:
-                self.problems.add("damaged-record", f"a damaged {_name(kind)} record: {error}", at, record=_name(kind), size=size)
+                name = _name(kind)
+                self.problems.add_error("damaged-record", error, f"a damaged {name} record", at, record=name, size=size)
         elif kind in _LEAVING:
             return self._leave(buffer, position, kind, size, at)
         return Why.END
@@ -213,7 +215,7 @@ class Walker:
         if self._broken:
             return
         if self._inflater is None:
-            self._inflater = Inflater()
+            self._inflater = Inflater(self._expansion)
         try:
             for piece in self._inflater.pieces(data):
                 records = self._rest + piece if self._rest else piece
@@ -225,7 +227,7 @@ class Walker:
                     break
                 self._rest = records[position:]
         except ValueError as error:
-            self.problems.add("damaged-compression", f"damaged compression: {error}; records in it are lost from here on", at)
+            self.problems.add_error("damaged-compression", error, "compressed records are lost from here on", at)
             self._broken = True
         if self._broken:
             self._rest = b""

@@ -278,4 +278,7 @@ def _count(units: Units) -> int:
 
 
 def _read_piece(piece: Piece, into: memoryview) -> None:
-    read_into(piece.path, piece.file_offset, into)
+    if piece.file is not None:  # the file itself, even if another one has its name by now
+        piece.file.read_into(piece.file_offset, into)
+    else:
+        read_into(piece.path, piece.file_offset, into)

@@ -17,13 +17,14 @@ from ptttool.decoders.elements.rows import ElementFindings, ElementRows, no_rows
 from ptttool.decoders.stack import Stack
 from ptttool.errors import InputError
 from ptttool.files.progress import Progress
+from ptttool.perfdata.budget import CODE, MAX_STREAMS
 from ptttool.perfdata.model import AuxChunk, Contents
 from ptttool.pipeline.jobs import until_violation
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import Mergeable, Work
 from ptttool.recording import auxtrace
 from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
-from ptttool.recording.marks import Marks, all_contents, can_look_ahead, of_stream
+from ptttool.recording.marks import Marks, all_contents, can_look_ahead
 from ptttool.recording.opening import Source
 
 R = TypeVar("R")
@@ -88,7 +89,8 @@ class StreamDecoder:
         self.source = source
         self._stack = stack
         self._is_whole = can_look_ahead(source)
-        self._marks: Marks | None = None
+        self._marks = Marks()
+        self._has_marks = False
 
     def decoded(self, wanted: Callable[[int], bool] = lambda _stream: True) -> Iterator[Decoded]:
         """Yield the elements of all streams, or of those with a wanted number, in the order of the recording.
@@ -111,6 +113,10 @@ class StreamDecoder:
         number = -1
         for number, chunk in enumerate(self.source.chunks()):
             is_new = chunk.idx not in streams
+            if is_new and len(streams) >= MAX_STREAMS:
+                raise InputError(
+                    self.source.path, f"more than {MAX_STREAMS} AUX streams", offset=chunk.file_offset, code=CODE, limit=MAX_STREAMS
+                )
             stream = streams.setdefault(chunk.idx, len(streams))
             if not wanted(stream):
                 continue
@@ -118,14 +124,14 @@ class StreamDecoder:
                 cpus[stream] = None if chunk.cpu < 0 else chunk.cpu
                 decoders[stream] = self._stack.decoder(cpus[stream])
             decoder = decoders[stream]
-            if is_new or not self._is_whole:
-                decoder.boundaries(of_stream(self._aux_marks().begins, chunk))
+            self._look_at_marks()
+            if is_new:
+                decoder.boundaries(self._marks.begins.of(chunk))
             for start, end, broken in self._feeds(chunk):
                 data = chunk.read(start, end - start)
                 elements = decoder.feed(data, offset=chunk.offset + chunk.start + start, discontinuity=broken and not is_new)
                 is_new = False
                 yield Decoded(number, stream, elements, cpus[stream], chunk.file_offset + end)
-                chunk.forget(end)
         for stream, decoder in decoders.items():
             yield Decoded(number + 1, stream, decoder.finish(), cpus[stream], self.source.position)
 
@@ -133,7 +139,7 @@ class StreamDecoder:
         """Yield start and end of what is fed at a time, and whether bytes are missing before it."""
         first = chunk.offset + chunk.start
         size = chunk.size
-        breaks = of_stream(self._aux_marks().breaks, chunk)
+        breaks = self._marks.breaks.of(chunk)
         inside = breaks[bisect_right(breaks, first) : bisect_left(breaks, first + size)]
         at_start = bisect_left(breaks, first)
         is_broken = at_start < len(breaks) and breaks[at_start] == first
@@ -142,21 +148,21 @@ class StreamDecoder:
             for at in range(start, end, FEED):
                 yield at, min(at + FEED, end), broken and at == start
 
-    def _aux_marks(self) -> Marks:
-        """Return what AUX events say; of a pipe, those that have arrived so far."""
-        if self._marks is None or not self._is_whole:
+    def _look_at_marks(self) -> None:
+        """Take in what AUX events say; of a pipe, those that have arrived so far."""
+        if not self._has_marks or not self._is_whole:
             contents = all_contents(self.source)
-            self._check_frames(contents)
-            self._marks = Marks.of(contents)
-        return self._marks
+            self._check_frames(contents, self._marks.events)
+            self._marks.update(contents)
+            self._has_marks = True
 
-    def _check_frames(self, contents: Contents) -> None:
-        """Raise for CoreSight trace that a CPU wrote by itself (TRBE): it has no frames."""
+    def _check_frames(self, contents: Contents, start: int) -> None:
+        """Raise for CoreSight trace that a CPU wrote by itself (TRBE): it has no frames. `start`: number of the first new AUX event."""
         layers = (self._stack.protocol, self._stack.framing)
         takes_frames = any(isinstance(layer, FramingProtocol) and layer.carries is Carries.BYTES for layer in layers)
         if contents.auxtrace_type != auxtrace.CS_ETM or not takes_frames:
             return
-        for event in contents.aux_events:
+        for event in contents.aux_events[start:]:
             if event.size and event.flags & FORMAT_MASK == FORMAT_RAW:
                 raise InputError(
                     self.source.path,

@@ -155,11 +155,9 @@ class RecordWalk(Walk):
             yield planned.unit
 
     def _let_go(self, size: int) -> None:
-        """Give memory back: so many bytes have been worked on, taken for the first ones of those under way."""
+        """Note that so many bytes have been worked on, taken for the first ones of those under way."""
         left = size
         while left > 0 and self._under_way:
             planned = self._under_way.popleft()
             left -= planned.unit.size
             self.progress.done = max(self.progress.done, planned.position)
-            for chunk, upto in planned.spent:
-                chunk.forget(upto)

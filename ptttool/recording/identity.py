@@ -27,7 +27,10 @@ def ptt_attribute(contents: Contents) -> Attribute | None:
     numbers = [number for number, name in pmu_names(contents).items() if name.startswith(PMU_PREFIX)]
     if contents.auxtrace_type == auxtrace.HISI_PTT:
         numbers[:0] = contents.auxtrace_priv[:1]
-    by_number = (attribute for number in numbers for attribute in contents.attributes if attribute.type == number)
+    first: dict[int, Attribute] = {}
+    for attribute in contents.attributes:
+        first.setdefault(attribute.type, attribute)
+    by_number = (first[number] for number in numbers if number in first)
     by_name = (attribute for attribute in contents.attributes if attribute.name is not None and attribute.name.startswith(PMU_PREFIX))
     return next(by_number, None) or next(by_name, None)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 
 from ptttool.perfdata.model import AUX_OVERWRITE, AUX_PARTIAL, AUX_TRUNCATED, AuxChunk, Contents, Mode
 from ptttool.recording.opening import InputForm, Source, open_source
@@ -12,58 +12,81 @@ NO_CPU = -1
 """Stands for the CPU of events that name none."""
 
 
-@dataclass(frozen=True)
+class Offsets:
+    """Offsets in AUX streams, by CPU and ascending. Its lists grow when offsets are added."""
+
+    def __init__(self) -> None:
+        self._by_cpu: dict[int, list[int]] = {}
+        self._all: list[int] | None = None  # of all CPUs; kept only once it has been asked for
+
+    @property
+    def by_cpu(self) -> Mapping[int, Sequence[int]]:
+        """The offsets of each CPU that has any; :data:`NO_CPU` for events that name none."""
+        return {cpu: offsets for cpu, offsets in self._by_cpu.items() if offsets}
+
+    def add(self, cpu: int, offsets: Iterable[int]) -> None:
+        """Add offsets of a CPU; those that are there already stay once."""
+        new = sorted(set(offsets))
+        _insert(self._by_cpu.setdefault(cpu, []), new)
+        if self._all is not None:
+            _insert(self._all, new)
+
+    def of(self, chunk: AuxChunk) -> Sequence[int]:
+        """Return the offsets of a chunk's AUX stream; those of all streams where the chunk names no CPU, since too many do no harm."""
+        if chunk.cpu >= 0:
+            return self._by_cpu.setdefault(chunk.cpu, [])
+        if self._all is None:
+            self._all = sorted({offset for each in self._by_cpu.values() for offset in each})
+        return self._all
+
+
+def _insert(ascending: list[int], new: Iterable[int]) -> None:
+    for offset in new:
+        if not ascending or offset > ascending[-1]:
+            ascending.append(offset)
+        else:
+            at = bisect_left(ascending, offset)
+            if ascending[at] != offset:
+                ascending.insert(at, offset)
+
+
 class Marks:
-    """Offsets by CPU (:data:`NO_CPU` for events that name none), ascending.
+    """What the AUX events of a recording mark.
 
     Attributes
     ----------
-    breaks : Mapping[int, Sequence[int]]
-        Offsets before which bytes are missing: see :func:`breaks_of`.
-    begins : Mapping[int, Sequence[int]]
-        Offsets at which the bytes of an AUX event begin: see :func:`begins_of`.
+    breaks : Offsets
+        Offsets before which bytes are missing. PERF_AUX_FLAG_TRUNCATED: what follows the event's bytes was lost. PERF_AUX_FLAG_PARTIAL:
+        there are gaps in them, at unknown offsets. PERF_AUX_FLAG_OVERWRITE: older trace was overwritten before them
+        (``include/uapi/linux/perf_event.h`` of the Linux sources).
+    begins : Offsets
+        Offsets at which the bytes of AUX events begin. The trace unit was started at each of them: what it still held before was emptied
+        into the event before.
+    events : int
+        Number of AUX events that have been looked at.
     """
 
-    breaks: Mapping[int, Sequence[int]]
-    begins: Mapping[int, Sequence[int]]
+    def __init__(self) -> None:
+        self.breaks = Offsets()
+        self.begins = Offsets()
+        self.events = 0
 
-    @classmethod
-    def of(cls, contents: Contents) -> Marks:
-        """Return the marks that a recording's AUX events set."""
-        return cls(breaks_of(contents), begins_of(contents))
-
-
-def breaks_of(contents: Contents) -> dict[int, list[int]]:
-    """Return the offsets before which bytes are missing, by CPU and ascending.
-
-    PERF_AUX_FLAG_TRUNCATED: what follows the event's bytes was lost. PERF_AUX_FLAG_PARTIAL: there are gaps in them, at unknown offsets.
-    PERF_AUX_FLAG_OVERWRITE: older trace was overwritten before them (``include/uapi/linux/perf_event.h`` of the Linux sources).
-    """
-    found: dict[int, set[int]] = {}
-    for event in contents.aux_events:
-        offsets = found.setdefault(NO_CPU if event.cpu is None else event.cpu, set())
-        if event.flags & (AUX_TRUNCATED | AUX_PARTIAL):
-            offsets.add(event.offset + event.size)
-        if event.flags & (AUX_PARTIAL | AUX_OVERWRITE):
-            offsets.add(event.offset)
-    return {cpu: sorted(offsets) for cpu, offsets in found.items()}
-
-
-def begins_of(contents: Contents) -> dict[int, list[int]]:
-    """Return the offsets at which the bytes of AUX events begin, by CPU and ascending.
-
-    The trace unit was started at each of them: what it still held before was emptied into the event before.
-    """
-    found: dict[int, set[int]] = {}
-    for event in contents.aux_events:
-        if event.size:
-            found.setdefault(NO_CPU if event.cpu is None else event.cpu, set()).add(event.offset)
-    return {cpu: sorted(offsets) for cpu, offsets in found.items()}
-
-
-def of_stream(offsets: Mapping[int, Sequence[int]], chunk: AuxChunk) -> Sequence[int]:
-    """Return the offsets of a chunk's AUX stream; those of all streams where the chunk names no CPU, since too many do no harm."""
-    return offsets.get(chunk.cpu, ()) if chunk.cpu >= 0 else sorted({offset for each in offsets.values() for offset in each})
+    def update(self, contents: Contents) -> None:
+        """Take in the AUX events of a recording that are new since the last time."""
+        breaks: dict[int, list[int]] = {}
+        begins: dict[int, list[int]] = {}
+        for event in contents.aux_events[self.events :]:
+            cpu = NO_CPU if event.cpu is None else event.cpu
+            if event.flags & (AUX_TRUNCATED | AUX_PARTIAL):
+                breaks.setdefault(cpu, []).append(event.offset + event.size)
+            if event.flags & (AUX_PARTIAL | AUX_OVERWRITE):
+                breaks.setdefault(cpu, []).append(event.offset)
+            if event.size:
+                begins.setdefault(cpu, []).append(event.offset)
+        self.events = len(contents.aux_events)
+        for found, offsets in ((breaks, self.breaks), (begins, self.begins)):
+            for cpu, new in found.items():
+                offsets.add(cpu, new)
 
 
 def can_look_ahead(source: Source) -> bool:

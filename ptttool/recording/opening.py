@@ -12,9 +12,9 @@ from typing import Protocol, Self
 from ptttool.errors import InputError
 from ptttool.files.remote import is_remote
 from ptttool.perfdata.layout import MAGIC
-from ptttool.perfdata.model import AuxChunk, Contents
+from ptttool.perfdata.model import AuxChunk, Contents, Mode
+from ptttool.perfdata.readers.files import FileReader
 from ptttool.perfdata.readers.opening import open_perfdata as open_local
-from ptttool.perfdata.readers.seekable import SeekableReader
 from ptttool.recording.raw_dump import RawDump
 from ptttool.recording.remote import RemoteFile
 
@@ -103,7 +103,7 @@ def open_perfdata(path: str | Path) -> Source:
         If it may not be read.
     """
     name = str(path)
-    return SeekableReader(RemoteFile(name)) if is_remote(name) else open_local(name)
+    return FileReader(name, Mode.FILE, RemoteFile(name)) if is_remote(name) else open_local(name)
 
 
 def form_of(path: str | Path) -> InputForm | None:

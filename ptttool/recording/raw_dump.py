@@ -11,14 +11,14 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from ptttool.errors import AccessError, InputError
+from ptttool.files.local import LocalFile
 from ptttool.files.remote import is_remote
 from ptttool.perfdata.backing import Backing, Memory, OnRequest
 from ptttool.perfdata.layout import MAGIC
-from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import AuxChunk, Contents, Mode
 from ptttool.recording.remote import RemoteFile
 
-# Read at a time from what cannot be mapped; a multiple of every record size.
+# Read at a time from a pipe; a multiple of every record size.
 PIECE = 1 << 22
 
 
@@ -43,7 +43,7 @@ class RawDump:
         self.contents = Contents(Mode.RAW)
         self.size: int | None = None
         self.position = 0
-        self._map: MappedFile | None = None
+        self._local: LocalFile | None = None
         self._remote: RemoteFile | None = None
         self._file: BinaryIO | None = None
         if is_remote(self.path):
@@ -70,8 +70,8 @@ class RawDump:
             yield from self._whole(self._remote.size, OnRequest(self._remote, 0))
         elif self.size is not None and self.path != "-":
             assert self._file is not None
-            self._map = MappedFile(self._file.fileno(), self.path)
-            yield from self._whole(self._map.size, Memory(self._map.view[:], self._map))
+            self._local = LocalFile(os.dup(self._file.fileno()), self.path)
+            yield from self._whole(self._local.size, OnRequest(self._local, 0))
         else:
             yield from self._pieces()
 
@@ -113,8 +113,8 @@ class RawDump:
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        if self._map is not None:
-            self._map.close()
+        if self._local is not None:
+            self._local.close()
         if self._remote is not None:
             self._remote.close()
         if self._file is not None and self.path != "-":

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from ptttool.analyses.loss import signs_of_loss
 from ptttool.errors import PtttoolError
-from ptttool.perfdata.model import Contents
+from ptttool.perfdata.model import Contents, Mode
 from ptttool.perfdata.problems import offset_of
 from ptttool.perfdata.readers.base import Reader
+from ptttool.perfdata.readers.files import FileReader
 from ptttool.perfdata.readers.opening import open_perfdata
-from ptttool.perfdata.readers.seekable import SeekableReader
 from ptttool.perfdata.readers.stream import StreamReader
 from tests.support import captures
 from tests.support import recordings as rec
@@ -57,11 +57,11 @@ def open_pipe(content: bytes) -> Reader:
 
 
 def open_on_request(content: bytes) -> Reader:
-    """As a file that is read at any offset and cannot be mapped, such as one on remote storage."""
+    """As a file on remote storage."""
     descriptor = os.memfd_create("perf.data")
     try:
         os.write(descriptor, content)
-        return SeekableReader(rec.FileOnRequest(f"/proc/self/fd/{descriptor}"))
+        return FileReader("file", Mode.FILE, rec.FileOnRequest(f"/proc/self/fd/{descriptor}"))
     finally:
         os.close(descriptor)
 

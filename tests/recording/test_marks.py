@@ -21,10 +21,11 @@ def test_marks_of_a_recording_that_has_not_been_walked(tmp_path: Path) -> None:
     for address in (str(path), f"file://{path}"):
         with open_source(address) as source:
             assert can_look_ahead(source)
-            marks = Marks.of(all_contents(source))
+            marks = Marks()
+            marks.update(all_contents(source))
             assert source.position == 0 or source.contents.aux_events == []
-        assert marks.breaks == {0: [96], 1: [0, 16]}
-        assert marks.begins == {0: [0, 64], 1: [0, 16]}
+        assert marks.breaks.by_cpu == {0: [96], 1: [0, 16]}
+        assert marks.begins.by_cpu == {0: [0, 64], 1: [0, 16]}
 
 
 def test_a_pipe_is_not_read_ahead(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 from ptttool.perfdata.model import Contents
 
@@ -18,7 +19,7 @@ def perf_arguments(contents: Contents) -> list[str] | None:
 
 def cpu_option(arguments: list[str]) -> str | None:
     """Return the value of ``-C``."""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in zip_longest(arguments, arguments[1:], fillvalue=""):
         if word in ("-C", "--cpu"):
             return following or None
         if found := re.fullmatch(r"(?:-C|--cpu=)([\d,-]+)", word):

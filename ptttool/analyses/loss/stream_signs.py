@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ptttool.analyses.loss.command import perf_arguments
-from ptttool.analyses.loss.streams import DMA_BUFFER, Stream, ended_early, successor_of
+from ptttool.analyses.loss.streams import DMA_BUFFER, Stream, ended_early, successors_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus
 from ptttool.perfdata.model import Contents
@@ -52,8 +52,8 @@ def signs_in_streams(
 def _ends(streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
     """Yield signs for streams that ended before the session."""
     final = max(streams, key=lambda stream: stream.end or 0)
-    for stream in streams:
-        successor = None if stream is final else successor_of(stream, streams)
+    for stream, following in zip(streams, successors_of(streams), strict=True):
+        successor = None if stream is final else following
         if stream.ended_full:
             yield _silent_end(stream, end) if successor is None else _hole(stream, successor)
         elif successor is not None and _took_over(stream, successor, end):

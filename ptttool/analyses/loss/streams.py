@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ptttool.perfdata.model import AuxEvent, Contents
 
@@ -11,7 +13,7 @@ DMA_BUFFER = 4 << 20
 """The device's ring has four buffers of this size; the driver commits whole ones, and a part of one when tracing is stopped."""
 
 # Codes of problems after which further AUX events may be in what was not read.
-_ENDED_EARLY = frozenset(("truncated", "damaged-record", "damaged-compression", "too-many"))
+_ENDED_EARLY = frozenset(("truncated", "damaged-record", "damaged-compression", "over-budget", "too-many"))
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Stream:
         """Name for messages."""
         return "the AUX stream" if self.cpu is None else f"CPU {self.cpu}'s AUX stream"
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Size in bytes."""
         return sum(event.size for event in self.events)
@@ -71,12 +73,21 @@ def streams_of(events: Sequence[AuxEvent]) -> list[Stream]:
     return sorted(streams, key=lambda stream: stream.begin or 0)
 
 
-def successor_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
-    """Return the stream that began next after this one had ended; None where there is none or the time is not known."""
-    if stream.end is None:
-        return None
-    later = [other for other in streams if other is not stream and other.begin is not None and other.begin >= stream.end]
-    return min(later, key=lambda other: other.begin or 0, default=None)
+def successors_of(streams: Sequence[Stream]) -> Iterator[Stream | None]:
+    """Yield for each stream the one that began next after it had ended; None where there is none or the time is not known.
+
+    Parameters
+    ----------
+    streams : sequence of Stream
+        The streams, as :func:`streams_of` returns them.
+    """
+    known = [(stream.begin, stream) for stream in streams if stream.begin is not None]
+    begins = [begin for begin, _ in known]
+    for stream in streams:
+        at = len(known) if stream.end is None else bisect_left(begins, stream.end)
+        if at < len(known) and known[at][1] is stream:
+            at += 1
+        yield known[at][1] if at < len(known) else None
 
 
 def ended_early(contents: Contents) -> bool:

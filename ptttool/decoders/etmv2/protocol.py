@@ -8,7 +8,7 @@ bytes alone do not. So decoding begins where the caller says, and after a reserv
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -139,15 +139,15 @@ class Etmv2(ByteDecoder):
         self._lengths = Lengths(form)
         self._form = form
         self._shift = None if isa is None else np.uint64(SHIFTS[isa])
-        self._begins = sorted(set(begins))
+        self._begins: Sequence[int] = sorted(set(begins))
         self._seen = -1  # offset up to which begins were looked up
         self._state = _State()
         self._lost: _Lost | None = None
         self._fresh = False  # the next packet is the first after skipped bytes
 
-    def boundaries(self, offsets: Iterable[int]) -> None:
-        """Take note of offsets at which a packet begins."""
-        self._begins = sorted({*self._begins, *offsets})
+    def boundaries(self, offsets: Sequence[int]) -> None:
+        """Take note of offsets at which a packet begins; the sequence may grow."""
+        self._begins = sorted({*self._begins, *offsets}) if self._begins else offsets
 
     def restart(self, reason: str, offset: int) -> Elements:
         """Forget what packets build on."""

@@ -67,15 +67,14 @@ def payloads(source: Source, *, raw: bool | None, done: Callable[[int], None]) -
         )
     layout = Layout(eight_dw=bool(raw))
     for chunk in source.chunks():
-        dws = np.frombuffer(chunk.read(), dtype="<u4", count=chunk.size // 4)
         if chunk.start == 0 and raw is None:
-            layout = Layout(eight_dw=bool(len(dws)) and int(dws[0]) >= layouts.CHECK_WORD)
-        records = dws[: len(dws) // layout.dws * layout.dws].reshape(-1, layout.dws)
+            first = chunk.read(0, 4)
+            layout = Layout(eight_dw=len(first) == 4 and int.from_bytes(first, "little") >= layouts.CHECK_WORD)
+        whole = chunk.size // layout.record_size * layout.record_size
+        size = _RECORDS * layout.record_size
         begin = source.position
         # A payload without one whole record has a header line in perf's text, too.
-        for start in range(0, max(len(records), 1), _RECORDS):
-            part = records[start : start + _RECORDS]
-            yield Payload(chunk.number, chunk.payload_size, chunk.start + start * layout.record_size, layout, part)
-            upto = (start + len(part)) * layout.record_size
-            done(begin + upto)
-            chunk.forget(upto)
+        for start in range(0, max(whole, 1), size):
+            part = np.frombuffer(chunk.read(start, min(size, whole - start)), dtype="<u4").reshape(-1, layout.dws)
+            yield Payload(chunk.number, chunk.payload_size, chunk.start + start, layout, part)
+            done(begin + start + part.nbytes)

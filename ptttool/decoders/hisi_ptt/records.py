@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.files.local import LocalFile
 from ptttool.table.values import Array, Mask
 from ptttool.tlp.bulk import U32
 
@@ -27,7 +28,7 @@ class Piece:
     Parameters
     ----------
     path : str
-        The file; empty if the piece has its data.
+        The file; empty where no other process can read it.
     file_offset : int
         Offset of the first record in the file, in bytes.
     size : int
@@ -37,7 +38,9 @@ class Piece:
     cpu : int
         CPU of the AUX stream; -1 if unknown.
     data : memoryview or None
-        The bytes: a view of the mapped file, or a buffer. If None, the worker that decodes the piece reads them.
+        The bytes, where they came through a pipe. If None, whoever decodes the piece reads them.
+    file : LocalFile or None
+        The file, where this process has it open.
     """
 
     path: str
@@ -46,6 +49,7 @@ class Piece:
     offset: int
     cpu: int
     data: memoryview | None = None
+    file: LocalFile | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ptttool.decoders.hisi_ptt.layout import Choice, Declared, Layout
 from ptttool.decoders.hisi_ptt.records import Piece, Records
 from ptttool.decoders.hisi_ptt.units import TlpRows, TlpUnit
 from ptttool.errors import InputError
+from ptttool.perfdata.budget import MAX_DESCRIPTIONS
 from ptttool.perfdata.model import AuxChunk
 from ptttool.recording.identity import ptt_attribute
 from ptttool.recording.opening import Source
@@ -48,6 +49,10 @@ class TlpSplitter:
         self._file = file
         self._strict = strict
         self.findings = Findings()
+        # What the recording says of its layout, the revision of the contents that said so, and how many were looked at.
+        self._said = Declared(raw, pattern)
+        self._revision: int | None = None
+        self._looks = 0
 
     def nothing(self) -> TlpRows:
         """Return no rows."""
@@ -67,13 +72,12 @@ class TlpSplitter:
             The recording cannot be read. In strict mode also: the end of a payload is not a whole record (code ``strict``).
         """
         pieces: list[Piece] = []
-        spent: list[tuple[AuxChunk, int]] = []
         layout, records, position = Layout(False), 0, 0
         is_pipe = self._source.size is None
         enough = min(most, PIPE_RECORDS) if is_pipe else most
 
         def planned() -> PlannedUnit:
-            return PlannedUnit(TlpUnit(layout, tuple(pieces), self._file), tuple(spent), position)
+            return PlannedUnit(TlpUnit(layout, tuple(pieces), self._file), position)
 
         for chunk, found in self._laid_out():
             begin = self._source.position
@@ -82,14 +86,14 @@ class TlpSplitter:
             while start < size:
                 if pieces and (found != layout or records >= enough):
                     yield planned()
-                    pieces, spent, records = [], [], 0
+                    pieces, records = [], 0
                 layout = found
                 part = min(size - start, (most - records) * layout.record_size)
                 data = chunk.read(start, part) if chunk.in_memory else None
-                pieces.append(Piece(chunk.path, chunk.file_offset + start, part, chunk.offset + chunk.start + start, chunk.cpu, data))
+                offset = chunk.offset + chunk.start + start
+                pieces.append(Piece(chunk.path, chunk.file_offset + start, part, offset, chunk.cpu, data, chunk.file))
                 start += part
                 records += part // layout.record_size
-                spent.append((chunk, start))
                 position = begin + start
             if self._strict and chunk.size > size:
                 if pieces:
@@ -132,12 +136,20 @@ class TlpSplitter:
     def _declared(self) -> Declared:
         """Return what the recording says about its layout; the user's choice of a pattern takes precedence."""
         contents = self._source.contents
+        if contents.revision == self._revision or self._looks > MAX_DESCRIPTIONS:
+            return self._said
+        self._revision = contents.revision
+        self._looks += 1
+        if self._looks > MAX_DESCRIPTIONS:
+            self.findings.note(f"the events change more than {MAX_DESCRIPTIONS} times between payloads: later changes are not looked at")
+            return self._said
         attribute, private = ptt_attribute(contents), contents.auxtrace_priv
         config = None if attribute is None else attribute.config
         for sentence in layouts.doubts(config, private):
             self.findings.note(sentence)
         declared = layouts.declared_layout(config, private)
-        return declared if self._pattern is None else declared._replace(pattern=self._pattern)
+        self._said = declared if self._pattern is None else declared._replace(pattern=self._pattern)
+        return self._said
 
 
 def _sample(chunk: AuxChunk) -> U32:

@@ -143,8 +143,8 @@ class TlpUnit:
         return all(piece.data is not None for piece in self.pieces)
 
     def bare(self) -> TlpUnit:
-        """Return the unit without its bytes, for a worker that reads them itself."""
-        return replace(self, pieces=tuple(replace(piece, data=None) for piece in self.pieces))
+        """Return the unit without its bytes and its open file, for a worker that reads them itself."""
+        return replace(self, pieces=tuple(replace(piece, data=None, file=None) for piece in self.pieces))
 
     def load(self, fetch: Fetch, memory: memoryview) -> LoadedTlpUnit:
         """Return the records.

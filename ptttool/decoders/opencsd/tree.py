@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from ptttool.decoders.opencsd.library import Found, Library
 from ptttool.decoders.opencsd.worker import Raw
 from ptttool.decoders.opencsd.workers import CrashError, WorkerProcess
 from ptttool.errors import MissingPackageError, UsageError, WorkersError
+from ptttool.files.local import shortened
 
 _INDEX_MASK = 0xFFFF_FFFF
 
@@ -41,6 +43,8 @@ class Tree:
         The library does not have such a decoder.
     WorkersError
         The process was ended from outside.
+    InputError
+        A memory image became shorter while it was read (code ``truncated``); also from the methods.
     """
 
     def __init__(
@@ -48,9 +52,11 @@ class Tree:
     ) -> None:
         self._library = library
         process = library.workers.take()
+        self._memory = memory
         try:
             good, answer = process.ask("open", library.size, library.number("swtrace"), decoder, words, memory)
         except CrashError:
+            self._check_memory()
             good, answer = False, "the library crashed"
         if not good:
             process.stop()
@@ -126,9 +132,20 @@ class Tree:
         try:
             _, answer = process.ask(name, *arguments)
         except CrashError:
+            self._check_memory()
             return None
         self._process = process
         return answer
+
+    def _check_memory(self) -> None:
+        """Raise an InputError where the library crashed because a memory image, which is mapped, became shorter."""
+        for _, _, path, offset, size in self._memory:
+            try:
+                held = os.stat(path).st_size  # noqa: PTH116
+            except OSError:  # removed: the map still has it
+                continue
+            if held < offset + size:
+                raise shortened(path, held) from None
 
     def _found(self, raw: Raw, near: int) -> Found:
         """Return elements with whole offsets: the library's have 32 bits, and are those next to `near`."""

@@ -8,7 +8,6 @@ from typing import Self
 
 from ptttool.perfdata.attributes import AttributeTable
 from ptttool.perfdata.backing import Backing
-from ptttool.perfdata.interpreter import MAX_AUX_EVENTS
 from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents, Mode
 from ptttool.perfdata.problems import Problems
 from ptttool.perfdata.walker import Payload, Walker
@@ -46,7 +45,7 @@ class Reader:
         self.size: int | None = None
         self.position = 0
         self._problems = Problems(self._name, self.contents.problems)
-        self._walker = Walker(self.contents, AttributeTable(self.contents.attributes), self._problems)
+        self._walker = Walker(self.contents, AttributeTable(self.contents), self._problems)
         self._number = 0
         self._started = False
 
@@ -91,7 +90,7 @@ class Reader:
     def _end_payload(self, payload: Payload, number: int, file_offset: int, held: int) -> None:
         """Note a payload that begins at ``file_offset`` and of which the file holds ``held`` bytes."""
         payloads = self.contents.aux_payloads
-        if len(payloads) < MAX_AUX_EVENTS:
+        if self._walker.interpreter.has_room(payloads, "AUXTRACE", file_offset):
             payloads.append(AuxPayload(number, payload.offset, payload.size, held, payload.idx, payload.cpu, file_offset))
         missing = payload.size - held
         if missing > 0:

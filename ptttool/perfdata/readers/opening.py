@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 
 from ptttool.errors import AccessError, InputError
+from ptttool.files.local import LocalFile
+from ptttool.perfdata.budget import CODE, MAX_FILES
 from ptttool.perfdata.header import empty_file
-from ptttool.perfdata.mapped import MappedFile
 from ptttool.perfdata.model import Mode
 from ptttool.perfdata.readers.base import Reader
-from ptttool.perfdata.readers.mapped import MappedReader
+from ptttool.perfdata.readers.files import FileReader
 from ptttool.perfdata.readers.stream import StreamReader
 
 
@@ -52,72 +53,54 @@ def open_perfdata(path: str | Path) -> Reader:
 
 def _open_descriptor(name: str, descriptor: int, path: str) -> Reader:
     """Read from a descriptor, which the reader owns from now on; ``name`` is for messages."""
-    file = _map_if_regular(name, descriptor, path)
-    if file is None:
-        return StreamReader(path, descriptor, name)
-    os.close(descriptor)
-    try:
-        return MappedReader(path, Mode.FILE, file, name)
-    except BaseException:
-        file.close()
-        raise
-
-
-def _map_if_regular(name: str, descriptor: int, path: str) -> MappedFile | None:
-    """Return the file, mapped; None for what has to be read from front to back."""
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or os.lseek(descriptor, 0, os.SEEK_CUR) != 0:
-        return None
+        return StreamReader(path, descriptor, name)
     if about.st_size == 0:
         os.close(descriptor)
         raise empty_file(name)
-    try:
-        return MappedFile(descriptor, "/dev/stdin" if path == "-" else name)
-    except OSError:  # a file system without mmap
-        return None
+    return FileReader(path, Mode.FILE, LocalFile(descriptor, "/dev/stdin" if path == "-" else name), name)
 
 
 def _open_directory(folder: Path) -> Reader:
-    main = _map(folder / "data")
+    main = _open_file(folder / "data")
     if main is None:
         raise empty_file(str(folder / "data"))
-    try:
-        reader = MappedReader(str(folder), Mode.DIRECTORY, main)
-    except BaseException:
-        main.close()
-        raise
+    reader = FileReader(str(folder), Mode.DIRECTORY, main)
     try:
         numbered = [entry.name for entry in folder.iterdir() if re.fullmatch(r"data\.[0-9]+", entry.name)]
     except OSError as error:
         reader.close()
         raise _cannot_open(str(folder), error) from None
-    for name in sorted(numbered, key=lambda each: int(each[5:])):
+    for number, name in enumerate(sorted(numbered, key=lambda each: int(each[5:]))):
+        if number >= MAX_FILES:
+            reader.note(name, CODE, f"the folder has {len(numbered)} files of data, {MAX_FILES} are read: this and later ones are left out")
+            break
         try:
-            file = _map(folder / name)
+            file = _open_file(folder / name)
         except (InputError, AccessError) as error:
-            reader.note(name, error.message)
+            reader.note(name, "bad-input", error.message)
             continue
         if file is not None:
             reader.add(file, name)
     return reader
 
 
-def _map(path: Path) -> MappedFile | None:
-    """Return a file of a perf.data folder, mapped; None for an empty one."""
+def _open_file(path: Path) -> LocalFile | None:
+    """Return a file of a perf.data folder; None for an empty one."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         raise InputError(path.parent, "a folder without a file 'data' in it, so not a perf.data folder", code="no-such-file") from None
     except OSError as error:
         raise _cannot_open(str(path), error) from None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InputError(path, "not a regular file", code="not-a-file")
-        return MappedFile(descriptor, str(path)) if os.fstat(descriptor).st_size else None
-    except OSError as error:
-        raise _cannot_open(str(path), error) from None
-    finally:
-        os.close(descriptor)
+    about = os.fstat(descriptor)
+    if stat.S_ISREG(about.st_mode) and about.st_size:
+        return LocalFile(descriptor, str(path))
+    os.close(descriptor)
+    if not stat.S_ISREG(about.st_mode):
+        raise InputError(path, "not a regular file", code="not-a-file")
+    return None
 
 
 def _cannot_open(path: str, error: OSError) -> InputError | AccessError:

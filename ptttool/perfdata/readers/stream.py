@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from ptttool.errors import InputError
 from ptttool.perfdata import layout
 from ptttool.perfdata.backing import Memory
-from ptttool.perfdata.header import FileHeader, parse_header, read_attributes, read_features
+from ptttool.perfdata.budget import MAX_APART
+from ptttool.perfdata.header import FileHeader, Held, parse_header, read_attributes, read_features
 from ptttool.perfdata.model import AuxChunk, Mode
 from ptttool.perfdata.readers.base import Reader
 from ptttool.perfdata.walker import Payload, Why
 
 PIECE = 8 << 20
 READ_SIZE = 256 << 10
-# Bytes before the data section of a recording of file mode, and bytes after it, that are kept in memory at most.
-MAX_APART = 64 << 20
 
 
 class StreamReader(Reader):
@@ -41,10 +40,10 @@ class StreamReader(Reader):
         super().__init__(path, Mode.PIPE, name)
         self._descriptor = descriptor
         self._read = 0  # bytes taken from the descriptor
-        self._buffer = b""  # read, not walked: the file's bytes up to self._read
+        self._buffer = b""  # the file's bytes up to self._read
+        self._at = 0  # bytes of the buffer that have been walked
         self._header: FileHeader | None = None
         self._left: int | None = None  # bytes of the data section not taken from the descriptor yet
-        self._features_are_read = False
         try:
             self._open()
         except BaseException:
@@ -66,7 +65,7 @@ class StreamReader(Reader):
             reason = f"the data section begins at offset {offset:#x}, too far behind the header to read it from a pipe"
             raise InputError(self._name, reason, offset=layout.DATA_FIELD, hint="read it from a file", code="not-for-a-pipe")
         start += self._take(offset - len(start))
-        read_attributes(self._header, memoryview(start), self._walker)
+        read_attributes(self._header, Held(start), self._walker)
         if len(start) < offset:
             self._problems.add("truncated", "the file ends before its data section", len(start))
         self.contents.interrupted = size == 0
@@ -105,9 +104,8 @@ class StreamReader(Reader):
         walker = self._walker
         while True:
             base = self._read - len(self._buffer)
-            why, position = walker.advance(self._buffer, 0, len(self._buffer), base)
-            self._buffer = self._buffer[position:]
-            self.position = base + position
+            why, self._at = walker.advance(self._buffer, self._at, len(self._buffer), base)
+            self.position = base + self._at
             if why is Why.DAMAGE:
                 break
             if why is Why.PAYLOAD:
@@ -118,28 +116,28 @@ class StreamReader(Reader):
                 more = self._data(READ_SIZE)
                 if not more:
                     break
-                self._buffer += more
+                self._buffer, self._at = self._buffer[self._at :] + more, 0
         self._end(why)
 
     def _end(self, why: Why) -> None:
         walker = self._walker
         if why is Why.MORE:
-            left = len(self._buffer)
+            left = len(self._buffer) - self._at
             self._problems.add("truncated", f"the data ends inside a record, after {left} bytes of it", self._read - left)
         walker.finish()
         if self._header is not None and self._left is not None:
             if self._left and why is not Why.DAMAGE:
                 message = f"the file ends here, {self._left} bytes before the end of its data section"
                 self._problems.add("truncated", message, self._read, missing=self._left)
-            elif not self._left and not self._features_are_read:
+            elif not self._left:
                 base = self._read
-                read_features(self._header, memoryview(self._take(MAX_APART)), base, walker)
+                read_features(self._header, Held(self._take(MAX_APART), base), walker)
         self.position = self._read
 
     def _skip(self, size: int) -> None:
-        kept = self._buffer[size:]
-        size -= len(self._buffer)
-        self._buffer = kept
+        held = min(size, len(self._buffer) - self._at)
+        self._at += held
+        size -= held
         while size > 0:
             part = self._data(min(size, READ_SIZE))
             if not part:
@@ -149,7 +147,7 @@ class StreamReader(Reader):
     def _payload(self, payload: Payload) -> Iterator[AuxChunk]:
         """Yield the payload in pieces of :data:`PIECE` bytes; the last one may be shorter."""
         number = self._next_number()
-        begin = self._read - len(self._buffer)
+        begin = self._read - len(self._buffer) + self._at
         start = 0
         while True:
             wanted = min(PIECE, payload.size - start)
@@ -167,9 +165,9 @@ class StreamReader(Reader):
 
     def _fill(self, size: int) -> bytearray:
         """Return ``size`` bytes of a payload, fewer only at the end of the data."""
-        filled = min(size, len(self._buffer))
-        data = bytearray(self._buffer[:filled])
-        self._buffer = self._buffer[filled:]
+        filled = min(size, len(self._buffer) - self._at)
+        data = bytearray(self._buffer[self._at : self._at + filled])
+        self._at += filled
         while len(data) < size:
             part = self._data(min(size - len(data), 1 << 20))
             if not part:

@@ -160,6 +160,19 @@ def test_a_process_that_was_ended_from_outside(by: signal.Signals) -> None:
         decoder.feed(piece, offset=4096)
 
 
+def test_a_memory_image_that_becomes_shorter(image: str) -> None:
+    """It is mapped in the library's process, which ends: the trace is not to blame for that."""
+    stack = stack_of("opencsd", {name: Given(text, "-p") for name, text in {**etm4.PARAMETERS, "framing": "none", "memory": image}.items()})
+    decoder = stack.decoder()
+    decoder.feed(BEGIN, offset=0)
+    path = image.partition("@")[0]
+    os.truncate(path, 0)
+    decoder.feed(etm4.EXECUTED, offset=len(BEGIN))
+    with pytest.raises(InputError) as caught:
+        decoder.finish()
+    assert (caught.value.code, caught.value.path, caught.value.offset) == ("truncated", path, 0)
+
+
 def test_processes_are_used_again() -> None:
     """By the next tree, once one is closed: at the end of a stream, or early."""
     workers = library().workers

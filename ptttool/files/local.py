@@ -1,0 +1,138 @@
+"""Regular files of this machine, read at any offset. They are not mapped: a file that becomes shorter is an error, not a SIGBUS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ptttool.errors import InputError
+
+
+def shortened(path: str | Path, offset: int) -> InputError:
+    """Return the error for a file that ends at an offset, and did not when it was opened."""
+    return InputError(
+        path,
+        "the file became shorter while it was read",
+        offset=offset,
+        hint="read it again when nothing writes to it, or read a copy",
+        code="truncated",
+    )
+
+
+class LocalFile:
+    """A regular file; its size is the one at the time of opening.
+
+    Parameters
+    ----------
+    descriptor : int
+        The open file; this object closes it.
+    path : str
+        Its path.
+
+    Attributes
+    ----------
+    path : str
+        Path by which other processes can open the same file; empty where there is none, as for a file that was removed.
+    size : int
+        Size in bytes.
+    """
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        self._descriptor = descriptor
+        self._name = path
+        about = os.fstat(descriptor)
+        self._identity = (about.st_dev, about.st_ino)
+        self.path = _reachable(path, about)
+        self.size = about.st_size
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return bytes at an offset, fewer only at the end of the file.
+
+        Raises
+        ------
+        InputError
+            The file became shorter, or was replaced while it was closed, or the system reports an error.
+        """
+        if self._descriptor < 0:
+            with self._opened():
+                return self.read(offset, size)
+        size = max(0, min(size, self.size - offset))
+        try:
+            data = os.pread(self._descriptor, size, offset)
+        except OSError as error:
+            raise self._error(error, offset) from None
+        if len(data) == size:
+            return data
+        whole = bytearray(size)  # the call ended early: a limit of the system, or the end of a file that became shorter
+        whole[: len(data)] = data
+        self.read_into(offset + len(data), memoryview(whole)[len(data) :])
+        return bytes(whole)
+
+    def read_into(self, offset: int, into: memoryview) -> None:
+        """Fill memory from an offset on. Raises as :meth:`read` does, also at the end of the file."""
+        with self._opened():
+            try:
+                done = fill(self._descriptor, offset, into)
+            except OSError as error:
+                raise self._error(error, offset) from None
+        if done < len(into):
+            raise shortened(self._name, offset + done)
+
+    def open(self) -> None:
+        """Open the file again after :meth:`close`.
+
+        Raises
+        ------
+        InputError
+            It cannot be opened, or is not the same file any more (code ``replaced``).
+        """
+        if self._descriptor >= 0:
+            return
+        try:
+            descriptor = os.open(self.path or self._name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            about = os.fstat(descriptor)
+        except OSError as error:
+            raise self._error(error, None) from None
+        if (about.st_dev, about.st_ino) != self._identity:
+            os.close(descriptor)
+            raise InputError(self._name, "the file was replaced while it was read", code="replaced")
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Close the file; what is read afterwards opens it for itself."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        """Open the file for the body, where it is closed."""
+        was_open = self._descriptor >= 0
+        self.open()
+        try:
+            yield
+        finally:
+            if not was_open:
+                self.close()
+
+    def _error(self, error: OSError, offset: int | None) -> InputError:
+        return InputError(self._name, error.strerror or str(error), offset=offset)
+
+
+def fill(descriptor: int, offset: int, into: memoryview) -> int:
+    """Fill memory from a file, from an offset on; return the number of bytes, fewer than there is room for only at the file's end."""
+    done = 0
+    while done < len(into) and (count := os.preadv(descriptor, [into[done:]], offset + done)):
+        done += count
+    return done
+
+
+def _reachable(path: str, about: os.stat_result) -> str:
+    """Return a path by which other processes find the same file; empty where there is none."""
+    real = os.path.realpath(path)
+    try:
+        return real if os.path.samestat(os.stat(real), about) else ""  # noqa: PTH116
+    except OSError:
+        return ""
