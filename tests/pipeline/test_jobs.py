@@ -118,7 +118,7 @@ def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, 
     path.write_bytes(recording.read_bytes()[: 1 << 20])
     of_a_worker(workers)
     future = workers.submit(Each(Select(Query(("time",))), str(path)), [first], 0)
-    with pytest.raises(InputError, match=f"{path}: offset 0x[0-9a-f]+: the file was shortened") as caught:
+    with pytest.raises(InputError, match=f"{path}: offset 0x[0-9a-f]+: ") as caught:
         future.result()
     assert caught.value.code == "truncated" and caught.value.offset == 1 << 20
     path.unlink()
