@@ -28,6 +28,7 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError, UsageError
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import is_ptt
+from ptttool.perfdata.budget import MAX_DESCRIPTIONS
 from ptttool.perfdata.model import Attribute, Contents
 from ptttool.perfdata.problems import error_of
 from ptttool.recording.identity import pmu_names, ptt_attribute
@@ -232,12 +233,16 @@ def event_of_recording(path: str) -> tuple[Attribute, str | None]:
         The recording cannot be read, or has no PTT event.
     """
     with open_perfdata(path) as source:
-        if ptt_attribute(source.contents) is None:
-            for _ in source.chunks():  # through a pipe the attributes come with the rest
-                if ptt_attribute(source.contents) is not None:
-                    break
         contents = source.contents
         attribute = ptt_attribute(contents)
+        if attribute is None:
+            seen, looks = contents.revision, 0
+            for _ in source.chunks():  # through a pipe the attributes come with the rest
+                if contents.revision != seen and looks < MAX_DESCRIPTIONS:
+                    seen, looks, attribute = contents.revision, looks + 1, ptt_attribute(contents)
+                if attribute is not None:
+                    break
+            attribute = ptt_attribute(contents)
     if attribute is None:
         problem = next(iter(contents.problems), None)
         if problem is not None:

@@ -8,49 +8,27 @@ exit code of a damaged file.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final
 
-CODE = "over-budget"
-"""Code of the problems and errors of all budgets."""
+from ptttool.budget import Budget
 
-MAX_ATTRIBUTES = 1 << 16
-MAX_IDS = 1 << 20
-MAX_RECORDS = 1 << 20
-MAX_FEATURE_BYTES = 16 << 20
-MAX_LIST = 1 << 16
-MAX_UNKNOWN_TYPES = 1 << 12
-MAX_PROBLEMS = 100
-EXPANDED_FREE = 16 << 20
-EXPANDED_RATIO = 64
-MAX_WINDOW = 1 << 27
-MAX_APART = 64 << 20
-MAX_FILES = 1 << 12
-MAX_STREAMS = 1 << 10
-MAX_DESCRIPTIONS = 64
-
-
-class Budget(NamedTuple):
-    """One limit.
-
-    Parameters
-    ----------
-    name : str
-        Name of the constant in this module.
-    limit : int
-        Its value.
-    unit : str
-        What is counted.
-    meaning : str
-        What the limit is for, in one sentence.
-    """
-
-    name: str
-    limit: int
-    unit: str
-    meaning: str
+MAX_ATTRIBUTES: Final = 1 << 16
+MAX_IDS: Final = 1 << 20
+MAX_RECORDS: Final = 1 << 20
+MAX_FEATURE_BYTES: Final = 16 << 20
+MAX_LIST: Final = 1 << 16
+MAX_UNKNOWN_TYPES: Final = 1 << 12
+MAX_PROBLEMS: Final = 100
+EXPANDED_FREE: Final = 16 << 20
+EXPANDED_RATIO: Final = 64
+MAX_WINDOW: Final = 1 << 27
+MAX_APART: Final = 64 << 20
+MAX_FILES: Final = 1 << 12
+MAX_STREAMS: Final = 1 << 10
+MAX_DESCRIPTIONS: Final = 64
 
 
-BUDGETS = (
+BUDGETS: Final = (
     Budget("MAX_ATTRIBUTES", MAX_ATTRIBUTES, "attributes", "Events of a recording."),
     Budget("MAX_IDS", MAX_IDS, "ids", "Ids of all events together, and entries of ID_INDEX; an id in two attributes counts twice."),
     Budget("MAX_RECORDS", MAX_RECORDS, "records", "Records that are listed of each kind: AUX, AUXTRACE, AUX_OUTPUT_HW_ID."),
@@ -66,7 +44,7 @@ BUDGETS = (
     Budget("MAX_STREAMS", MAX_STREAMS, "streams", "AUX streams that are decoded as packets; each one has a decoder of its own."),
     Budget("MAX_DESCRIPTIONS", MAX_DESCRIPTIONS, "changes", "Changes of events and PMU names between payloads that are looked at."),
 )
-"""All budgets of this module."""
+"""All budgets of this room."""
 
 
 class OverBudgetError(ValueError):

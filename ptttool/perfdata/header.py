@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ptttool.budget import CODE
 from ptttool.errors import InputError
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable, parse_attribute
-from ptttool.perfdata.budget import CODE, MAX_ATTRIBUTES, MAX_FEATURE_BYTES, OverBudgetError
+from ptttool.perfdata.budget import MAX_ATTRIBUTES, MAX_FEATURE_BYTES, OverBudgetError
 from ptttool.perfdata.interpreter import Buffer
 from ptttool.perfdata.walker import Walker
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from dataclasses import replace
 
+from ptttool.budget import CODE
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable, parse_attribute
-from ptttool.perfdata.budget import CODE, MAX_IDS, MAX_RECORDS, OverBudgetError
+from ptttool.perfdata.budget import MAX_IDS, MAX_RECORDS, OverBudgetError
 from ptttool.perfdata.features import parse_feature, text_of
 from ptttool.perfdata.model import AuxEvent, Contents, HardwareId
 from ptttool.perfdata.problems import Problems

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError
-from ptttool.perfdata.budget import CODE, MAX_PROBLEMS, OverBudgetError
+from ptttool.perfdata.budget import MAX_PROBLEMS, OverBudgetError
 
 if TYPE_CHECKING:
     from ptttool.perfdata.model import Contents

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from ptttool.budget import over_budget
 from ptttool.decoders.contract import Carries, Decoder, FramingProtocol
 from ptttool.decoders.elements.arrays import Elements
 from ptttool.decoders.elements.model import CODES
@@ -17,7 +18,7 @@ from ptttool.decoders.elements.rows import ElementFindings, ElementRows, no_rows
 from ptttool.decoders.stack import Stack
 from ptttool.errors import InputError
 from ptttool.files.progress import Progress
-from ptttool.perfdata.budget import CODE, MAX_STREAMS
+from ptttool.perfdata.budget import MAX_STREAMS
 from ptttool.perfdata.model import AuxChunk, Contents
 from ptttool.pipeline.jobs import until_violation
 from ptttool.pipeline.walk import Walk
@@ -114,9 +115,7 @@ class StreamDecoder:
         for number, chunk in enumerate(self.source.chunks()):
             is_new = chunk.idx not in streams
             if is_new and len(streams) >= MAX_STREAMS:
-                raise InputError(
-                    self.source.path, f"more than {MAX_STREAMS} AUX streams", offset=chunk.file_offset, code=CODE, limit=MAX_STREAMS
-                )
+                raise over_budget(self.source.path, "packet streams", MAX_STREAMS, "streams", offset=chunk.file_offset)
             stream = streams.setdefault(chunk.idx, len(streams))
             if not wanted(stream):
                 continue

@@ -9,9 +9,10 @@ import stat
 import sys
 from pathlib import Path
 
+from ptttool.budget import CODE
 from ptttool.errors import AccessError, InputError
 from ptttool.files.local import LocalFile
-from ptttool.perfdata.budget import CODE, MAX_FILES
+from ptttool.perfdata.budget import MAX_FILES
 from ptttool.perfdata.header import empty_file
 from ptttool.perfdata.model import Mode
 from ptttool.perfdata.readers.base import Reader
