@@ -13,9 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ptttool.budget import CODE as OVER_BUDGET
+from ptttool.capture.budget import MAX_SIDECAR_BYTES
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import to_json
 from ptttool.pci import PciAddress
+from ptttool.wording import shortened
 
 if TYPE_CHECKING:
     from ptttool.capture.documents import TracedCommand
@@ -25,7 +28,6 @@ KEY, VERSION = "ptttool_sidecar", 1
 SUFFIX = ".ptttool.json"
 # The first bytes of a perf.data hold sizes, offsets and event numbers: they differ between recordings, and stay when the end is cut off.
 _HEAD = 4096
-_LARGEST = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -159,9 +161,13 @@ def find(recording: str | Path) -> tuple[Sidecar | None, Diagnostic | None]:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             return None, _unusable(path, "not-a-file", "is not a regular file")
-        if status.st_size > _LARGEST:
-            return None, _unusable(path, "too-large", "is too large to be a sidecar")
-        body = json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            text = file.read(MAX_SIDECAR_BYTES + 1)
+        if len(text) > MAX_SIDECAR_BYTES:
+            message = f"{path} has more than {MAX_SIDECAR_BYTES:,} bytes: it is not read as a sidecar"
+            limits = {"limit": MAX_SIDECAR_BYTES, "unit": "bytes"}
+            return None, Diagnostic(Severity.INFO, OVER_BUDGET, message, where=str(path), details=limits)
+        body = json.loads(text.decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None, None
     except OSError as error:
@@ -173,7 +179,9 @@ def find(recording: str | Path) -> tuple[Sidecar | None, Diagnostic | None]:
     version = body[KEY]
     if version != VERSION:
         newer = isinstance(version, int) and version > VERSION
-        return None, _unusable(path, "version", f"has {'a newer' if newer else 'an unknown'} version ({version!r})", newer=newer)
+        return None, _unusable(
+            path, "version", f"has {'a newer' if newer else 'an unknown'} version ({shortened(repr(version))})", newer=newer
+        )
     return _checked(path, Path(recording), body)
 
 
@@ -194,7 +202,7 @@ def _checked(path: Path, recording: Path, body: Mapping[str, Any]) -> tuple[Side
         reason, _, at = str(error).partition(" - at ")
         return None, _unusable(path, "damaged", f"is damaged: {reason}", at=at.strip("`") or "$")
     except (ValueError, RecursionError) as error:
-        return None, _unusable(path, "damaged", f"is damaged: {error}", at="$.machine")
+        return None, _unusable(path, "damaged", f"is damaged: {shortened(str(error), 200)}", at="$.machine")
     if other:
         return None, _unusable(path, "other-recording", "belongs to another recording")
     return Sidecar(

@@ -16,6 +16,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
+from ptttool.budget import over_budget, over_budget_text
+from ptttool.decoders.budget import MAX_DESCRIPTION_BYTES, MAX_FILES
 from ptttool.errors import AccessError, InputError, UsageError
 
 Value: TypeAlias = int | bool | str | tuple[int, ...]
@@ -24,12 +26,10 @@ Values: TypeAlias = Mapping[str, Value | None]
 _NUMBER = re.compile(r"[+-]?(0[xX](_?[0-9a-fA-F])+|0[bB](_?[01])+|0[oO](_?[0-7])+|[0-9](_?[0-9])*)")
 _DECIMAL = re.compile(r"[+-]?[0-9_]+")
 _WORDS = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
-# A value in quotes may hold a #; else a # begins a remark.
-_LINE = re.compile(r"""\s*([^\s=:#;\[]+)\s*=\s*("(?:[^"]*)"|'(?:[^']*)'|[^#;]*?)\s*(?:[#;].*)?""")
+_NOT_IN_NAMES = re.compile(r"[\s:#;\[]")
+_REMARK = re.compile(r"[#;]")
 _IGNORED = re.compile(r"\s*(?:[#;].*|//.*|\[[^\]]*\]\s*(?:[#;].*)?)?")
 _LONGEST_NUMBER, _LONGEST_PATH = 80, 4096
-# Descriptions of trace units are far smaller.
-_LARGEST_FILE = 1 << 20
 
 
 class Type(StrEnum):
@@ -181,6 +181,8 @@ def files_of(text: str) -> list[tuple[str, str | None]]:
     """Split ``FILE`` or ``FILE@NUMBER``, several with commas between them, into names and the texts behind their last @."""
     if _is_there(text):  # a comma in its name
         return [(text, None)]
+    if text.count(",") >= MAX_FILES:
+        raise over_budget_text("a list of files", MAX_FILES, "files")
     found: list[tuple[str, str | None]] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
         path, at, number = word.rpartition("@")
@@ -231,7 +233,9 @@ def read_text(path: str | Path, what: str, hint: str | None = None) -> str:
     """
     try:
         with Path(path).open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
+            content = file.read(MAX_DESCRIPTION_BYTES + 1)
+        if len(content) > MAX_DESCRIPTION_BYTES:
+            raise over_budget(path, f"the file of {what}", MAX_DESCRIPTION_BYTES, "bytes", hint=hint)
         text = content.decode("utf-8-sig")
     except PermissionError as error:
         raise AccessError(f"{path}: {error.strerror}") from None
@@ -239,8 +243,6 @@ def read_text(path: str | Path, what: str, hint: str | None = None) -> str:
         raise InputError(path, error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise InputError(path, "not a text file", offset=error.start, hint=hint) from None
-    if len(content) > _LARGEST_FILE:
-        raise InputError(path, f"too long for a file of {what}", hint=hint)
     return text
 
 
@@ -259,18 +261,35 @@ def read_file(path: str | Path) -> dict[str, Given]:
     given: dict[str, Given] = {}
     for number, line in enumerate(read_text(path, "parameters", "one parameter a line: key=value").splitlines(), 1):
         where = f"{path}: line {number}"
-        found = _LINE.fullmatch(line)
+        found = _pair(line)
         if found is None:
             if _IGNORED.fullmatch(line):
                 continue
             raise InputError(path, f"line {number} is not key=value", hint="one parameter a line: key=value", code="bad-parameter-file")
-        name, value = found[1].strip("\"'"), found[2].strip()
+        name, value = found[0].strip("\"'"), found[1].strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
         if name in given and given[name].text != value:
             raise UsageError(f"{where}: {name} is {value} here and {given[name].text} before", code="bad-parameter")
         given[name] = Given(value, where, from_file=True)
     return given
+
+
+def _pair(line: str) -> tuple[str, str] | None:
+    """Split ``key = value``; None for other lines. A value in quotes may hold a #; else a # begins a remark.
+
+    A regular expression for this takes quadratic time for long lines of blanks.
+    """
+    name, equals, value = line.partition("=")
+    name, value = name.strip(), value.strip()
+    if not equals or not name or _NOT_IN_NAMES.search(name):
+        return None
+    if value[:1] in ("'", '"'):
+        end = value.find(value[0], 1)
+        behind = value[end + 1 :].lstrip()
+        if end > 0 and (not behind or behind[0] in "#;"):
+            return name, value[: end + 1]
+    return name, _REMARK.split(value, maxsplit=1)[0]
 
 
 def settle(parameters: Sequence[Parameter], given: Mapping[str, Given], title: str) -> dict[str, Value | None]:

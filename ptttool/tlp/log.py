@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ptttool.budget import over_budget_text
 from ptttool.errors import UsageError
+from ptttool.tlp.budget import MAX_LOG
 
 # What stands before the DWs in dmesg ("TLP Header: ") and lspci ("HeaderLog: "); the DWs go on to the end of the line.
 _LABEL = re.compile(r".*(?:TLP Header|HeaderLog|Header Log)[^:]*:", re.IGNORECASE | re.DOTALL)
@@ -34,6 +36,8 @@ def parse_log(text: str) -> LoggedHeader:
     UsageError
         There are no DWs or something else, ``code`` is ``bad-header``; or the header is one of flit mode, ``flit-header``.
     """
+    if len(text) > MAX_LOG:
+        raise over_budget_text("the header", MAX_LOG, "characters", hint="give one line of the log")
     header, _, prefixes = text.partition(_PREFIXES)
     return LoggedHeader(parse_dws(header), parse_dws(prefixes) if prefixes.strip() else [])
 

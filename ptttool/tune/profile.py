@@ -21,19 +21,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, InputError
 from ptttool.files.atomic import output_file
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.tune.attributes import LARGEST, clamp, clamped_value, find_attribute, suggest
+from ptttool.tune.budget import MAX_DOTS, MAX_PROFILE_BYTES
 from ptttool.tune.driver import Change, OnChange, Setting, TunePlan, plan_changes
 from ptttool.tune.session import tuning
 from ptttool.tune.values import attribute_names, read_value, source_of
-from ptttool.wording import html_table
+from ptttool.wording import html_table, shortened
 
 VERSION = 1
-# A profile of the largest machine has a few kilobytes.
-MAX_BYTES = 1 << 16
+# A number of TOML has 64 bits.
+_LARGEST_NUMBER = (1 << 63) - 1
+# Keys that are named in a message.
+_MOST_NAMED = 8
 
 
 class RowState(StrEnum):
@@ -244,9 +248,9 @@ def load_profile(path: str | Path) -> Profile:
     """
     try:
         if str(path) == "-":
-            return parse_profile(sys.stdin.buffer.read(MAX_BYTES + 1), "standard input")
+            return parse_profile(sys.stdin.buffer.read(MAX_PROFILE_BYTES + 1), "standard input")
         with Path(path).open("rb") as file:
-            return parse_profile(file.read(MAX_BYTES + 1), str(path))
+            return parse_profile(file.read(MAX_PROFILE_BYTES + 1), str(path))
     except PermissionError as error:
         raise AccessError(f"{path}: {error.strerror}") from None
     except FileNotFoundError:
@@ -263,12 +267,15 @@ def parse_profile(data: bytes, path: str) -> Profile:
     InputError
         The bytes are not a profile; the message names the line or the key.
     """
-    if len(data) > MAX_BYTES:
-        raise InputError(path, f"larger than {MAX_BYTES} bytes: not a tune profile", code="not-a-profile")
+    if len(data) > MAX_PROFILE_BYTES:
+        raise over_budget(path, "the profile", MAX_PROFILE_BYTES, "bytes", hint="is it a tune profile?")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(path, "not UTF-8 text: not a tune profile", offset=error.start, code="not-a-profile") from None
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MAX_DOTS:
+            raise over_budget(path, f"line {number}", MAX_DOTS, "dots", hint="is it a tune profile?")
     try:
         document = tomllib.loads(text)
     except RecursionError:
@@ -428,8 +435,8 @@ def _checked(document: dict[str, Any], path: str) -> Profile:
     version = document.pop("version", None)
     if version is None:
         raise wrong("version", "missing; not a tune profile", hint=f"a profile starts with the line: version = {VERSION}")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise wrong("version", f"{version!r} is not a version")
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= _LARGEST_NUMBER:
+        raise wrong("version", f"{_shown(version)} is not a version")
     if version > VERSION:
         raise wrong("version", f"{version} is newer than the version that this ptttool reads, {VERSION}")
     devices = document.pop("devices", {})
@@ -445,13 +452,21 @@ def _checked(document: dict[str, Any], path: str) -> Profile:
         found[device] = {}
         for attribute, value in attributes.items():
             key = f"devices.{device}.{attribute}"
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                shown = "a table" if isinstance(value, dict) else repr(value)
-                raise wrong(key, f"{shown} is not a value", hint=f"a value is one of 0, 1, {LARGEST}, without quotes")
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST_NUMBER:
+                raise wrong(key, f"{_shown(value)} is not a value", hint=f"a value is one of 0, 1, {LARGEST}, without quotes")
             found[device][attribute] = clamp(value)
             if value > LARGEST:
                 clamped[key] = value
     return Profile(path, found, clamped)
+
+
+def _shown(value: object) -> str:
+    """Return a value of a document for a message; deep lists and tables have no short form."""
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+        return "a number of more than 64 bits"
+    return shortened(repr(value))
 
 
 def _missing_error(
@@ -467,10 +482,12 @@ def _missing_error(
             missing=gone,
         )
     keys = [f"devices.{name}.{attribute}" for name, attribute in missing]
-    hints = dict.fromkeys(suggest(known[name], attribute) for name, attribute in missing if attribute is not None)
+    named = [(name, attribute) for name, attribute in missing if attribute is not None][:_MOST_NAMED]
+    hints = dict.fromkeys(suggest(known[name], attribute) for name, attribute in named)
+    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
     return InputError(
         profile.path,
-        f"{', '.join(keys)}: no such tune attribute on this machine",
+        f"{', '.join(keys[:_MOST_NAMED])}{more}: no such tune attribute on this machine",
         hint="; ".join(hints) + "; --ignore-missing skips what is missing",
         code="profile-attribute-missing",
         keys=keys,

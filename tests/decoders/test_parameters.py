@@ -88,7 +88,8 @@ def test_files(tmp_path: Path) -> None:
     [
         (b"\na 1\n", "bad-parameter-file", "line 2"),
         (b"a\xff\xfe", InputError.code, "0x1"),
-        (b"\n" * (1 << 20) + b"a=1", InputError.code, ""),
+        (b"\n" * (1 << 20) + b"a=1", "over-budget", ""),
+        (b"a" + b" " * (1 << 19) + b"x\n", "bad-parameter-file", "line 1"),
     ],
 )
 def test_files_that_cannot_be(tmp_path: Path, content: bytes, code: str, detail: str) -> None:
@@ -98,6 +99,12 @@ def test_files_that_cannot_be(tmp_path: Path, content: bytes, code: str, detail:
         read_file(path)
     assert caught.value.code == code
     assert detail in str(caught.value)
+
+
+def test_long_lines_of_blanks(tmp_path: Path) -> None:
+    path = tmp_path / "x.scf"
+    path.write_bytes(b"a =" + b" " * (1 << 19) + b"x" + b" " * (1 << 18) + b"y # z\n")
+    assert read_file(path)["a"].text.split() == ["x", "y"]
 
 
 def test_a_name_twice(tmp_path: Path) -> None:

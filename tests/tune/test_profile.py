@@ -11,7 +11,8 @@ from ptttool.errors import DeviceError, InputError
 from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import MEANINGS
 from ptttool.tune.driver import Change
-from ptttool.tune.profile import MAX_BYTES, DiffRow, RowState, Snapshot, compare, load_profile, match_profile, parse_profile
+from ptttool.tune.budget import MAX_DOTS, MAX_PROFILE_BYTES
+from ptttool.tune.profile import DiffRow, RowState, Snapshot, compare, load_profile, match_profile, parse_profile
 
 NAMES = sorted(MEANINGS)
 HEAD = "version = 1\n"
@@ -62,7 +63,11 @@ WRONG = [
     (HEAD + "[devices.a.x]\ny = 1\n", "bad-profile", "devices.a.x"),
     (HEAD + "[devices.a]\nx = 1" + "0" * 5000 + "\n", "bad-toml", None),
     (HEAD + "x = " + "[" * 60_000, "bad-toml", None),
-    ("#" * (MAX_BYTES + 1), "not-a-profile", None),
+    ("#" * (MAX_PROFILE_BYTES + 1), "over-budget", None),
+    ("a." * (MAX_DOTS + 1) + "a = 1", "over-budget", None),
+    ("version = [{" + "a." * MAX_DOTS + "a = [[[1]]]}]", "bad-profile", "version"),
+    ("version = 0x" + "f" * 20_000, "bad-profile", "version"),
+    ("version = 1\n[devices.a]\nb = 0x" + "f" * 20_000, "bad-profile", "devices.a.b"),
 ]
 
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ptttool.budget import over_budget_text
+from ptttool.capture.budget import MAX_EVENT
 from ptttool.capture.event.terms import in_order
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
@@ -81,6 +83,8 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
     UsageError
         The string does not have the shape of a PTT event. What perf refuses for other reasons is a diagnostic.
     """
+    if len(text) > MAX_EVENT:
+        raise over_budget_text("the event string", MAX_EVENT, "characters", hint=_SHAPE)
     pmu, body, modifiers = _split(text)
     values = _Values(terms)
     others: dict[str, str] = {}

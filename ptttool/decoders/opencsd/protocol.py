@@ -26,6 +26,10 @@ from ptttool.errors import UsageError
 from ptttool.recording.auxtrace import CS_ETM
 
 
+# Sources that a message names.
+_MOST_NAMED = 16
+
+
 @lru_cache(maxsize=8)
 def _snapshot(path: str) -> Snapshot:
     return read_snapshot(path)
@@ -160,7 +164,9 @@ class OpencsdProtocol(ByteProtocol[OpencsdSettings]):
         if given is not None and len(sources) != 1:
             sources = (given,)
         if len(sources) != 1:
-            known = ", ".join(f"{source.name} ({source.trace_id:#04x})" for source in _described(settings, context))
+            described = _described(settings, context)
+            known = ", ".join(f"{source.name} ({source.trace_id:#04x})" for source in described[:_MOST_NAMED])
+            known += ", …" if len(described) > _MOST_NAMED else ""
             raise UsageError(
                 f"{NAME}: bytes without frames are of one source; it is not clear of which",
                 hint=f"-p source=…: {known}" if known else "-p unit=… describes one, without source=",

@@ -8,18 +8,20 @@ Arm's tools and OpenCSD write them. Source: ``ARM Trace and Debug Snapshot file 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ptttool.budget import over_budget
+from ptttool.decoders.budget import MAX_IMAGES, MAX_SNAPSHOT_BYTES, MAX_SNAPSHOT_DEVICES
 from ptttool.decoders.opencsd.sources import Memory, Source
 from ptttool.decoders.parameters import number_of, read_text
 from ptttool.errors import InputError
+from ptttool.wording import shortened
 
 # Kinds of trace unit by the first letters of a device's type, in lower case.
 _UNITS = {"etm4": "etm4", "ete": "ete", "etm3": "etm3", "ptm": "ptm", "pft": "ptm", "stm": "stm", "itm": "itm"}
 _SECTION = re.compile(r"\[([^\]]*)\]")
-_LINE = re.compile(r"([^=]+?)\s*=\s*(.*?)")
 _REMARK = re.compile(r"(^|\s)[#;].*")
 # A register's name may be followed by its number or size: TRCIDR0(0x078), PC(size:64).
 _NAME = re.compile(r"[^(]*")
@@ -62,24 +64,29 @@ def read_snapshot(path: str | Path) -> Snapshot:
     """
     top = Path(path)
     top = top / "snapshot.ini" if top.is_dir() else top
-    ini = _read(top)
+    reader = _Reader()
+    ini = reader.read(top)
     files = ini.values("device_list")
     if not files:
         raise InputError(top, "no [device_list]: this is not a snapshot.ini", code="bad-snapshot")
     if not all(files):
         raise InputError(top, "[device_list]: a device without a file", code="bad-snapshot")
-    devices = [_device(top.parent / file) for file in files]
+    if len(files) > MAX_SNAPSHOT_DEVICES:
+        raise over_budget(top, "[device_list]", MAX_SNAPSHOT_DEVICES, "devices")
+    devices = [_device(reader, top.parent / file) for file in files]
     metadata = ini.section("trace").get("metadata")
-    trace = _Ini() if metadata is None else _read(top.parent / metadata)
+    trace = _Ini() if metadata is None else reader.read(top.parent / metadata)
     cores = {device.name: device for device in devices if device.kind == "core"}
     # A core may have several sources, so this maps sources to cores.
     traced = {source: core for core, source in trace.pairs("core_trace_sources")}
-    memory = [image for core in cores.values() for image in core.memory]
+    memory = _memory_of(top, cores.values())
     sources = []
     for device in devices:
         unit = _unit_of(device)
         if unit is not None:
-            sources.append(_source(device, unit, cores.get(traced.get(device.name, "")), memory))
+            core = cores.get(traced.get(device.name, ""))
+            source = Source(device.name, unit, device.registers)
+            sources.append(source if core is None else replace(source, core=core.type, memory=memory[core.name]))
     return Snapshot(top, tuple(sources), _formats(trace))
 
 
@@ -90,13 +97,16 @@ def _unit_of(device: _Device) -> str | None:
     return next((unit for begin, unit in _UNITS.items() if device.type.lower().startswith(begin)), None)
 
 
-def _source(device: _Device, unit: str, core: _Device | None, memory: Sequence[Memory]) -> Source:
-    """Return a trace source; `memory` is that of all cores."""
-    source = Source(device.name, unit, device.registers)
-    if core is None:
-        return source
-    # The memory of the other cores follows the core's own, because a snapshot may list shared memory only once.
-    return replace(source, core=core.type, memory=(*core.memory, *(image for image in memory if image not in core.memory)))
+def _memory_of(path: Path, cores: Collection[_Device]) -> dict[str, tuple[Memory, ...]]:
+    """Return the memory of each core: its own, then that of the others, because a snapshot may list shared memory only once."""
+    every = tuple(image for core in cores for image in core.memory)
+    if len(every) > MAX_IMAGES:
+        raise over_budget(path, "the memory of the cores", MAX_IMAGES, "images")
+    found: dict[str, tuple[Memory, ...]] = {}
+    for core in cores:
+        own = frozenset(core.memory)
+        found[core.name] = (*core.memory, *(image for image in every if image not in own)) if own else every
+    return found
 
 
 class _Ini:
@@ -127,8 +137,8 @@ class _Device:
     memory: tuple[Memory, ...]
 
 
-def _device(path: Path) -> _Device:
-    ini = _read(path)
+def _device(reader: _Reader, path: Path) -> _Device:
+    ini = reader.read(path)
     device = ini.section("device")
     if "name" not in device:
         raise InputError(path, "no [device] with a name", code="bad-snapshot")
@@ -164,22 +174,34 @@ def _formats(trace: _Ini) -> tuple[str, ...]:
     return tuple(buffer.get("format", "coresight") for buffer in buffers if buffer)
 
 
-def _read(path: Path) -> _Ini:
-    ini = _Ini()
-    for number, line in enumerate(read_text(path, "a snapshot").splitlines(), 1):
-        line = _REMARK.sub("", line).strip()
-        section, pair = _SECTION.fullmatch(line), _LINE.fullmatch(line)
-        if section is not None:
-            ini.sections.append((section[1].strip(), []))
-        elif pair is not None and ini.sections:
-            ini.sections[-1][1].append((pair[1], pair[2]))
-        elif line:
-            raise InputError(path, f"line {number} is neither [section] nor key=value", code="bad-snapshot")
-    return ini
+class _Reader:
+    """Reads the files of one snapshot, which may name a file again and again."""
+
+    def __init__(self) -> None:
+        self._read = 0
+
+    def read(self, path: Path) -> _Ini:
+        """Read an .ini file."""
+        text = read_text(path, "a snapshot")
+        self._read += len(text)
+        if self._read > MAX_SNAPSHOT_BYTES:
+            raise over_budget(path, "the files of the snapshot together", MAX_SNAPSHOT_BYTES, "bytes")
+        ini = _Ini()
+        for number, line in enumerate(text.splitlines(), 1):
+            line = _REMARK.sub("", line).strip()
+            section = _SECTION.fullmatch(line)
+            name, equals, value = line.partition("=")
+            if section is not None:
+                ini.sections.append((section[1].strip(), []))
+            elif name and equals and ini.sections:
+                ini.sections[-1][1].append((name.rstrip(), value.lstrip()))
+            elif line:
+                raise InputError(path, f"line {number} is neither [section] nor key=value", code="bad-snapshot")
+        return ini
 
 
 def _number(path: Path, name: str, text: str) -> int:
     number = number_of(text)
     if number is None or not 0 <= number < 1 << 64:
-        raise InputError(path, f"{name}={text} is not a number of 64 bits", code="bad-snapshot")
+        raise InputError(path, f"{shortened(name)}={shortened(text)} is not a number of 64 bits", code="bad-snapshot")
     return number

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ptttool.decoders.budget import WORKER_BYTES
 from ptttool.decoders.elements.arrays import U8
 from ptttool.decoders.opencsd.library import Found, Library
 from ptttool.decoders.opencsd.worker import Raw
@@ -54,7 +55,7 @@ class Tree:
         process = library.workers.take()
         self._memory = memory
         try:
-            good, answer = process.ask("open", library.size, library.number("swtrace"), decoder, words, memory)
+            good, answer = process.ask("open", library.size, library.number("swtrace"), decoder, words, memory, WORKER_BYTES)
         except CrashError:
             self._check_memory()
             good, answer = False, "the library crashed"

@@ -13,6 +13,7 @@ import ctypes
 import mmap
 import os
 import pickle
+import resource
 import sys
 from array import array
 from collections.abc import Callable, Sequence
@@ -61,6 +62,8 @@ class Tree:
         The configuration, 32 bits each.
     memory : sequence of tuple
         Address, memory space, path, offset and size of each image.
+    address_space : int
+        Bytes of address space that decoding may take, besides the images.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class Tree:
         decoder: str,
         words: Sequence[int],
         memory: Sequence[tuple[int, int, str, int, int]],
+        address_space: int,
     ) -> None:
         self._c = interface
         self._indexes = array("I")
@@ -95,6 +99,7 @@ class Tree:
         self._check(interface.ocsd_dt_set_gen_elem_outfn(self._handle, self._function, None))
         # Without any memory the library does not decode; this memory is empty, at the last address.
         self._check(interface.ocsd_dt_add_callback_mem_acc(self._handle, _LAST - 3, _LAST, ANY_SPACE, _NO_MEMORY, None))
+        limit_memory(address_space + sum(Path(path).stat().st_size for _, _, path, _, _ in memory))
         for address, space, path, offset, length in memory:
             self._add(address, space, path, offset, length)
 
@@ -169,6 +174,12 @@ def _payload_of(element: bytes) -> bytes | None:
     if not flags & _EXTENDED or not address or not bits:
         return None
     return ctypes.string_at(address, (bits * max(packets, 1) + 7) // 8)
+
+
+def limit_memory(wanted: int) -> None:
+    """Limit the address space of this process: damaged trace then ends this process at the worst, and not the machine's memory."""
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 
 
 def load() -> ctypes.CDLL:

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from ptttool.budget import over_budget_text
 from ptttool.errors import UsageError
 from ptttool.pci import PciAddress
+from ptttool.table.budget import MAX_SQL
 from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.where.tokens import wrong
 
@@ -48,8 +50,15 @@ class Node:
     of_id: bool = False
 
 
+def check_size(characters: int, position: int) -> None:
+    """Raise UsageError for SQL that is longer than the budget."""
+    if characters > MAX_SQL:
+        raise over_budget_text(f"--where: what the condition becomes (character {position + 1})", MAX_SQL, "characters", hint="split it up")
+
+
 def made(type: Type, sql: str, position: int, *parts: Node) -> Node:
     """Make a node from others."""
+    check_size(len(sql), position)
     return Node(type, sql, sql, position, of_id=type == "number" and any(part.of_id for part in parts))
 
 
@@ -113,6 +122,7 @@ def among(tested: Node, choices: list[Node], position: int) -> Node:
         # polars compares computed numbers correctly only if they are as wide as the numbers in the list.
         wide = tested.type == "number" and tested.column is None
         return made("truth", f"({tested.exact if wide else tested.sql} IN ({', '.join(choice.sql for choice in settled)}))", position)
+    check_size(len(tested.exact) * len(choices), position)
     return any_of([compared(tested, "=", choice, position) for choice in choices], "OR", position)
 
 
@@ -136,10 +146,12 @@ def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, 
     if tested.type != "text":
         hint = "a bus is: BETWEEN '01:00.0' AND '01:1f.7'" if tested.of_id else None
         raise wrong(position, "LIKE works on texts such as kind, not on numbers", hint=hint)
-    regex = re.compile(_like_pattern(pattern, escape), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+    tokens = _like_pattern(pattern, escape)
     if _is_enum(tested):
         assert tested.column is not None
-        values = [value for value in tested.column.values if regex.fullmatch(value)]
+        if ignore_case:
+            tokens = [token if token in (_ANY, _ONE) else token.lower() for token in tokens]
+        values = [value for value in tested.column.values if _is_like(value.lower() if ignore_case else value, tokens)]
         if not values:
             hint = f"{tested.column.name}: " + ", ".join(tested.column.values)
             raise wrong(pattern.position, f"no {tested.column.name} matches {pattern.literal!r}", hint=hint, code="unknown-value")
@@ -149,7 +161,12 @@ def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, 
     return made("truth", f"({tested.exact} {'ILIKE' if ignore_case else 'LIKE'} {pattern.sql})", position)
 
 
-def _like_pattern(pattern: Node, escape: str | None) -> str:
+# What % and _ stand for; other tokens of a pattern are characters.
+_ANY, _ONE = "any", "one"
+
+
+def _like_pattern(pattern: Node, escape: str | None) -> list[str]:
+    """Return the tokens of a pattern: characters, and what stands for others."""
     assert isinstance(pattern.literal, str)
     parts = []
     characters = iter(pattern.literal)
@@ -158,10 +175,29 @@ def _like_pattern(pattern: Node, escape: str | None) -> str:
             following = next(characters, None)
             if following is None:
                 raise wrong(pattern.position, "the pattern ends with the escape character")
-            parts.append(re.escape(following))
+            parts.append(following)
         else:
-            parts.append({"%": ".*", "_": "."}.get(character, re.escape(character)))
-    return "".join(parts)
+            parts.append({"%": _ANY, "_": _ONE}.get(character, character))
+    return parts
+
+
+def _is_like(text: str, pattern: list[str]) -> bool:
+    """Return whether a text matches a pattern; a regular expression takes exponential time for some patterns."""
+    place = at = 0
+    resume, back = -1, 0
+    while place < len(text):
+        token = pattern[at] if at < len(pattern) else None
+        if token == _ANY:
+            resume, back = at + 1, place
+            at += 1
+        elif token in (_ONE, text[place]):
+            at, place = at + 1, place + 1
+        elif resume >= 0:  # the last % stands for one more character
+            back += 1
+            at, place = resume, back
+        else:
+            return False
+    return all(token == _ANY for token in pattern[at:])
 
 
 def _settled(node: Node, other: Node) -> Node:

@@ -13,6 +13,7 @@ from ptttool.table.where.nodes import (
     Node,
     among,
     any_of,
+    check_size,
     column_node,
     compared,
     expect,
@@ -85,7 +86,7 @@ class Parser:
 
     def at(self, *words: str) -> bool:
         """Return whether these words are next."""
-        return all(token.word == word for token, word in zip(self.tokens[self.place :], words, strict=False))
+        return all(token.word == word for token, word in zip(self.tokens[self.place : self.place + len(words)], words, strict=False))
 
     def took(self, *words: str) -> bool:
         """Step over these words if they are next."""
@@ -326,6 +327,7 @@ class Parser:
         branches: list[tuple[Node, Node]] = []
         while self.took("WHEN"):
             when = self._deeper(self.either)
+            check_size(0 if subject is None else len(subject.exact) * (len(branches) + 1), position)
             when = expect(when, "truth", "WHEN") if subject is None else compared(subject, "=", when, when.position)
             self.need("THEN", "CASE")
             branches.append((when, self._deeper(self.either)))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ptttool.budget import over_budget_text
 from ptttool.errors import UsageError
-
-# Largest number of characters: enough for a list of several hundred IDs.
-LONGEST = 1 << 15
+from ptttool.table.budget import MAX_CONDITION
 
 _TOKEN = re.compile(
     r"""
@@ -60,8 +59,8 @@ def wrong(position: int, what: str, *, hint: str | None = None, code: str = "bad
 
 def tokens_of(text: str) -> list[Token]:
     """Split a condition into tokens; the last one is an end. Raises UsageError for characters that are not part of a token."""
-    if len(text) > LONGEST:
-        raise UsageError(f"--where: the condition has more than {LONGEST} characters", code="bad-where")
+    if len(text) > MAX_CONDITION:
+        raise over_budget_text("--where: the condition", MAX_CONDITION, "characters")
     tokens = []
     position = 0
     while position < len(text):

@@ -10,6 +10,7 @@ import pytest
 from ptttool.errors import UsageError
 from ptttool.table.frame import type_of
 from ptttool.table.where import compile_where
+from ptttool.table.where.parser import parse
 from ptttool.tlp.columns import KINDS, TLP_SCHEMA
 
 
@@ -239,7 +240,7 @@ def test_selects(condition: str, rows: list[int]) -> None:
         ("not " * 100 + "tag = 1", "levels of parentheses", None),
         ("tag = " + "-" * 1 + "(-" * 90 + "1" + ")" * 90, "levels of parentheses", None),
         ("tag = 1" + " + 1" * 100, "too long", None),
-        ("tag = 1 or " * 5000 + "tag = 2", "more than 32768 characters", None),
+        ("tag = 1 or " * 5000 + "tag = 2", "more than 32,768 characters", None),
     ],
 )
 def test_refuses(condition: str, message: str, hint: str | None) -> None:
@@ -284,3 +285,23 @@ def test_what_fails_on_the_data_is_a_usage_error() -> None:
     where = compile_where("address // 1 > 0", TLP_SCHEMA)
     with pytest.raises(UsageError, match="conversion"):
         where.filter(ROWS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "index BETWEEN 1 AND 2" + " BETWEEN TRUE AND TRUE" * 40,
+        "index = 1" + " IN (index = 1, index = 2)" * 30,
+        "index = 1 OR " * 3000 + "index = 1",
+    ],
+)
+def test_conditions_that_become_too_long(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse(text, TLP_SCHEMA)
+    assert error.value.code == "over-budget"
+
+
+def test_patterns_that_match_in_many_ways() -> None:
+    with pytest.raises(UsageError) as error:
+        parse("kind LIKE '" + "%_" * 12 + "%q'", TLP_SCHEMA)
+    assert error.value.code == "unknown-value"

@@ -1,0 +1,16 @@
+"""Budgets of what stands beside a recording, and of event strings."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ptttool.budget import Budget
+
+MAX_SIDECAR_BYTES: Final = 4 << 20
+MAX_EVENT: Final = 1 << 12
+
+BUDGETS: Final = (
+    Budget("MAX_SIDECAR_BYTES", MAX_SIDECAR_BYTES, "bytes", "A sidecar; each PCI function behind the root ports takes some 600 bytes."),
+    Budget("MAX_EVENT", MAX_EVENT, "characters", "An event string; one with all terms has some 100."),
+)
+"""All budgets of this room."""

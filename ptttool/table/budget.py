@@ -1,0 +1,16 @@
+"""Budgets of conditions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ptttool.budget import Budget
+
+MAX_CONDITION: Final = 1 << 15
+MAX_SQL: Final = 1 << 20
+
+BUDGETS: Final = (
+    Budget("MAX_CONDITION", MAX_CONDITION, "characters", "A condition (`--where`): enough for a list of several hundred IDs."),
+    Budget("MAX_SQL", MAX_SQL, "characters", "What a condition becomes for polars: `BETWEEN` and `IN` repeat what they test."),
+)
+"""All budgets of this room."""
