@@ -105,13 +105,13 @@ def pattern(folder: Path, size: int) -> list[str]:
 
 
 @bomb("tlp-labels", "a line of a log with labels (characters)", 4000, 2)
-def labels(folder: Path, size: int) -> list[str]:
+def labels(_: Path, size: int) -> list[str]:
     """Paste a line with many labels."""
     return ["tlp", "TLP Header" * (size // 10)]
 
 
 @bomb("event-terms", "an event string with terms that no device has (characters)", 1000)
-def terms(folder: Path, size: int) -> list[str]:
+def terms(_: Path, size: int) -> list[str]:
     """Explain an event string with many unknown terms."""
     text = "hisi_ptt0_0/" + ",".join(f"filte{number}=1" for number in range(size // 10)) + "/"
     return ["explain", "--json", "--demo", text]

@@ -10,8 +10,8 @@ import pytest
 from ptttool.errors import DeviceError, InputError
 from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import MEANINGS
-from ptttool.tune.driver import Change
 from ptttool.tune.budget import MAX_DOTS, MAX_PROFILE_BYTES
+from ptttool.tune.driver import Change
 from ptttool.tune.profile import DiffRow, RowState, Snapshot, compare, load_profile, match_profile, parse_profile
 
 NAMES = sorted(MEANINGS)

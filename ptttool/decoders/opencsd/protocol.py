@@ -25,7 +25,6 @@ from ptttool.decoders.parameters import Parameter, Paths, Settings, Type, Values
 from ptttool.errors import UsageError
 from ptttool.recording.auxtrace import CS_ETM
 
-
 # Sources that a message names.
 _MOST_NAMED = 16
 
