@@ -75,6 +75,8 @@ def run_child(job: dict[str, Any], streams: tuple[int, int], log: int) -> NoRetu
         for number, stream in enumerate(streams, start=1):
             os.dup2(stream, number)
         os.chdir(job["folder"])
+        # Jobs run at the same time, and each has the machine to itself.
+        os.environ["PTTTOOL_RUNTIME_DIR"] = f"{job['folder']}.locks"
         os.environ.update(job["environment"])
         if job["machine"]:
             stand_on(job["machine"])

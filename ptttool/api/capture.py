@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptttool.api.machine import find_device
 from ptttool.capture.checks.host import online_cpus
+from ptttool.capture.device_lock import hold_device
 from ptttool.capture.event.build import BuiltEvent
 from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose, choose_without_machine
 from ptttool.capture.event.decode import Explanation
@@ -341,6 +342,8 @@ def record(
 
     Raises
     ------
+    BusyError
+        Another run of ptttool traces the device.
     PtttoolError
         A check prevents the recording, or perf failed. Existing files are unchanged. If perf failed, ``details`` has ``perf_stderr`` and
         ``perf_exit_status``.
@@ -362,7 +365,8 @@ def record(
     if source is not None and source.live:
         from ptttool.capture.record import record as record_live  # a replay does without perf
 
-        return record_live(plan, source, progress=progress, report=report, command_stdout=command_stdout)
+        with hold_device(plan.device.name, purpose=f"trace -o {plan.output}"):
+            return record_live(plan, source, progress=progress, report=report, command_stdout=command_stdout)
     return replay(plan, report=report)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ptttool.analyses.loss.asked import CODE as NOT_AS_ASKED
 from ptttool.analyses.loss.empty_recording import causes_in, causes_on
 from ptttool.analyses.summary import TlpSummary
+from ptttool.capture.checks.busy import MAYBE_BUSY
+from ptttool.capture.checks.host import tracers_now
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
 from ptttool.decoders.hisi_ptt.findings import Findings
@@ -38,13 +40,21 @@ def refuse_empty(plan: Plan, recorded: Recorded, report: Report) -> None:
     zeros = findings.zero_records if isinstance(findings, Findings) else 0
     if zeros:
         causes.append(f"the driver delivered {zeros} all-zero records, as that of Linux 6.1 does when a trace is restarted")
-    causes += causes_in(report.contents, cpu_checked=recorded.replay_of is None)
+    causes += causes_in(report.contents, cpu_checked=recorded.replay_of is None, tracers=_tracers(plan, recorded))
     raise EmptyTraceError(
         f"the trace is empty: perf ended well and recorded no TLP; {recorded.path} is kept",
         hint=causes[0] if len(causes) == 1 else "check the possible causes in this order",
         causes=causes,
         recording=str(recorded.path),
     )
+
+
+def _tracers(plan: Plan, recorded: Recorded) -> list[str]:
+    """Describe the processes that had an event of the device among their arguments, before the recording or now."""
+    found = {one.details["pid"]: str(one.details["process"]) for one in recorded.diagnostics if one.code == MAYBE_BUSY}
+    if recorded.replay_of is None:
+        found |= {one.pid: str(one) for one in tracers_now(plan.device.name)}
+    return list(found.values())
 
 
 def not_as_asked(recorded: Recorded, report: Report) -> NotAsAskedError | None:

@@ -11,6 +11,7 @@ from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, MINIMUM_AUX_SIZE, per
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import Machine, PttDevice
+from ptttool.pci import PciAddress
 from ptttool.wording import counted
 
 
@@ -60,6 +61,21 @@ class Plan:
         """The PTT device that traces."""
         assert self.chosen.device is not None
         return self.chosen.device
+
+    @property
+    def addresses(self) -> tuple[PciAddress, ...]:
+        """The root ports, or the requester."""
+        request = self.chosen.request
+        return request.root_ports if request.requester is None else (request.requester,)
+
+    @property
+    def other_devices(self) -> tuple[str, ...]:
+        """Other devices that the addresses may belong to, where the kernel does not say whose they are."""
+        if self.device.ports_known:
+            return ()
+        wanted = set(self.addresses)
+        others = (one for one in self.machine.devices if one.name != self.device.name)
+        return tuple(one.name for one in others if wanted <= {entry.address for entry in one.filters})
 
     @property
     def perf_command(self) -> list[str]:

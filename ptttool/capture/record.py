@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ptttool.capture.checks.contract import require
-from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus
+from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, tracers_now
 from ptttool.capture.documents import PlanBody, TracedCommand
 from ptttool.capture.held_trace import HeldTrace, held_trace
 from ptttool.capture.keep import Log, Recorded, Report, keep_plan, settle
@@ -188,6 +188,9 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: Unf
         filter_listed=_filter_listed_now(plan, source),
         free=free_bytes(plan.output.parent),
         perf=host.perf if isinstance(host.perf, PerfTool) else None,
+        tracers=tracers_now(plan.device.name),
+        asked=[str(address) for address in plan.addresses],
+        candidates=plan.other_devices,
     )
     error = translate(attempt)
     held = _held(plan, file)
@@ -229,5 +232,4 @@ def _filter_listed_now(plan: Plan, source: Source) -> bool | None:
     if device is None or not device.ports_known:
         return None
     listed = {one.address for one in device.filters}
-    request = plan.chosen.request
-    return all(address in listed for address in (*request.root_ports, *([request.requester] if request.requester else [])))
+    return all(address in listed for address in plan.addresses)

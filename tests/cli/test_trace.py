@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from ptttool.capture import replay, sidecar
-from ptttool.capture.checks.host import running_processes
 from ptttool.capture.documents import TracedCommand
 from ptttool.capture.perf.recorder import is_complete
+from ptttool.capture.tracers import running_processes
 from ptttool.cli.main import main
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
@@ -52,6 +52,8 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.output = folder / "perf.data"
+        # Tests that run at the same time trace the same device.
+        self.locks = {"PTTTOOL_RUNTIME_DIR": str(folder.with_name(f"{folder.name}-locks"))}
 
     def files(self) -> set[str]:
         return {path.name for path in self.folder.iterdir() if path.name != "dump"}
@@ -76,7 +78,7 @@ class Here(Files):
             patch.setattr("ptttool.machine.discovery.UdevSource", lambda: LiveTree(MACHINES / NEW))
             patch.setattr("ptttool.capture.checks.host.read_rights", as_root.read_rights)
             patch.setattr("ptttool.capture.checks.host.running_processes", as_root.processes_here)
-            for name, value in {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": case, **more}.items():
+            for name, value in {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": case, **self.locks, **more}.items():
                 patch.setenv(name, value)
             status = main(["trace", *arguments])
         said = self._capture.readouterr()
@@ -97,7 +99,7 @@ class Live(Files):
     def environment(self, case: str, more: dict[str, str]) -> dict[str, str]:
         # as_root.py is run as a file: the project is found by name.
         path = {"PYTHONPATH": str(REPOSITORY), "PATH": f"{STANDIN}:{os.environ['PATH']}"}
-        return {**os.environ, **path, "STANDIN_CASE": case, **more}
+        return {**os.environ, **path, "STANDIN_CASE": case, **self.locks, **more}
 
     def run(self, *arguments: str, case: str = "good", presses: int | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -456,8 +458,8 @@ def test_second_trace_of_a_device(live: Live) -> None:
     process = live.start(*EIGHT_DW, "-o", "other.data")
     first = live.ptttool()
     body = error_of(live.run(*EIGHT_DW, "--cpu", "1", "--duration", "0.1", "--json"))
-    assert body["code"] == "device-busy"
-    assert body["pid"] in [p.pid for p in running_processes()]
+    assert (body["code"], body["exit_code"]) == ("locked", 75)
+    assert (body["holder"]["pid"], body["holder"]["purpose"]) == (first, "trace -o other.data")
     # Another device is free.
     assert live.run("--rootport", "00:14.0", "--duration", "0.1").returncode == 0
     os.kill(first, signal.SIGINT)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ptttool.__main__ import run
 from ptttool.capture.checks import host
-from ptttool.capture.checks.host import Process, Rights, running_processes
+from ptttool.capture.checks.host import Rights
+from ptttool.capture.tracers import Process, running_processes
 
 
 def read_rights(online: object = None) -> Rights:

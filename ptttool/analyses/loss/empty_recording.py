@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ptttool.analyses.loss.command import cpu_option, perf_arguments
 from ptttool.capture.event.build import TraceRequest
@@ -15,7 +15,7 @@ from ptttool.recording.identity import ptt_attribute
 from ptttool.wording import in_words
 
 
-def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]:
+def causes_in(contents: Contents, *, cpu_checked: bool = False, tracers: Sequence[str] = ()) -> Iterator[str]:
     """Yield what may be the reason in a recording, as sentences without full stop.
 
     First comes what the event itself rules out, then what is possible and leaves no mark in the file.
@@ -26,6 +26,8 @@ def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]
         The recording.
     cpu_checked : bool, optional
         Whether the CPU that recorded is known to be one of the device's.
+    tracers : sequence of str
+        Descriptions of processes that had an event of the device among their arguments.
     """
     attribute = ptt_attribute(contents)
     if attribute is not None:
@@ -38,7 +40,10 @@ def causes_in(contents: Contents, *, cpu_checked: bool = False) -> Iterator[str]
         yield f"perf recorded on CPU {cpus}: outside the device's cpumask (the CPUs of its NUMA node) nothing is traced"
     elif command is None:
         yield "the CPU that perf recorded on is not in the device's cpumask (the CPUs of its NUMA node)"
-    yield "another perf was tracing with the same device on another CPU: the second one gets no data and no error"
+    for process in tracers:
+        yield f"{process} was tracing with the same device on another CPU: the second trace gets no data and no error"
+    if not tracers:
+        yield "another program was tracing with the same device on another CPU: the second trace gets no data and no error"
     yield "there was nothing to log: no device in the slot, an idle link, or no TLP of these types in this direction"
     yield "the device did not become idle and was not started: only the kernel log says so (dmesg, hisi_ptt)"
 

@@ -1,4 +1,4 @@
-"""No other perf traces the device."""
+"""No other process traces the device."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ from collections.abc import Iterator
 
 from ptttool.capture.checks.contract import check
 from ptttool.capture.checks.host import Host
-from ptttool.capture.perf.command import records_device
 from ptttool.capture.plan import Plan
+from ptttool.capture.tracers import is_believed, tracers_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import PerfError
+
+MAYBE_BUSY = "maybe-busy"
 
 
 @check("busy", order=50, error=PerfError)
 def device_free(host: Host, plan: Plan) -> Iterator[Diagnostic]:
-    """Look for it: the kernel refuses one on the same CPU (EBUSY), but one on another CPU records nothing, without an error."""
+    """Look for one: the kernel refuses a second trace on the same CPU (EBUSY), but one on another CPU records nothing, without an error.
+
+    Arguments prove nothing: those of other users are a warning.
+    """
     device = plan.device.name
-    for process in host.processes:
-        if records_device(process.arguments, device):
-            message = f"{device} is busy: process {process.pid} is tracing it ({' '.join(process.arguments)[:120]})"
+    for process in tracers_of(host.processes, device):
+        details = {"pid": process.pid, "user": process.user, "process": str(process)}
+        if is_believed(process):
+            message = f"{device} is busy: {process} is tracing it"
             hint = "wait for it or stop it; a PTT device serves one trace at a time"
-            yield Diagnostic(Severity.ERROR, "device-busy", message, hint, details={"pid": process.pid})
+            yield Diagnostic(Severity.ERROR, "device-busy", message, hint, details=details)
+        else:
+            message = f"{process} has an event of {device} among its arguments: if it is tracing, this trace is refused or empty"
+            yield Diagnostic(Severity.WARNING, MAYBE_BUSY, message, details=details)

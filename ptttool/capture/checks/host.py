@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptttool.capture.perf.tool import PerfTool, find_perf
+from ptttool.capture.tracers import Process, tracers_of
+from ptttool.capture.tracers import running_processes as running_processes
 from ptttool.errors import PtttoolError
 from ptttool.machine.cpus import parse_cpu_list
 from ptttool.machine.sources.contract import Source
@@ -79,14 +81,6 @@ class OutputFile:
     kind: str | None = None
     old_is_directory: bool = False
     free: int | None = None
-
-
-@dataclass(frozen=True)
-class Process:
-    """A running process."""
-
-    pid: int
-    arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -194,19 +188,9 @@ def look_at(output: Path) -> OutputFile:
     )
 
 
-def running_processes() -> tuple[Process, ...]:
-    """Return all processes but this one, with their arguments."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit() or int(folder.name) == os.getpid():
-            continue
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:  # it has ended
-            continue
-        if words[:-1]:
-            found.append(Process(int(folder.name), tuple(word.decode(errors="replace") for word in words[:-1])))
-    return tuple(found)
+def tracers_now(device: str) -> list[Process]:
+    """Return the processes that name a PTT device now, those that are believed first."""
+    return tracers_of(running_processes(), device)
 
 
 def free_bytes(folder: Path) -> int | None:

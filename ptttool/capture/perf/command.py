@@ -1,10 +1,8 @@
-"""The ``perf record`` command of an event, and the commands of running processes."""
+"""The ``perf record`` command of an event."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 DEFAULT_AUX_SIZE = 64 << 20
 MINIMUM_AUX_SIZE = 16 << 20
@@ -47,12 +45,3 @@ def perf_command(
     where = ["-a"] if cpu is None else ["-C", str(cpu)]
     words = [perf, "record", "-e", event, *where, "-m", f",{size_text(aux_size)}", "-o", output]
     return [*words, "--", *command] if command else words
-
-
-def records_device(arguments: Sequence[str], device: str) -> bool:
-    """Tell whether a process's arguments are those of a perf that records (or counts) on a PTT device."""
-    words = list(arguments)
-    if words and re.fullmatch(r"(python|perl|(ba|da)?sh)[\d.]*", Path(words[0]).name):
-        del words[0]
-    runs_perf = bool(words) and re.fullmatch(r"perf(_[\d.]+)?", Path(words[0]).name) is not None
-    return runs_perf and any(f"{device}/" in word for word in words[1:])

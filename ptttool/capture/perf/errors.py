@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
 from ptttool.capture.perf.tool import INSTALL_HINT, PerfTool
+from ptttool.capture.tracers import Process
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
+from ptttool.wording import in_words
 
 RIGHTS_HINT = "run it as root, or give CAP_PERFMON and CAP_IPC_LOCK, or set kernel.perf_event_paranoid to -1"
 
@@ -43,6 +45,12 @@ class Attempt:
         Free bytes on the disk of the output.
     perf : PerfTool or None
         The perf that was run.
+    tracers : tuple of Process
+        The processes that name the device in their arguments, those that are believed first.
+    asked : tuple of str
+        The addresses that the filter names.
+    candidates : tuple of str
+        Other devices that the filter may belong to, where the kernel does not say whose it is.
     """
 
     stderr: str
@@ -55,6 +63,9 @@ class Attempt:
     filter_listed: bool | None = None
     free: int | None = None
     perf: PerfTool | None = None
+    tracers: Sequence[Process] = ()
+    asked: Sequence[str] = ()
+    candidates: Sequence[str] = ()
 
 
 def translate(attempt: Attempt) -> PtttoolError:
@@ -83,11 +94,7 @@ Meaning = Callable[[Attempt, re.Match[str]], PtttoolError]
 def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
     number = int(found["errno"])
     if number == 16:
-        return PerfError(
-            f"{attempt.device or 'the PTT device'} is busy: it is already being traced",
-            hint="wait for the other perf or stop it; a PTT device serves one trace at a time",
-            code="device-busy",
-        )
+        return _busy(attempt)
     if number in (1, 13):
         return AccessError("perf may not open the event", hint=RIGHTS_HINT, code="perf-not-permitted")
     if number in (2, 6, 19):
@@ -111,10 +118,30 @@ def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
             hint="the function has been removed or moved; see 'ptttool filters'",
             code="filter-gone",
         )
+    if attempt.candidates:
+        asked = in_words(attempt.asked)
+        return PerfError(
+            f"{attempt.device} refused the event (EINVAL); this kernel does not say which PTT device {asked} belongs to",
+            hint=f"the likely cause is a wrong --device: try {in_words(attempt.candidates, 'or')}",
+            code="event-refused",
+            candidates=list(attempt.candidates),
+        )
     return PerfError(
         "the driver refused the event and does not say which part of it (EINVAL)",
         hint="possible: a filter that is not in its list (see 'ptttool filters'), or an unknown type, direction or format",
         code="event-refused",
+    )
+
+
+def _busy(attempt: Attempt) -> PtttoolError:
+    """Name who traces the device: the kernel says that it is busy, so any process that names the device may be the one."""
+    device = attempt.device or "the PTT device"
+    hint = "wait for it or stop it; a PTT device serves one trace at a time"
+    if not attempt.tracers:
+        return PerfError(f"{device} is busy: it is already being traced", hint=hint, code="device-busy")
+    first = attempt.tracers[0]
+    return PerfError(
+        f"{device} is busy: it is already being traced, probably by {first}", hint=hint, code="device-busy", pid=first.pid, user=first.user
     )
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from ptttool.capture.checks import host as facts
 from ptttool.capture.checks.contract import CHECKS, check, diagnose, in_order, require
-from ptttool.capture.checks.host import CAP_IPC_LOCK, CAP_PERFMON, CAP_SYS_ADMIN, Host, OutputFile, Process, Rights
+from ptttool.capture.checks.host import CAP_IPC_LOCK, CAP_PERFMON, CAP_SYS_ADMIN, Host, OutputFile, Rights
 from ptttool.capture.event.build import TraceRequest, build
 from ptttool.capture.event.choose import ChosenEvent
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.capture.plan import Plan
+from ptttool.capture.tracers import Process
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
 from ptttool.machine.model import Machine, PttDevice
@@ -28,7 +29,7 @@ USER = replace(ROOT, capabilities=0)
 OUTPUT = OutputFile(path="perf.data", folder=".", folder_exists=True, folder_writable=True, free=1 << 40)
 PERF = PerfTool("/usr/bin/perf", "6.12.95", "arm64", True)
 GOOD = Host(perf=PERF, rights=ROOT, output=OUTPUT, online=(0, 1, 2, 3))
-BUSY = Process(4711, ("perf", "record", "-C", "1", "-e", "hisi_ptt0_0/filter=0x80001/"))
+BUSY = Process(4711, ("perf", "record", "-C", "1", "-e", "hisi_ptt0_0/filter=0x80001/"), 0, holds_events=True)
 
 
 def caps(*numbers: int) -> Rights:
@@ -102,6 +103,14 @@ def test_busy_names_the_process() -> None:
     assert caught.value.details["pid"] == 4711
     other = replace(BUSY, arguments=("perf", "record", "-e", "hisi_ptt0_2/filter=0x80100/"))
     assert require(replace(GOOD, processes=(other,)), PLAN) == []
+
+
+def test_arguments_of_others_block_nobody() -> None:
+    """Any user can start a process with any arguments."""
+    for process in (replace(BUSY, uid=65534), replace(BUSY, uid=65534, holds_events=False), replace(BUSY, holds_events=False)):
+        (found,) = require(replace(GOOD, processes=(process,)), PLAN)
+        assert (found.severity, found.code, found.details["pid"]) == (Severity.WARNING, "maybe-busy", 4711)
+        assert str(process.user) in found.message
 
 
 def test_warnings() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.capture.perf.command import records_device
 from ptttool.capture.perf.tool import PerfTool, elf_architecture, find_perf
 from ptttool.errors import PerfError
 
@@ -98,21 +97,3 @@ def test_elf_architecture(tmp_path: Path) -> None:
 def test_what_is_unknown_is_tried() -> None:
     assert PerfTool("perf").problem() is None
     assert PerfTool("perf", architecture="arm64").problem() is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["perf", "record", "-e", "hisi_ptt0_2/filter=0x80100/"], True),
-        (["/usr/bin/perf_6.1", "record", "-ehisi_ptt0_2/config=1/"], True),
-        (["python3", "/x/standin/perf", "record", "-e", "hisi_ptt0_2/filter=0x80100/"], True),
-        (["perf", "stat", "-a", "-e", "hisi_ptt0_2/filter=0x80100/"], True),
-        (["perf", "record", "-e", "hisi_ptt0_0/filter=0x80100/"], False),
-        (["ptttool", "explain", "hisi_ptt0_2/filter=0x80100/"], False),
-        (["grep", "perf", "hisi_ptt0_2/"], False),
-        (["perf", "record", "-e", "cycles"], False),
-        ([], False),
-    ],
-)
-def test_records_device(arguments: list[str], expected: bool) -> None:
-    assert records_device(arguments, "hisi_ptt0_2") is expected

@@ -1,0 +1,122 @@
+"""Processes that may be tracing a PTT device: what their arguments say, and how far that is believed.
+
+Linux shows that a process holds perf events, and not of which device. Any user can start a process with any arguments, so arguments of
+others are only a hint. The kernel alone says that a device is busy, when perf opens the event.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ptttool.files.locks import user_name
+from ptttool.machine.pmu import PMU_PREFIX
+from ptttool.wording import clean
+
+# How /proc/PID/fd shows the descriptor of a perf event.
+_PERF_EVENT = "anon_inode:[perf_event]"
+# Programs that have an event string among their arguments and do not trace.
+_READERS = frozenset("ptttool grep egrep fgrep rg ag pgrep pkill vi vim nvim nano emacs less more man".split())
+_INTERPRETERS = re.compile(r"(python|perl|(ba|da|z|k)?sh)[\d.]*")
+_LONGEST_COMMAND = 120
+
+
+@dataclass(frozen=True)
+class Process:
+    """A running process.
+
+    Parameters
+    ----------
+    pid : int
+        Its number.
+    arguments : tuple of str
+        Its arguments, with its name; the process itself chooses them.
+    uid : int or None
+        Its user; None where it has ended.
+    holds_events : bool or None
+        Whether it holds perf events; None where its descriptors may not be read, or were not.
+    """
+
+    pid: int
+    arguments: tuple[str, ...]
+    uid: int | None = None
+    holds_events: bool | None = None
+
+    @property
+    def program(self) -> str:
+        """Name of its program: of the script, where an interpreter runs one."""
+        name = Path(self.arguments[0]).name if self.arguments else ""
+        if not _INTERPRETERS.fullmatch(name):
+            return name
+        return next((Path(word).name for word in self.arguments[1:] if not word.startswith("-")), name)
+
+    @property
+    def user(self) -> str:
+        """Name of its user."""
+        return "unknown" if self.uid is None else user_name(self.uid)
+
+    def __str__(self) -> str:
+        """Describe the process in a message."""
+        return f"process {self.pid} of {self.user} ({clean(' '.join(self.arguments))[:_LONGEST_COMMAND]})"
+
+
+def names_device(process: Process, device: str) -> bool:
+    """Tell whether a process has an event of a device among its arguments: of any program but ptttool, searchers and editors.
+
+    A path of sysfs (``/sys/…/hisi_ptt0_2/type``) is not an event.
+    """
+    event = re.compile(rf"(?:^|^-e|[\s='\"{{,]){re.escape(device)}/")
+    return process.program not in _READERS and any(event.search(word) for word in process.arguments[1:])
+
+
+def is_believed(process: Process) -> bool:
+    """Tell whether the arguments of a process are believed: its own user's or root's, and it holds perf events.
+
+    Where the descriptors may not be read, root's arguments are believed.
+    """
+    if process.uid not in (0, os.geteuid()):
+        return False
+    return process.uid == 0 if process.holds_events is None else process.holds_events
+
+
+def tracers_of(processes: Iterable[Process], device: str) -> list[Process]:
+    """Return the processes that name a device, those that are believed first."""
+    return sorted((one for one in processes if names_device(one, device)), key=lambda one: (not is_believed(one), one.pid))
+
+
+def running_processes() -> tuple[Process, ...]:
+    """Return all processes but this one, with their arguments; of those that name a PTT device, also whether they hold perf events."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit() or int(folder.name) == os.getpid():
+            continue
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            uid = folder.stat().st_uid
+        except OSError:  # it has ended
+            continue
+        if not words[:-1]:
+            continue
+        arguments = tuple(word.decode(errors="replace") for word in words[:-1])
+        holds = holds_perf_events(int(folder.name)) if any(PMU_PREFIX in word for word in arguments) else None
+        found.append(Process(int(folder.name), arguments, uid, holds))
+    return tuple(found)
+
+
+def holds_perf_events(pid: int) -> bool | None:
+    """Tell whether a process holds perf events; None where its descriptors may not be read."""
+    folder = Path(f"/proc/{pid}/fd")
+    try:
+        names = list(folder.iterdir())
+    except OSError:
+        return None
+    for name in names:
+        try:
+            if os.readlink(name) == _PERF_EVENT:  # noqa: PTH115 - text, not a path
+                return True
+        except OSError:  # it was closed meanwhile
+            continue
+    return False
