@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ptttool.errors import ExitCode
+from ptttool.files.atomic import output_file
 
 
 def roff(text: str) -> str:
@@ -145,7 +146,8 @@ def main(folder: Path) -> int:
         if old.name not in wanted:
             old.unlink()
     for name, text in wanted.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        with output_file(folder / name, force=True) as file:
+            file.write(text.encode())
     sys.stdout.write(f"{len(wanted)} pages in {folder}\n")
     return 0
 

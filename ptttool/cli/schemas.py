@@ -16,6 +16,7 @@ from typing import Any
 
 import ptttool
 from ptttool.documents import MERGED, OMIT_NONE, documents, dumps, key_of
+from ptttool.files.atomic import output_file
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -151,7 +152,8 @@ def write(folder: Path, say: Callable[[str], object] = print) -> None:
         if stale.name not in wanted:
             stale.unlink()
     for name, text in wanted.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        with output_file(folder / name, force=True) as file:
+            file.write(text.encode())
     say(f"{len(wanted)} schemas in {folder}")
 
 

@@ -139,6 +139,8 @@ class Workspace:
             lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=inside)
             descriptors.append(lock)
             _claim(lock)
+            if os.fstat(inside).st_uid != os.fstat(lock).st_uid:  # another user's folder has got the name
+                raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
             os.mkdir(NEW, dir_fd=inside)
             made = os.stat(NEW, dir_fd=inside, follow_symlinks=False).st_ino
             os.write(lock, json.dumps({"made": made, "target": target}).encode())

@@ -103,13 +103,38 @@ def read_link(name: str, folder: int) -> tuple[os.stat_result, str]:
         os.close(link)
 
 
-def _is_safe(folder: os.stat_result) -> bool:
-    return folder.st_uid in (0, os.geteuid()) and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def _is_safe(folder: int) -> bool:
+    """Return whether only this user and root can change the entries of a folder."""
+    about = os.fstat(folder)
+    if about.st_uid not in (0, os.geteuid()) or about.st_mode & stat.S_IWOTH:
+        return False
+    return not about.st_mode & stat.S_IWGRP or _is_private(about, folder)
+
+
+def _is_private(about: os.stat_result, folder: int) -> bool:
+    """Return whether the group of a folder has this user as its only member: many systems give each user such a group, and umask 002.
+
+    For root this is never assumed.
+    """
+    import grp
+    import pwd
+
+    user = os.geteuid()
+    if user == 0 or about.st_uid != user:
+        return False
+    with suppress(OSError):  # with an access control list, the bits of the group are those of other users, too
+        if "system.posix_acl_access" in os.listxattr(folder):
+            return False
+    try:
+        group, known = grp.getgrgid(about.st_gid), pwd.getpwuid(user)
+    except KeyError:
+        return False
+    return known.pw_gid == about.st_gid and group.gr_name == known.pw_name and {*group.gr_mem} <= {known.pw_name}
 
 
 def _is_trusted(link: os.stat_result, folder: int) -> bool:
     """Return whether no other user can have put this link into this folder."""
-    return link.st_uid in (0, os.geteuid()) and _is_safe(os.fstat(folder))
+    return link.st_uid in (0, os.geteuid()) and _is_safe(folder)
 
 
 @dataclass

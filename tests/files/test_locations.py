@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -128,6 +131,40 @@ def test_a_link_of_another_user_to_a_folder(tmp_path: Path) -> None:
         assert location.name == "data"
     with opened_folder(home / "good") as opened:
         assert os.path.samestat(os.fstat(opened), (home / "data").stat())
+
+
+def user_with_own_group() -> pwd.struct_passwd | None:
+    for user in pwd.getpwall():
+        with suppress(KeyError):
+            group = grp.getgrgid(user.pw_gid)
+            if user.pw_uid and group.gr_name == user.pw_name and not group.gr_mem:
+                return user
+    return None
+
+
+@AS_ROOT
+@pytest.mark.parametrize(("mode", "own_group", "follows"), [(0o775, True, True), (0o775, False, False), (0o777, True, False)])
+def test_a_folder_of_the_users_own_group(tmp_path: Path, mode: int, own_group: bool, follows: bool) -> None:
+    """With umask 002, all folders of a user can be written by the group, which is the user's own."""
+    user = user_with_own_group()
+    if user is None:
+        pytest.skip("no user has a group of the same name")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    folder.chmod(mode)
+    os.chown(folder, user.pw_uid, user.pw_gid if own_group else OTHER)
+    (folder / "out").symlink_to("target")
+    os.chown(folder / "out", user.pw_uid, user.pw_gid, follow_symlinks=False)
+    code = (
+        "import os, sys; import grp, pwd; from ptttool.errors import OutputError; from ptttool.files.atomic import output_file\n"
+        "os.chdir(sys.argv[1]); os.setgroups([]); os.setgid(int(sys.argv[3])); os.setuid(int(sys.argv[2]))\n"
+        "try:\n"
+        "    with output_file('out'): pass\n"
+        "except OutputError as error: print(error.code)"
+    )
+    line = [sys.executable, "-c", code, str(folder), str(user.pw_uid), str(user.pw_gid)]
+    done = subprocess.run(line, check=True, capture_output=True, text=True)
+    assert (done.stdout.strip(), (folder / "target").exists()) == (("", True) if follows else ("untrusted-link", False))
 
 
 @AS_ROOT
