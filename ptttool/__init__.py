@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         ExitCode,
         HardwareError,
         InputError,
+        InternalError,
         InterruptedByUserError,
         MissingPackageError,
         NotAsAskedError,
@@ -95,6 +96,7 @@ __all__ = [
     "Exporter",
     "HardwareError",
     "InputError",
+    "InternalError",
     "InterruptedByUserError",
     "Leftover",
     "Machine",
@@ -157,7 +159,7 @@ _HOMES = {
         "ptttool.decoders.contract": "PROTOCOLS",
         "ptttool.diagnostics": "Diagnostic Severity",
         "ptttool.errors": (
-            "AccessError BusyError DeviceError EmptyTraceError ExitCode HardwareError InputError InterruptedByUserError "
+            "AccessError BusyError DeviceError EmptyTraceError ExitCode HardwareError InputError InternalError InterruptedByUserError "
             "MissingPackageError NotAsAskedError OutputError PerfError PlugInError PtttoolError UsageError WorkersError"
         ),
         "ptttool.exporters.contract": "EXPORTERS ExportContext Exporter",

@@ -1,45 +1,51 @@
 """``python -m ptttool`` and the ``ptttool`` script."""
 
-import io
 import os
 import sys
-from pathlib import Path
+
+
+def _forget_current_folder() -> None:
+    """Take the current folder out of ``sys.path``, where ``python -m`` puts it first, unless ptttool itself lies there.
+
+    Until here Python has looked there for what it imports itself: root should call the script, or ``python -P -m ptttool``.
+    """
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH120 - pathlib may lie in the current folder
+    if not sys.flags.safe_path and sys.path and os.path.realpath(sys.path[0]) != os.path.realpath(home):
+        del sys.path[0]
+
+
+if __name__ == "__main__":
+    _forget_current_folder()
 
 
 def run() -> None:
     """Run the command line and leave with its exit code."""
-    try:
-        from ptttool.cli.main import main
+    from ptttool.cli.terminal.streams import drop_what_cannot_be_written, settle_streams
 
-        settle_streams()
-        code = main()
-    except KeyboardInterrupt:  # before or after the command line's own boundary
+    settle_streams()
+    try:
+        from ptttool.cli.unexpected import guarded
+
+        code = guarded(_main)
+    except KeyboardInterrupt:  # outside of the command line's own boundary
         code = 130
+    except Exception as error:  # not even the code that reports errors can be imported
+        os.write(2, f"ptttool: error: {type(error).__name__}: {error}\n".encode(errors="backslashreplace"))
+        code = 70
     drop_what_cannot_be_written()
     sys.exit(code)
 
 
-def drop_what_cannot_be_written() -> None:
-    """Leave nothing for Python's own last flush, whose failure would change the exit code: the failure has been told by now."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def _main() -> int:
+    from ptttool.cli.startup import secure_import_path
 
+    warnings = [*secure_import_path()]
+    from ptttool.cli.main import main
+    from ptttool.cli.terminal.talk import warn
 
-def settle_streams() -> None:
-    """Nothing that is printed makes a command fail whose work is done.
-
-    A terminal that is not UTF-8 shows what it has no letter for as an escape; a stream that the caller closed (``>&-``) goes nowhere,
-    and its number is taken so that no output file gets it.
-    """
-    for name in ("stdin", "stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115 - open to the end
-        elif isinstance(stream, io.TextIOWrapper) and name != "stdin":
-            stream.reconfigure(errors="backslashreplace")
+    for text in warnings:
+        warn(text)
+    return main()
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ class ExitCode(IntEnum):
     HARDWARE = 7, "hardware: no answer in time, or the value read back differs from the one written"
     PACKAGE = 8, "an optional package is missing, or a plug-in is broken"
     WORKERS = 9, "the processes, or the cluster of `--scheduler`, that do the work failed"
+    INTERNAL = 70, "an internal error: a defect of ptttool or of a plug-in"
     BUSY = 75, "busy: another ptttool works on the same machine or device; try again"
     HANGUP = 129, "ended by SIGHUP: the terminal was closed"
     INTERRUPTED = 130, "interrupted: Ctrl-C (SIGINT)"
@@ -232,6 +233,35 @@ class BusyError(PtttoolError):
 
     exit_code = ExitCode.BUSY
     code = "locked"
+
+
+class InternalError(PtttoolError):
+    """Something happened that no code expects: a defect of ptttool, or of a plug-in."""
+
+    exit_code = ExitCode.INTERNAL
+    code = "internal-error"
+
+    @classmethod
+    def of(cls, error: BaseException) -> InternalError:
+        """Make the error for an exception; the message has its first line, and the innermost line of code that is not a library's."""
+        lines = str(error).strip().splitlines()
+        name = type(error).__name__
+        place = _place_of(error)
+        text = f"internal error: {name}" + (f": {lines[0]}" if lines else "") + (f" ({place})" if place else "")
+        return cls(text, exception=name, **({"place": place} if place else {}))
+
+
+def _place_of(error: BaseException) -> str | None:
+    """Return file and line: the innermost one of ptttool, or of whatever there is if none is."""
+    here = str(Path(__file__).parent)
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        places.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    ours = [(path.removeprefix(f"{Path(here).parent}/"), line) for path, line in places if path.startswith(f"{here}/")]
+    chosen = (ours or places)[-1:]
+    return f"{chosen[0][0]}:{chosen[0][1]}" if chosen else None
 
 
 class InterruptedByUserError(PtttoolError):

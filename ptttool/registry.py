@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import os
 import pkgutil
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ptttool.errors import PlugInError, UsageError
+from ptttool.ownership import weakness_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -51,6 +53,28 @@ def _has_entry_points(group: str) -> bool:
     return False
 
 
+# Root loads plug-ins that others can change only with this.
+FOREIGN_VARIABLE = "PTTTOOL_PLUGINS"
+
+_left_out: list[PlugInError] = []
+
+
+def allow_foreign_plug_ins() -> None:
+    """Let root load plug-ins also from folders that others than root can write; workers inherit that."""
+    os.environ[FOREIGN_VARIABLE] = "1"
+
+
+def left_out() -> list[PlugInError]:
+    """Return an error for each plug-in that was left out since the last call, because this is root and others can change it."""
+    found = [*_left_out]
+    _left_out.clear()
+    return found
+
+
+def _is_cautious() -> bool:
+    return os.geteuid() == 0 and os.environ.get(FOREIGN_VARIABLE, "0") in ("", "0")
+
+
 class PlugIns:
     """The entry points of other packages that add things of one kind.
 
@@ -67,6 +91,7 @@ class PlugIns:
         self._group = group
         self._found: dict[str, EntryPoint] | None = None
         self._clashes: list[PlugInError] = []
+        self._foreign: dict[str, PlugInError] = {}
 
     def _find(self) -> dict[str, EntryPoint]:
         """Return the entry points by name; the first one of a name counts."""
@@ -77,13 +102,41 @@ class PlugIns:
             from importlib.metadata import entry_points
 
             for point in entry_points(group=self._group):
+                if _is_cautious() and (refused := self._foreign_plug_in(point)) is not None:
+                    self._foreign.setdefault(point.name, refused)
+                    _left_out.append(refused)
+                    continue
                 first = self._found.setdefault(point.name, point)
                 if first.value != point.value:
                     self._clashes.append(self._clash(point, f"{first.value} has that name, too"))
         return self._found
 
+    def _foreign_plug_in(self, point: EntryPoint) -> PlugInError | None:
+        """Return the error for an entry point that others than root can change: its distribution, or its module."""
+        folders = [] if point.dist is None else [str(point.dist.locate_file(""))]
+        try:
+            found = importlib.util.find_spec(point.module.partition(".")[0])
+        except (ImportError, ValueError):  # reported when it is loaded
+            found = None
+        if found is not None:
+            folders += [path for path in (found.origin, *(found.submodule_search_locations or ())) if path is not None]
+        weakness = next((each for each in map(weakness_of, folders) if each is not None), None)
+        if weakness is None:
+            return None
+        return PlugInError(
+            f"{self.what} {point.name} from {point.value} is left out: {weakness}, and this is root",
+            hint="--plugins before the command loads it all the same",
+            code="plug-in-left-out",
+            name=point.name,
+        )
+
+    def refused(self, name: str) -> PlugInError | None:
+        """Return why a plug-in of that name is left out; None if there is none."""
+        self._find()
+        return self._foreign.get(name)
+
     def names(self) -> list[str]:
-        """Return the names, sorted."""
+        """Return the names, sorted; without plug-ins that are left out."""
         return sorted(self._find())
 
     def load(self, name: str) -> Any:
@@ -243,7 +296,7 @@ class Registry(Generic[T]):
         UsageError
             No thing has that name; the hint lists similar names.
         PlugInError
-            The plug-in of that name cannot be loaded.
+            The plug-in of that name cannot be loaded, or is left out (``plug-in-left-out``).
         """
         if name not in self._things:
             self._load_module_of(name)
@@ -251,6 +304,8 @@ class Registry(Generic[T]):
             self._load_built_in()
         if name not in self._things and self._plug_ins is not None and name in self._plug_ins.names():
             self._load_plug_in(name)
+        if name not in self._things and self._plug_ins is not None and (refused := self._plug_ins.refused(name)) is not None:
+            raise refused
         try:
             return self._things[name]
         except KeyError:

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+
+class Escaped(Exception):
+    """An exception of a command that typer would turn into an exit code without a word: Ctrl-C, or a defect."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _Group(TyperGroup):
+    """The commands."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, EOFError) as error:
+            raise Escaped(error) from error
+
 
 app = typer.Typer(
     name="ptttool",
+    cls=_Group,
     help="Tune and trace PCIe links with the HiSilicon PTT device, and decode its traces.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -17,15 +17,15 @@ from typer.exceptions import TyperException
 
 from ptttool import __version__
 from ptttool.cli import commands
-from ptttool.cli.app import app
-from ptttool.cli.terminal.talk import PrintedError, json_text, say, warn
-from ptttool.documents import ErrorDocument
-from ptttool.errors import InputError, InterruptedByUserError, OutputError, PlugInError, PtttoolError, UsageError, WorkersError
-from ptttool.registry import PlugIns
+from ptttool.cli.app import Escaped, app
+from ptttool.cli.terminal.failure import report_error
+from ptttool.cli.terminal.interrupts import EndedBySignal
+from ptttool.cli.terminal.streams import CLOSED, no_standard_output
+from ptttool.cli.terminal.talk import PrintedError, say, warn
+from ptttool.cli.unexpected import explained
+from ptttool.errors import ExitCode, InputError, InternalError, InterruptedByUserError, OutputError, PlugInError, PtttoolError, UsageError
+from ptttool.registry import PlugIns, allow_foreign_plug_ins, left_out
 from ptttool.wording import clean
-
-# Largest number of characters of an error message that are shown; a quoted part of it may have any length.
-LONGEST = 2000
 
 PLUG_INS = PlugIns("command", "ptttool.commands")
 
@@ -39,8 +39,23 @@ def _print_version(value: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)] = False,
+    plugins: Annotated[
+        bool,
+        typer.Option(
+            "--plugins",
+            help="As root, load plug-ins also from folders that others than root can write. PTTTOOL_PLUGINS=1 does the same.",
+        ),
+    ] = False,
+    crash_report: Annotated[
+        Path | None,
+        typer.Option(
+            "--crash-report",
+            metavar="FILE",
+            help="After an internal error, write what developers need to this new file. PTTTOOL_CRASH_REPORT=FILE does the same.",
+        ),
+    ] = None,
 ) -> None:
-    """Handle the options before the command."""
+    """Handle the options before the command; :func:`main` has read them."""
 
 
 def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
@@ -69,6 +84,8 @@ def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
     if wanted is not None and wanted in PLUG_INS.names():
         _load_plug_in(wanted)
         return []
+    if wanted is not None and (refused := PLUG_INS.refused(wanted)) is not None:
+        raise refused
     for name in built_in:
         importlib.import_module(f"{commands.__name__}.{name}")
     problems = PLUG_INS.clashes(built_in)
@@ -101,35 +118,65 @@ def _registered() -> set[str | None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    own, command = _options_before(arguments)
+    if "--plugins" in own:
+        allow_foreign_plug_ins()
     try:
-        for problem in load_commands(arguments):
-            if "_PTTTOOL_COMPLETE" not in os.environ:  # a shell that completes a line shows nothing else
-                warn(clean(problem.message))
-        command = typer.main.get_command(app)
-        result = command.main(arguments, prog_name="ptttool", standalone_mode=False)
-        sys.stdout.flush()
-        return result if isinstance(result, int) else 0
+        return _run(arguments, command)
     except PtttoolError as error:
-        return _report(error, arguments)
+        return report_error(explained(error, arguments) if isinstance(error, InternalError) else error, arguments)
     except PrintedError as printed:
-        return _report(printed.error)
+        return report_error(printed.error)
     except TyperException as error:
         return _report_usage(error, arguments)
-    except MemoryError:
-        return _report(WorkersError("not enough memory", hint="use fewer --jobs or fewer columns", code="no-memory"), arguments)
-    except KeyboardInterrupt:
-        return _report(InterruptedByUserError("interrupted"), arguments)
     except SystemExit as leaving:
-        # On a closed pipe, typer wraps standard output and rich redirects it to the null device; both exit with 1.
-        if type(sys.stdout).__name__ == "PacifyFlushWrapper" or isinstance(leaving.__context__, BrokenPipeError):
-            return _closed_pipe()
-        return leaving.code if isinstance(leaving.code, int) else 1
+        return _left(leaving, arguments)
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:
         if error.errno == errno.EPIPE:
             return _closed_pipe()
-        return _report(_from_os_error(error), arguments)
+        return report_error(_from_os_error(error), arguments)
+    except Escaped as escaped:
+        return report_error(explained(escaped.error, arguments), arguments)
+    except BaseException as error:
+        return report_error(explained(error, arguments), arguments)
+    finally:
+        for problem in left_out():
+            warn(clean(problem.message))
+
+
+def _run(arguments: list[str], command: list[str]) -> int:
+    for problem in load_commands(command):
+        if "_PTTTOOL_COMPLETE" not in os.environ:  # a shell that completes a line shows nothing else
+            warn(clean(problem.message))
+    group = typer.main.get_command(app)
+    result = group.main(arguments, prog_name="ptttool", standalone_mode=False)
+    sys.stdout.flush()
+    if result == ExitCode.INTERRUPTED:  # typer returns this for Ctrl-C while it parses
+        raise InterruptedByUserError("interrupted")
+    return result if isinstance(result, int) else 0
+
+
+def _options_before(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Split a command line into the options before the command, and the command with its arguments."""
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] == "--crash-report" else 1
+    return arguments[:at], arguments[at:]
+
+
+def _left(leaving: SystemExit, arguments: Sequence[str]) -> int:
+    """Return the exit code of a command that a signal ended, that a plug-in left, or the reader of whose output has gone."""
+    # On a closed pipe, typer wraps standard output and rich redirects it to the null device; both exit with 1.
+    if type(sys.stdout).__name__ == "PacifyFlushWrapper" or isinstance(leaving.__context__, BrokenPipeError):
+        return _closed_pipe()
+    if isinstance(leaving, EndedBySignal):
+        return report_error(leaving.error, arguments)
+    if leaving.code is None or isinstance(leaving.code, int):
+        return leaving.code or 0
+    say(f"ptttool: error: {clean(str(leaving.code))}")  # as Python does
+    return 1
 
 
 def _closed_pipe() -> int:
@@ -140,21 +187,12 @@ def _closed_pipe() -> int:
 
 def _from_os_error(error: OSError) -> PtttoolError:
     reason = error.strerror or str(error)
+    if error.errno == errno.EBADF and "stdout" in CLOSED and error.filename is None:
+        return no_standard_output()
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
         whole = error.filename is not None and not Path(error.filename).exists()
         return OutputError(f"{error.filename or 'standard output'}: {reason}", hint="no incomplete file was left behind" if whole else None)
     return InputError(str(error.filename or "input"), reason)
-
-
-def _report(error: PtttoolError, arguments: Sequence[str] = ()) -> int:
-    """Write the error and its hint to standard error, with ``--json`` also as a document to standard output; return the exit code."""
-    if _wants_json(arguments):
-        _write_json_error(error)
-    message = clean(error.message)
-    say(f"ptttool: error: {message if len(message) <= LONGEST else message[:LONGEST] + '…'}")
-    if error.hint:
-        say(f"ptttool: hint: {clean(error.hint)}")
-    return error.exit_code
 
 
 def _report_usage(error: TyperException, arguments: Sequence[str]) -> int:
@@ -164,17 +202,4 @@ def _report_usage(error: TyperException, arguments: Sequence[str]) -> int:
         sys.stderr.write(context.get_help() + "\n")
         return 2
     path = context.command_path if context is not None else "ptttool"
-    return _report(UsageError(message, hint=f"see '{path} --help'"), arguments)
-
-
-def _wants_json(arguments: Sequence[str]) -> bool:
-    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in ours
-
-
-def _write_json_error(error: PtttoolError) -> None:
-    try:
-        sys.stdout.write(json_text(ErrorDocument.of(error)))
-        sys.stdout.flush()
-    except OSError:  # a closed or full standard output must not hide the error
-        return
+    return report_error(UsageError(message, hint=f"see '{path} --help'"), arguments)

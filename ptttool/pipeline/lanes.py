@@ -16,6 +16,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ptttool.pipeline.streams import Decoded, StreamDecoder
+from ptttool.pipeline.workers.failure import sendable
 from ptttool.pipeline.workers.pool import lost_worker
 from ptttool.pipeline.workers.start import Child
 
@@ -123,7 +124,7 @@ def _decode(connection: Connection[Any, Any], opened: Callable[[], Opened], numb
                     answers.put(each)
         answers.put(None)
     except Exception as error:  # raised again where the elements are read
-        answers.put(error)
+        answers.put(sendable(error))
     answers.finish()
 
 

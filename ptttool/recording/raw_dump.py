@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +12,7 @@ from typing import BinaryIO, Self
 from ptttool.errors import AccessError, InputError
 from ptttool.files.local import LocalFile
 from ptttool.files.remote import is_remote
+from ptttool.files.standard import standard_input
 from ptttool.perfdata.backing import Backing, Memory, OnRequest
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AuxChunk, Contents, Mode
@@ -50,7 +50,7 @@ class RawDump:
             self._remote = RemoteFile(self.path)
             self.size = self._remote.size
         else:
-            self._file = sys.stdin.buffer if self.path == "-" else _open(self.path)
+            self._file = standard_input() if self.path == "-" else _open(self.path)
             status = os.fstat(self._file.fileno())
             if stat.S_ISREG(status.st_mode):
                 self.size = status.st_size

@@ -13,7 +13,6 @@ A profile has no date, so two profiles of an unchanged machine are equal files.
 from __future__ import annotations
 
 import os
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, InputError
 from ptttool.files.atomic import output_file
+from ptttool.files.standard import standard_input
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.tune.attributes import LARGEST, clamp, clamped_value, find_attribute, suggest
 from ptttool.tune.budget import MAX_DOTS, MAX_PROFILE_BYTES
@@ -248,7 +248,7 @@ def load_profile(path: str | Path) -> Profile:
     """
     try:
         if str(path) == "-":
-            return parse_profile(sys.stdin.buffer.read(MAX_PROFILE_BYTES + 1), "standard input")
+            return parse_profile(standard_input().read(MAX_PROFILE_BYTES + 1), "standard input")
         with Path(path).open("rb") as file:
             return parse_profile(file.read(MAX_PROFILE_BYTES + 1), str(path))
     except PermissionError as error:

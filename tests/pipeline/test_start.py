@@ -30,12 +30,19 @@ def test_a_worker_has_its_parents_path_and_not_its_input() -> None:
     assert child.outcome() == "exit code 0"
 
 
+def wait(connection: Connection[Any, Any]) -> None:
+    connection.send("ready")
+    connection.recv()
+
+
 def test_a_worker_ends_with_its_handle() -> None:
+    before = {*workers_of()}
     ours, theirs = Pipe()
-    child = Child(theirs, Connection.recv)
-    assert len(workers_of()) == 1
+    child = Child(theirs, wait)
+    assert ours.recv() == "ready"
+    assert len({*workers_of()} - before) == 1
     child.end()
-    assert (child.outcome(), workers_of()) == ("SIGKILL", [])
+    assert (child.outcome(), {*workers_of()} - before) == ("SIGKILL", set())
     with pytest.raises(EOFError):
         ours.recv()
 

@@ -9,6 +9,7 @@ from typing import IO, Annotated
 import typer
 
 from ptttool.cli.app import ForceOption, JsonOption, app
+from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.cli.terminal.talk import note, print_json
 from ptttool.errors import OutputError, UsageError
 from ptttool.wording import clean
@@ -89,6 +90,8 @@ def generate(
 def _destination(output: str, force: bool) -> Iterator[IO[bytes]]:
     from ptttool.files.atomic import output_file
 
+    if output == "-" and "stdout" in CLOSED:
+        raise no_standard_output()
     with output_file("/dev/stdout" if output == "-" else output, force=force) as file:
         if file.isatty():
             raise OutputError(

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.errors import OutputError, UsageError
 
 # Lines of a terminal that are not rows of the table: the header line, the note, the prompt.
@@ -84,8 +85,8 @@ def destination(
         return
     if binary and sys.stdout.isatty():
         raise _not_for_a_terminal(name)
-    if getattr(sys.stdout, "name", None) == os.devnull:  # __main__ put it in place of a closed standard output
-        raise OutputError("standard output is closed", hint="write to a file: -o FILE", code="no-output")
+    if "stdout" in CLOSED:
+        raise no_standard_output()
     sys.stdout.flush()
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()

@@ -6,13 +6,13 @@ import errno
 import os
 import re
 import stat
-import sys
 from pathlib import Path
 
 from ptttool.budget import CODE
 from ptttool.errors import AccessError, InputError
 from ptttool.files.local import LocalFile
 from ptttool.perfdata.budget import MAX_FILES
+from ptttool.files.standard import standard_input
 from ptttool.perfdata.header import empty_file
 from ptttool.perfdata.model import Mode
 from ptttool.perfdata.readers.base import Reader
@@ -37,10 +37,7 @@ def open_perfdata(path: str | Path) -> Reader:
     """
     name = str(path)
     if name == "-":
-        try:
-            descriptor = os.dup(sys.stdin.fileno())
-        except (AttributeError, ValueError, OSError):
-            raise InputError("standard input", "closed", code="closed") from None
+        descriptor = os.dup(standard_input().fileno())
         return _open_descriptor("standard input", descriptor, name)
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)

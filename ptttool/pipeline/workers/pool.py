@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from ptttool.errors import WorkersError
+from ptttool.pipeline.workers.failure import sendable
 from ptttool.pipeline.workers.start import Child
 
 if TYPE_CHECKING:
@@ -356,7 +357,7 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[b
     try:
         return True, function(*arguments)
     except Exception as error:
-        return False, error
+        return False, sendable(error)
 
 
 def _send(connection: Connection[Any, Any], answer: tuple[bool, Any]) -> None:

@@ -1,0 +1,43 @@
+"""Standard streams that the caller has closed, or that cannot take every letter."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from ptttool.errors import OutputError
+
+CLOSED: set[str] = set()
+"""Names of the standard streams that were closed when the command started (``>&-``)."""
+
+
+def settle_streams() -> None:
+    """Occupy the numbers of closed standard streams, so that no other file gets them, and let a terminal show any letter.
+
+    Reading a closed standard input, and writing to a closed standard output, still fails. Messages to a closed standard error are lost.
+    """
+    # Opened in this order, each gets the lowest number that is free: its own.
+    for name, access in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        stream = getattr(sys, name)
+        if stream is None:
+            CLOSED.add(name)
+            descriptor = os.open(os.devnull, access)
+            os.set_inheritable(descriptor, True)
+            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and name != "stdin":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def no_standard_output() -> OutputError:
+    """Make the error for output that has nowhere to go."""
+    return OutputError("standard output is closed", hint="write to a file, or leave standard output open", code="no-output")
+
+
+def drop_what_cannot_be_written() -> None:
+    """Leave nothing for Python's own last flush: its failure would change the exit code, and has been reported by now."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
