@@ -15,6 +15,7 @@ import typer
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
 from tests import ROOT
+from tests.support import captures
 
 # What a command imports beside the standard library, and what Python itself looks for.
 OTHERS = "ptttool typer rich numpy polars msgspec zstandard pyudev tomli_w distributed fsspec capstone elftools sitecustomize usercustomize"
@@ -76,12 +77,14 @@ LINES = {
     "flow": f"flow --jobs 2 --elf {ROOT}/fixtures/riscv/program.elf {ROOT}/fixtures/etrace/median-basic.bin",
     "generate": "generate --size 64K --force -o generated.data",
     "info": "info --jobs 2 generated.data",
+    "recover": "recover --dry-run .",
     "list": "list --demo --tree",
     "tlp": "tlp 04000001 0000220f 01070000",
     "trace": "trace --demo --rootport 0000:00:10.0 --duration 1 -o traced.data",
     "tune apply": "tune apply --demo --dry-run profile.toml",
     "tune diff": "tune diff --demo profile.toml",
     "tune get": "tune get --demo hisi_ptt0_0",
+    "tune recover": "tune recover --demo",
     "tune save": "tune save --demo --force profile.toml",
     "tune set": "tune set --demo --dry-run hisi_ptt0_0 qos_tx_cpl=1",
     "tune show": "tune show --demo",
@@ -95,6 +98,7 @@ def test_every_command(planted: Path, script: Path) -> None:
     assert names == set(LINES), "each command needs a line here"
     order = [*FIRST, *sorted(names - {*FIRST})]
     codes = planted / "codes.json"
+    (planted / f"unfinished.data.{'0' * 16}.part").write_bytes(captures.content("6.12/x-idle"))
     done = run(planted, str(script), "lines", json.dumps([LINES[name].split() for name in order]), str(codes))
     assert done.returncode == 0, done.stderr
     failed = {name: code for name, code in zip(order, json.loads(codes.read_text()), strict=True) if code != 0}

@@ -68,7 +68,8 @@ def run(installed: Path, *arguments: str, home: bool = False, **extra: str) -> s
     """Run a command; ``home``: ptttool itself is installed in that folder, too."""
     path = [str(installed)]
     if home:
-        (installed / "ptttool").is_symlink() or (installed / "ptttool").symlink_to(ROOT / "ptttool")
+        if not (installed / "ptttool").is_symlink():
+            (installed / "ptttool").symlink_to(ROOT / "ptttool")
     else:
         path.append(str(ROOT))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path)} | extra

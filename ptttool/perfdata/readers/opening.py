@@ -11,8 +11,8 @@ from pathlib import Path
 from ptttool.budget import CODE
 from ptttool.errors import AccessError, InputError
 from ptttool.files.local import LocalFile
-from ptttool.perfdata.budget import MAX_FILES
 from ptttool.files.standard import standard_input
+from ptttool.perfdata.budget import MAX_FILES
 from ptttool.perfdata.header import empty_file
 from ptttool.perfdata.model import Mode
 from ptttool.perfdata.readers.base import Reader
