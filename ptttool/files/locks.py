@@ -224,13 +224,15 @@ def _say_who(descriptor: int, purpose: str) -> None:
     }
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(text).encode(), 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, json.dumps(text).encode())
 
 
 def _read_holder(descriptor: int) -> Holder | None:
     """Read the holder's text; None for one that is not there, not whole, or of a process that has ended."""
     try:
-        found = json.loads(os.pread(descriptor, LONGEST_TEXT, 0))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        found = json.loads(os.read(descriptor, LONGEST_TEXT))
         pid, started = int(found["pid"]), found["started"]
         holder = Holder(pid, str(found["user"])[:100], str(found["purpose"])[:LONGEST_PURPOSE], str(found["since"])[:40])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -1,7 +1,7 @@
 """Names, meanings and values of tune attributes, and how people write them. Nothing here touches a device.
 
 Which attributes a device has is read from its ``tune`` folder. The rest is from the kernel document's section "Tune" and from the
-driver's answers: it reads a value with ``kstrtou16``, base 10, and stores 2 for anything above.
+driver's answers: it reads a value with ``kstrtou16``, base 10, so ``010`` is ten and 65536 is refused; it stores 2 for 3 to 65535.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from ptttool.errors import DeviceError, UsageError
 
 LARGEST: Final = 2
 """The largest value; 0 is the smallest."""
+
+LARGEST_ACCEPTED: Final = 0xFFFF
+"""The largest number that the driver accepts; the hardware then stores :data:`LARGEST`."""
 
 MEANINGS: Final[Mapping[str, str]] = {
     "qos_tx_cpl": "weight of outbound (Tx) completions",
@@ -75,8 +78,14 @@ def clamp(value: int) -> int:
 def clamped_value(name: str, asked: str) -> Diagnostic:
     """Report that a value is above the largest one. ``name`` is the attribute, or the key in a file."""
     shown = asked if len(asked) <= 24 else f"{asked[:20]}…"
-    message = f"{name}: {shown} is above {LARGEST}, the largest value: {LARGEST} is taken, as the hardware does"
-    return Diagnostic(Severity.INFO, "clamped-value", message, where=name, details={"asked": shown, "taken": LARGEST})
+    digits = asked.lstrip("0") or "0"
+    if digits != asked and len(asked) <= 24:
+        shown += f" (decimal, so {digits})"
+    large = len(digits) > len(str(LARGEST_ACCEPTED)) or int(digits) > LARGEST_ACCEPTED
+    why = f"; the driver itself refuses numbers above {LARGEST_ACCEPTED}" if large else ", as the hardware does"
+    message = f"{name}: {shown} is above {LARGEST}, the largest value: {LARGEST} is taken{why}"
+    details = {"asked": asked if len(asked) <= 24 else f"{asked[:20]}…", "taken": LARGEST, "driver_accepts": not large}
+    return Diagnostic(Severity.INFO, "clamped-value", message, where=name, details=details)
 
 
 def find_attribute(names: Sequence[str], asked: str) -> str | None:

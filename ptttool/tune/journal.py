@@ -281,10 +281,11 @@ class Journal:
         finally:
             os.close(folder)
         try:
-            size = os.fstat(descriptor).st_size
             # A line that was cut off stays a line of its own.
-            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-            _write(descriptor, (b"\n" if torn else b"") + _line(record))
+            last = b"\n"
+            while data := os.read(descriptor, 1 << 16):
+                last = data[-1:]
+            _write(descriptor, (b"" if last == b"\n" else b"\n") + _line(record))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

@@ -11,6 +11,7 @@ from ptttool.tune.attributes import (
     ALIASES,
     MEANINGS,
     UNCERTAIN,
+    clamped_value,
     find_attribute,
     meaning,
     parse_assignments,
@@ -138,3 +139,13 @@ def test_a_device_without_attributes() -> None:
     assert caught.value.code == "no-tune-attributes"
     with pytest.raises(DeviceError):
         parse_assignments(DEVICE, [], ["qos_tx_p=1"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "accepted"), [("3", True), ("65535", True), ("010", True), ("65536", False), ("70000", False), ("9" * 30, False)]
+)
+def test_a_clamped_value_says_what_the_driver_would_do(asked: str, accepted: bool) -> None:
+    found = clamped_value("qos_tx_p", asked)
+    assert (found.code, found.details["taken"], found.details["driver_accepts"]) == ("clamped-value", 2, accepted)
+    assert ("decimal, so 10)" in found.message) == (asked == "010")
+    assert len(found.message) < 160

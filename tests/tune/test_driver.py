@@ -275,7 +275,7 @@ def test_an_observer_sees_each_change_before_and_after_it_is_written(source: Dri
     assert plan.done
     assert [change.state for change in plan.changes] == [ChangeState.WRITTEN, ChangeState.PLANNED, ChangeState.WRITTEN]
     assert [(one.code, one.where, one.details) for one in plan.diagnostics] == [
-        ("clamped-value", "qos_tx_cpl", {"asked": "7", "taken": 2}),
+        ("clamped-value", "qos_tx_cpl", {"asked": "7", "taken": 2, "driver_accepts": True}),
     ]
 
 
