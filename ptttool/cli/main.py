@@ -86,7 +86,7 @@ def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
         return []
     if wanted is not None and (refused := PLUG_INS.refused(wanted)) is not None:
         raise refused
-    for name in built_in:
+    for name in sorted(built_in):
         importlib.import_module(f"{commands.__name__}.{name}")
     problems = PLUG_INS.clashes(built_in)
     for name in PLUG_INS.names():

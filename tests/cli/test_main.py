@@ -112,3 +112,12 @@ def test_shell_completion(shell: str) -> None:
     done = subprocess.run([sys.executable, "-m", "ptttool"], capture_output=True, text=True, env=environment)
     assert done.returncode == 0
     assert "_PTTTOOL_COMPLETE" in done.stdout
+
+
+def test_commands_are_listed_in_one_order() -> None:
+    """Whatever the hashes of this run are."""
+    environment = os.environ | {"PYTHONHASHSEED": "4"}
+    done = subprocess.run([sys.executable, "-m", "ptttool", "--help"], capture_output=True, text=True, env=environment, check=True)
+    names = [line.split()[0] for line in done.stdout.partition("Commands:")[2].splitlines() if line.startswith("  ") and line[2] != " "]
+    assert "decode" in names
+    assert names == sorted(names)
