@@ -45,7 +45,7 @@ def output_file(path: str | Path, *, force: bool = False, mode: int | None = Non
     ------
     OutputError
         ``exists``, also for a file that appeared while this one was written; ``untrusted-link``, ``is-a-folder``, ``disk-full``,
-        ``read-only`` or ``cannot-write``.
+        ``file-too-large``, ``read-only`` or ``cannot-write``.
     AccessError
         ``output-not-permitted``: the folder may not be written. ``untrusted-pipe``: a pipe or device that another user made in a folder
         that everyone may write.

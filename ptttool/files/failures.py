@@ -27,10 +27,13 @@ def output_failure(path: str | Path, error: OSError, *, kind: str = "file") -> P
     Returns
     -------
     PtttoolError
-        An OutputError with the code ``disk-full``, ``read-only`` or ``cannot-write``, or an AccessError with ``output-not-permitted``.
+        An OutputError with the code ``disk-full``, ``file-too-large``, ``read-only`` or ``cannot-write``, or an AccessError with
+        ``output-not-permitted``.
     """
     reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
     message = f"{path}: {reason}"
+    if error.errno == errno.EFBIG:
+        return OutputError(message, hint=f"no incomplete {kind} was left behind", code="file-too-large")
     if error.errno in NO_ROOM:
         hint = f"no incomplete {kind} was left behind; make room, or write to another disk"
         return OutputError(message, hint=hint, code="disk-full")

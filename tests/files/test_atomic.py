@@ -122,7 +122,7 @@ def test_a_full_disk() -> None:
     assert caught.value.filename == "/dev/full"
 
 
-def test_a_disk_that_is_full_while_the_file_is_written(tmp_path: Path) -> None:
+def test_a_file_that_gets_too_large(tmp_path: Path) -> None:
     code = (
         "import resource, signal, sys; from ptttool.errors import OutputError; from ptttool.files.atomic import output_file\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
@@ -131,5 +131,5 @@ def test_a_disk_that_is_full_while_the_file_is_written(tmp_path: Path) -> None:
         "except OutputError as error: sys.exit(error.code)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.strip() == "disk-full"
+    assert done.stderr.strip() == "file-too-large"
     assert not [*tmp_path.iterdir()]

@@ -1,4 +1,4 @@
-"""Folders of Parquet files: what others do meanwhile, disks that are full, links."""
+"""Folders of Parquet files: what others do meanwhile, no room, links."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_what_comes_while_a_folder_is_replaced(tmp_path: Path, monkeypatch: pyte
 
 @contextmanager
 def file_size(limit: int) -> Iterator[None]:
-    """No file gets larger: writing it fails as on a full disk."""
+    """No file gets larger: writing it fails."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
@@ -66,7 +66,7 @@ def file_size(limit: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_a_full_disk(tmp_path: Path, there: bool, capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_room(tmp_path: Path, there: bool, capfd: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     if there:
         assert decode("-o", f"{out}/") == 0
@@ -75,7 +75,7 @@ def test_a_full_disk(tmp_path: Path, there: bool, capfd: pytest.CaptureFixture[s
     with file_size(4096):
         assert decode("-o", f"{out}/", "--force", "--json") == 6
     error = json.loads(capfd.readouterr().out)["error"]
-    assert error["code"] == "disk-full"
+    assert error["code"] == "file-too-large"
     assert f"{out}/" in error["message"] and ".ptttool-tmp" not in error["message"]
     assert error["hint"]
     assert names(tmp_path) == before
