@@ -72,22 +72,22 @@ def hold(source: Driver, **values: int) -> None:
 def test_kills_at_every_write(tree: Path, tmp_path: Path, action: str, value: int) -> None:
     """Before and after each write of applying, and of recovering: the next command says so, and recovery ends with one of the states."""
     profile = tmp_path / "p.toml"
-    profile.write_text("version = 1\n" + "".join(f"[devices.{name}]\nqos_tx_p = 2\nqos_tx_np = 2\n" for name in DEVICES))
+    profile.write_text("version = 1\n" + "".join(f"[devices.{name}]\nqos_tx_p = 2\nqos_tx_np = 2\n" for name in DEVICES[:2]))
     command = [sys.executable, "-m", "tests.support.tune_kills", str(tree), str(profile), action]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
     points = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(points) == 13
+    assert len(points) == 9
     for at, point in enumerate(points):
         written = (at + 1) // 2
-        half = 0 < written < 6
-        assert point["code"] == (0 if at == 12 else None)
+        half = 0 < written < 4
+        assert point["code"] == (0 if at == 8 else None)
         assert sum(each == 2 for each in point["values"]) == written
         assert (point["warned"], point["shown"]) == (half, int(half)), point
         # Recovering was killed before and after each of its writes, too.
         assert len(point["again"]) >= (3 if half else 1)
         assert point["again"][-1] == point["rest"] == 0
-        assert sum(each == 2 for each in point["after"]) == ((6 if value == 2 else 0) if half else written)
+        assert sum(each == 2 for each in point["after"]) == ((4 if value == 2 else 0) if half else written)
 
 
 def test_what_is_half_done_is_found(source: Driver) -> None:
@@ -339,28 +339,35 @@ write = tree.FolderFiles.write
 ready = Path(sys.argv[1])
 
 def slow(self, path, data):
-    (ready / str(os.getpid())).touch()
-    time.sleep(float(sys.argv[2]))
+    # Before its first write each gives the other the time to come as far.
+    if not (ready / str(os.getpid())).exists():
+        (ready / str(os.getpid())).touch()
+        end = time.monotonic() + 0.5
+        while len(list(ready.iterdir())) < 2 and time.monotonic() < end:
+            time.sleep(0.005)
     write(self, path, data)
 
 tree.FolderFiles.write = slow
 sys.stdin.readline()
-sys.exit(main(sys.argv[3:]))
+sys.exit(main(sys.argv[2:]))
 """
 
 
 @pytest.mark.parametrize("kill", [False, True])
 def test_two_profiles_at_once(tree: Path, tmp_path: Path, kill: bool) -> None:
-    """Both are applied one after the other, whatever their speed; if the first one is killed, the second one says so and is whole."""
+    """Both are applied, one after the other; if the first one is killed, the second one is whole all the same."""
     attributes = ("qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level")
     running = []
     (tmp_path / "ready").mkdir()
-    for value, pause in ((0, "0.03"), (2, "0.002")):
+    # Each profile has values that the machine has, so it writes only a part of them.
+    for at, path in enumerate(sorted(tree.glob("sys/devices/**/tune/*"))):
+        path.write_text(f"{at % 2 * 2}\n")
+    for value in (0, 2):
         profile = tmp_path / f"p{value}.toml"
         profile.write_text(
             "version = 1\n" + "".join(f"[devices.{name}]\n" + "".join(f"{a} = {value}\n" for a in attributes) for name in DEVICES)
         )
-        command = [sys.executable, "-c", RACE, str(tmp_path / "ready"), pause, "tune", "apply", str(profile), "--sysfs", str(tree)]
+        command = [sys.executable, "-c", RACE, str(tmp_path / "ready"), "tune", "apply", str(profile), "--sysfs", str(tree)]
         running.append(
             subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
         )
