@@ -255,6 +255,7 @@ def test_a_call_that_fails_at_any_moment(tmp_path: Path, there: str) -> None:
     assert number > 20
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_what_a_killed_run_replaced_keeps_what_came(tmp_path: Path) -> None:
     """Killed after the exchange, while somebody had written into the old folder."""
     out = tmp_path / "out"
