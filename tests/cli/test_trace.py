@@ -92,18 +92,18 @@ class Live(Files):
         super().__init__(folder)
         self._dump = dump
 
-    def words(self, arguments: Sequence[str], presses: int | None = None) -> list[str]:
-        terminal = [] if presses is None else [sys.executable, str(STANDIN / "at_terminal.py"), str(presses)]
-        return [*self._dump, *terminal, sys.executable, str(STANDIN / "as_root.py"), "trace", *arguments]
+    def words(self, arguments: Sequence[str], terminal: str | None = None) -> list[str]:
+        at = [] if terminal is None else [sys.executable, str(STANDIN / "at_terminal.py"), terminal]
+        return [*self._dump, *at, sys.executable, str(STANDIN / "as_root.py"), "trace", *arguments]
 
     def environment(self, case: str, more: dict[str, str]) -> dict[str, str]:
         # as_root.py is run as a file: the project is found by name.
         path = {"PYTHONPATH": str(REPOSITORY), "PATH": f"{STANDIN}:{os.environ['PATH']}"}
         return {**os.environ, **path, "STANDIN_CASE": case, **self.locks, **more}
 
-    def run(self, *arguments: str, case: str = "good", presses: int | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, case: str = "good", terminal: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.words(arguments, presses), capture_output=True, text=True, cwd=self.folder, env=self.environment(case, more), timeout=60
+            self.words(arguments, terminal), capture_output=True, text=True, cwd=self.folder, env=self.environment(case, more), timeout=60
         )
 
     def start(self, *arguments: str, case: str = "good") -> subprocess.Popen[str]:
@@ -310,7 +310,7 @@ def test_interrupt_while_a_command_runs(live: Live) -> None:
 @pytest.mark.parametrize(("presses", "case"), [(1, "good"), (2, "slow-to-finish")])
 def test_ctrl_c_at_a_terminal(live: Live, presses: int, case: str) -> None:
     """The whole process group gets it, perf too; a second one while perf writes changes nothing."""
-    done = live.run(*EIGHT_DW, case=case, presses=presses)
+    done = live.run(*EIGHT_DW, case=case, terminal=str(presses))
     assert done.returncode == 0, done.stdout
     assert "hisi_ptt0_0 on CPU 0: 0." in done.stdout
     assert " MiB/s (Ctrl-C stops)" in done.stdout
@@ -322,7 +322,7 @@ def test_ctrl_c_at_a_terminal(live: Live, presses: int, case: str) -> None:
 
 
 def test_progress_names_the_duration(live: Live) -> None:
-    done = live.run(*EIGHT_DW, "--duration", "0.8", presses=0)
+    done = live.run(*EIGHT_DW, "--duration", "0.8", terminal="0")
     assert done.returncode == 0
     assert " s of 0.8 s, " in done.stdout
 

@@ -18,6 +18,7 @@ from ptttool.machine.sources.contract import Source
 
 # Bits of the kernel's capability sets (capability.h).
 CAP_IPC_LOCK, CAP_SYS_ADMIN, CAP_PERFMON = 14, 21, 38
+_KINDS = {"file": stat.S_ISREG, "directory": stat.S_ISDIR, "link": stat.S_ISLNK}
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 _MLOCK_KB = "/proc/sys/kernel/perf_event_mlock_kb"
 
@@ -63,15 +64,19 @@ class OutputFile:
     Parameters
     ----------
     path, folder : str
-        The file and its folder.
+        The file, and the absolute path of its folder.
     folder_exists, folder_writable : bool
         What the folder is like.
     kind : str or None
-        ``file``, ``directory``, ``other``; None where nothing has that name yet.
-    old_is_directory : bool
-        Whether a directory has the name that an old recording gets.
+        ``file``, ``directory``, ``link``, ``other``; None where nothing has that name yet.
+    old_kind : str or None
+        Likewise for the name that an old recording gets.
     free : int or None
-        Free bytes on its disk.
+        Free bytes in the folder.
+    target : str or None
+        The absolute path that a link leads to.
+    read_only : bool
+        Whether the folder is on a file system that is mounted read-only.
     """
 
     path: str
@@ -79,8 +84,10 @@ class OutputFile:
     folder_exists: bool
     folder_writable: bool
     kind: str | None = None
-    old_is_directory: bool = False
+    old_kind: str | None = None
     free: int | None = None
+    target: str | None = None
+    read_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,12 +177,8 @@ def online_cpus(source: Source) -> tuple[int, ...] | None:
 
 def look_at(output: Path) -> OutputFile:
     """Look at the file that the recording goes to, and at its folder."""
-    folder = output.parent
-    try:
-        mode = output.stat().st_mode
-        kind = "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else "other"
-    except OSError:
-        kind = None
+    folder = output.absolute().parent
+    kind = _kind(output)
     exists = folder.is_dir()
     return OutputFile(
         path=str(output),
@@ -183,9 +186,27 @@ def look_at(output: Path) -> OutputFile:
         folder_exists=exists,
         folder_writable=exists and os.access(folder, os.W_OK | os.X_OK),
         kind=kind,
-        old_is_directory=Path(f"{output}.old").is_dir(),
+        old_kind=_kind(Path(f"{output}.old")),
         free=free_bytes(folder),
+        target=os.path.realpath(output) if kind == "link" else None,
+        read_only=exists and _is_read_only(folder),
     )
+
+
+def _kind(path: Path) -> str | None:
+    """Return what has a name; a link is not followed."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return None
+    return next((kind for kind, test in _KINDS.items() if test(mode)), "other")
+
+
+def _is_read_only(folder: Path) -> bool:
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 def tracers_now(device: str) -> list[Process]:
@@ -194,8 +215,9 @@ def tracers_now(device: str) -> list[Process]:
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Return the free bytes on a folder's disk; None where it cannot be read."""
+    """Return the bytes that this user can write in a folder; None where they cannot be read."""
     try:
-        return shutil.disk_usage(folder).free
+        about = os.statvfs(folder)
     except OSError:
         return None
+    return about.f_frsize * (about.f_bfree if os.geteuid() == 0 else about.f_bavail)

@@ -21,8 +21,11 @@ def may_lock(host: Host, plan: Plan) -> Iterator[Diagnostic]:
     limit = rights.mlock_kb * 1024 * rights.cpus + rights.memlock
     if plan.aux_size > limit:
         message = (
-            f"an AUX area of {plan.aux_size >> 20} MiB is more than the {limit >> 10} KiB that you may lock "
-            f"(kernel.perf_event_mlock_kb is {rights.mlock_kb}, times {rights.cpus} CPUs)"
+            f"an AUX area of {plan.aux_size >> 20} MiB is more than the {limit >> 10} KiB that you may lock: "
+            f"{rights.mlock_kb * rights.cpus} KiB by kernel.perf_event_mlock_kb ({rights.mlock_kb} for each of {rights.cpus} CPUs), and "
+            f"{rights.memlock >> 10} KiB by the limit of locked memory (ulimit -l)"
         )
-        hint = "run it as root, or give CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb"
-        yield Diagnostic(Severity.ERROR, "mlock-limit", message, hint, details={"perf_event_mlock_kb": rights.mlock_kb})
+        hint = "run it as root, or give CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb or ulimit -l"
+        yield Diagnostic(
+            Severity.ERROR, "mlock-limit", message, hint, details={"perf_event_mlock_kb": rights.mlock_kb, "memlock": rights.memlock}
+        )

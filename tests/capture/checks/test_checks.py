@@ -54,7 +54,11 @@ FAILURES: list[tuple[Host, Plan, type[PtttoolError], str]] = [
     (replace(GOOD, output=replace(OUTPUT, kind="other")), PLAN, OutputError, "output-not-a-file"),
     (replace(GOOD, output=replace(OUTPUT, folder_exists=False)), PLAN, OutputError, "output-folder-missing"),
     (replace(GOOD, output=replace(OUTPUT, folder_writable=False)), PLAN, AccessError, "output-not-permitted"),
-    (replace(GOOD, output=replace(OUTPUT, old_is_directory=True)), PLAN, OutputError, "old-is-directory"),
+    (replace(GOOD, output=replace(OUTPUT, old_kind="directory")), PLAN, OutputError, "old-is-directory"),
+    (replace(GOOD, output=replace(OUTPUT, old_kind="link")), PLAN, OutputError, "old-is-link"),
+    (replace(GOOD, output=replace(OUTPUT, kind="link", target="/x")), PLAN, OutputError, "output-is-link"),
+    (replace(GOOD, output=replace(OUTPUT, read_only=True, folder_writable=False)), PLAN, OutputError, "read-only"),
+    (replace(GOOD, output=replace(OUTPUT, free=1000)), PLAN, OutputError, "disk-full"),
     (replace(GOOD, processes=(Process(1, ("init",)), BUSY)), PLAN, PerfError, "device-busy"),
 ]
 
@@ -157,7 +161,7 @@ def test_look_at(tmp_path: Path) -> None:
     (tmp_path / "perf.data").write_bytes(b"x")
     (tmp_path / "perf.data.old").mkdir()
     assert facts.look_at(tmp_path / "perf.data").kind == "file"
-    assert facts.look_at(tmp_path / "perf.data").old_is_directory
+    assert facts.look_at(tmp_path / "perf.data").old_kind == "directory"
     assert facts.look_at(tmp_path).kind == "directory"
     assert facts.look_at(Path("/dev/full")).kind == "other"
     assert not facts.look_at(tmp_path / "no" / "perf.data").folder_exists
