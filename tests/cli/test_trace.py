@@ -561,7 +561,7 @@ def test_replay_that_does_not_fit(tmp_path: Path) -> None:
     output.write_bytes(b"the last one")
     small = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"]
     done = machines.run(["trace", "--demo", *PORT, "-o", str(output), "--json"], prefix=small, check=6)
-    assert error_of(done)["code"] == "disk-full"
+    assert error_of(done)["code"] == "file-too-large"
     assert str(output) in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert output.read_bytes() == b"the last one"
