@@ -97,6 +97,27 @@ def test_all_cpus_are_no_wrong_cpu(tmp_path: Path) -> None:
     assert any("nothing to log" in cause for cause in causes_of(found))
 
 
+@pytest.mark.parametrize(
+    ("command", "cpu"),
+    [
+        ([], None),
+        (["--"], None),
+        (["--", "perf", "-C", "1"], None),
+        (["perf", "-C"], None),
+        (["-C"], None),
+        (["-C1"], "1"),
+        (["-C", "1"], "1"),
+    ],
+)
+def test_odd_command_lines(tmp_path: Path, command: list[str], cpu: str | None) -> None:
+    """Whoever made the file wrote what it says of the command."""
+    with open_perfdata(captures.path_of("6.12/x-idle", tmp_path)) as reader:
+        assert not [*reader.chunks()]
+        reader.contents.features["cmdline"] = command
+        (found,) = signs_of_loss(reader.contents)
+    assert any("recorded on CPU 1:" in cause for cause in causes_of(found)) is (cpu is not None)
+
+
 def test_overflow_with_another_cpu() -> None:
     """The AUX events of a real recording: perf stopped for five seconds, AUX area of 16 MiB, perf record -a."""
     ago = [5.901, 5.850, 5.801, 5.728]

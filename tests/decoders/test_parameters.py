@@ -120,3 +120,10 @@ def test_a_name_twice(tmp_path: Path) -> None:
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         read_file(tmp_path / "none")
+
+
+def test_a_path_with_a_zero_byte() -> None:
+    """Another file can name it."""
+    with pytest.raises(InputError) as caught:
+        read_file("a\0b")
+    assert caught.value.code == "bad-path"

@@ -113,15 +113,15 @@ def choice(branches: Sequence[tuple[Node, Node]], otherwise: Node, position: int
     results = [then for _, then in branches] + [otherwise]
     type = common_type(results, "CASE")
     sql = " ".join(f"WHEN {when.sql} THEN {then.exact}" for when, then in branches)
-    return made(type, f"(CASE {sql} ELSE {otherwise.exact} END)", position, *results)
+    return made(type, f"(CASE {sql} ELSE {otherwise.exact} END)", position, behind=(*results, *(when for when, _ in branches)))
 
 
 def operation(left: Node, operator: str, right: Node, position: int) -> Node:
     """Make ``left operator right``: on numbers; ``||`` on texts; XOR on numbers or conditions."""
     if operator == "||":
-        return made("text", f"({expect(left, 'text', '||').exact} || {expect(right, 'text', '||').exact})", position)
+        return made("text", f"({expect(left, 'text', '||').exact} || {expect(right, 'text', '||').exact})", position, left, behind=(right,))
     if operator == "XOR" and left.type == "truth":
-        return made("truth", f"({left.sql} XOR {expect(right, 'truth', 'XOR').sql})", position)
+        return made("truth", f"({left.sql} XOR {expect(right, 'truth', 'XOR').sql})", position, left, behind=(right,))
     for side in (left, right):
         expect(side, "number", f"'{operator}'")
     if operator in ("<<", ">>"):
@@ -130,7 +130,7 @@ def operation(left: Node, operator: str, right: Node, position: int) -> Node:
         return _shifted(left, operator, right.literal, position)
     if operator in ("&", "|", "XOR") and any(isinstance(side.literal, float) for side in (left, right)):
         raise wrong(position, f"'{operator}' works on integers")
-    return made("number", f"({left.exact} {operator} {right.exact})", position, left, right)
+    return made("number", f"({left.exact} {operator} {right.exact})", position, left, behind=(right,))
 
 
 def _shifted(left: Node, operator: str, bits: int, position: int) -> Node:
@@ -151,4 +151,4 @@ def regex(tested: Node, operator: str, pattern: Node, position: int) -> Node:
         re.compile(pattern.literal)
     except (re.error, RecursionError, OverflowError) as error:
         raise wrong(pattern.position, f"{pattern.literal!r} is not a regular expression: {error}") from None
-    return made("truth", f"({tested.exact} {operator} {pattern.sql})", position)
+    return made("truth", f"({tested.exact} {operator} {pattern.sql})", position, tested, behind=(pattern,))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ptttool.budget import over_budget_text
 from ptttool.errors import UsageError
 from ptttool.pci import PciAddress
-from ptttool.table.budget import MAX_SQL
+from ptttool.table.budget import MAX_LEVELS, MAX_SQL
 from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.where.tokens import wrong
 
@@ -39,6 +39,8 @@ class Node:
         The value, if the node is just a literal.
     of_id : bool
         Whether the value is computed from an ID, so that it can be compared with ``'01:00.0'``.
+    levels : int
+        How deep polars' parser descends in its SQL: a level for each parenthesis, and one for what stands behind an operator or keyword.
     """
 
     type: Type
@@ -48,6 +50,7 @@ class Node:
     column: Column | None = None
     literal: int | float | str | None = None
     of_id: bool = False
+    levels: int = 0
 
 
 def check_size(characters: int, position: int) -> None:
@@ -56,10 +59,35 @@ def check_size(characters: int, position: int) -> None:
         raise over_budget_text(f"--where: what the condition becomes (character {position + 1})", MAX_SQL, "characters", hint="split it up")
 
 
-def made(type: Type, sql: str, position: int, *parts: Node) -> Node:
-    """Make a node from others."""
+def made(type: Type, sql: str, position: int, *parts: Node, behind: Sequence[Node] = ()) -> Node:
+    """Make a node from others.
+
+    Parameters
+    ----------
+    type : str
+        Type of its value.
+    sql : str
+        Its SQL: the parts are in parentheses.
+    position : int
+        Position in the condition, from 0.
+    *parts : Node
+        Nodes that stand behind a parenthesis or a comma.
+    behind : sequence of Node
+        Nodes that stand behind an operator or a keyword.
+
+    Raises
+    ------
+    UsageError
+        It is too long, or nested too deeply.
+    """
     check_size(len(sql), position)
-    return Node(type, sql, sql, position, of_id=type == "number" and any(part.of_id for part in parts))
+    levels = max((*(part.levels + 1 for part in parts), *(part.levels + 2 for part in behind)), default=0)
+    if levels > MAX_LEVELS:
+        raise over_budget_text(
+            f"--where: what the condition becomes (character {position + 1})", MAX_LEVELS, "levels", hint="use fewer parentheses"
+        )
+    of_id = type == "number" and any(part.of_id for part in (*parts, *behind))
+    return Node(type, sql, sql, position, of_id=of_id, levels=levels)
 
 
 def column_node(name: str, position: int, schema: Schema) -> Node:
@@ -71,14 +99,14 @@ def column_node(name: str, position: int, schema: Schema) -> Node:
     quoted = f'"{column.name}"'
     match column.dtype:
         case DType.ENUM:
-            return Node("text", quoted, f"CAST({quoted} AS VARCHAR)", position, column)
+            return Node("text", quoted, f"CAST({quoted} AS VARCHAR)", position, column, levels=1)
         case DType.TEXT:
             return Node("text", quoted, quoted, position, column)
         case DType.BOOL:
             return Node("truth", quoted, quoted, position, column)
         case DType.BYTES:
             return Node("bytes", quoted, quoted, position, column)
-    return Node("number", quoted, f"CAST({quoted} AS INT128)", position, column, of_id=column.style == Style.ID)
+    return Node("number", quoted, f"CAST({quoted} AS INT128)", position, column, of_id=column.style == Style.ID, levels=1)
 
 
 def number_node(text: str, position: int) -> Node:
@@ -95,7 +123,7 @@ def number_node(text: str, position: int) -> Node:
 
 def integer_node(value: int, position: int) -> Node:
     """Make the node of an integer. Its exact form has its own type, since polars calculates with plain integers in 32 bits."""
-    return Node("number", str(value), f"CAST({value} AS INT128)", position, literal=value)
+    return Node("number", str(value), f"CAST({value} AS INT128)", position, literal=value, levels=1)
 
 
 def text_node(value: str, position: int) -> Node:
@@ -112,7 +140,7 @@ def compared(left: Node, operator: str, right: Node, position: int) -> Node:
     equality = operator in ("=", "<>", "<=>")
     plain = (_is_constant(left) or _is_constant(right)) and (equality or left.type == "number")
     sides = (left.sql, right.sql) if plain else (left.exact, right.exact)
-    return made("truth", f"({sides[0]} {operator} {sides[1]})", position)
+    return made("truth", f"({sides[0]} {operator} {sides[1]})", position, left, behind=(right,))
 
 
 def among(tested: Node, choices: list[Node], position: int) -> Node:
@@ -121,22 +149,26 @@ def among(tested: Node, choices: list[Node], position: int) -> Node:
     if all(_is_constant(choice) and choice.type == tested.type for choice in settled):
         # polars compares computed numbers correctly only if they are as wide as the numbers in the list.
         wide = tested.type == "number" and tested.column is None
-        return made("truth", f"({tested.exact if wide else tested.sql} IN ({', '.join(choice.sql for choice in settled)}))", position)
+        return made(
+            "truth", f"({tested.exact if wide else tested.sql} IN ({', '.join(choice.sql for choice in settled)}))", position, tested
+        )
     check_size(len(tested.exact) * len(choices), position)
     return any_of([compared(tested, "=", choice, position) for choice in choices], "OR", position)
 
 
 def any_of(parts: list[Node], operator: str, position: int) -> Node:
     """Join conditions by AND or OR."""
-    return made("truth", _halved([part.sql for part in parts], operator), position)
+    check_size(sum(len(part.sql) for part in parts), position)
+    return _halved(parts, operator, position)
 
 
-def _halved(parts: list[str], operator: str) -> str:
+def _halved(parts: list[Node], operator: str, position: int) -> Node:
     """Join conditions as a balanced tree: polars takes cubic time for a deep tree, and rejects a very deep one."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    return f"({_halved(parts[:middle], operator)} {operator} {_halved(parts[middle:], operator)})"
+    left, right = _halved(parts[:middle], operator, position), _halved(parts[middle:], operator, position)
+    return made("truth", f"({left.sql} {operator} {right.sql})", position, left, behind=(right,))
 
 
 def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, position: int) -> Node:
@@ -158,7 +190,7 @@ def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, 
         return among(tested, [text_node(value, position) for value in values], position)
     if escape is not None:
         raise wrong(position, "ESCAPE works on columns only")
-    return made("truth", f"({tested.exact} {'ILIKE' if ignore_case else 'LIKE'} {pattern.sql})", position)
+    return made("truth", f"({tested.exact} {'ILIKE' if ignore_case else 'LIKE'} {pattern.sql})", position, tested, behind=(pattern,))
 
 
 # What % and _ stand for; other tokens of a pattern are characters.

@@ -34,6 +34,12 @@ RESERVED = frozenset(
 STATEMENTS = frozenset("SELECT EXISTS UNION WHERE GROUP ORDER LIMIT HAVING WITH INSERT UPDATE DELETE DROP".split())
 COMPARISONS = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 REGEX_OPERATORS = ("~", "~*", "!~", "!~*")
+# From the weakest operators to the strongest; all are left-associative.
+PRECEDENCE = {
+    operator: number
+    for number, operators in enumerate(("|", "&", "XOR", "<< >>", "+ - ||", "* / // DIV %"))
+    for operator in operators.split()
+}
 TYPES = {
     **dict.fromkeys("VARCHAR TEXT STRING CHAR".split(), ("text", "VARCHAR")),
     **dict.fromkeys("BOOL BOOLEAN".split(), ("truth", "BOOLEAN")),
@@ -137,7 +143,7 @@ class Parser:
             return self.predicate()
         position = self.take().position
         node = self._deeper(self.negation)
-        return made("truth", f"(NOT {expect(node, 'truth', 'NOT').sql})", position)
+        return made("truth", f"(NOT {expect(node, 'truth', 'NOT').sql})", position, behind=(node,))
 
     def predicate(self) -> Node:
         """Parse a comparison, or another test of a value."""
@@ -157,24 +163,25 @@ class Parser:
                 node = self._tested(node, token.position)
             elif token.word == "NOT" and self.tokens[self.place + 1].word in ("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP"):
                 self.take()
-                node = made("truth", f"(NOT {self._tested(node, token.position).sql})", token.position)
+                node = self._tested(node, token.position)
+                node = made("truth", f"(NOT {node.sql})", token.position, behind=(node,))
             else:
                 return node
 
     def _is(self, node: Node, position: int) -> Node:
         negated = self.took("NOT")
         if self.took("DISTINCT", "FROM"):
-            sql = compared(node, "<=>", self.bits(), position).sql
+            found = compared(node, "<=>", self.bits(), position)
             negated = not negated
         elif self.took("NULL"):
-            return made("truth", f"({node.sql} IS {'NOT ' if negated else ''}NULL)", position)
+            return made("truth", f"({node.sql} IS {'NOT ' if negated else ''}NULL)", position, node)
         elif self.took("UNKNOWN"):
-            sql = f"({expect(node, 'truth', 'IS UNKNOWN').sql} IS NULL)"
+            found = made("truth", f"({expect(node, 'truth', 'IS UNKNOWN').sql} IS NULL)", position, node)
         elif self.next.word in ("TRUE", "FALSE"):
-            sql = f"({expect(node, 'truth', 'IS').sql} <=> {self.take().word})"
+            found = made("truth", f"({expect(node, 'truth', 'IS').sql} <=> {self.take().word})", position, node)
         else:
             raise wrong(self.next.position, f"IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, not {_shown(self.next)}")
-        return made("truth", f"(NOT {sql})" if negated else sql, position)
+        return made("truth", f"(NOT {found.sql})", position, behind=(found,)) if negated else found
 
     def _tested(self, node: Node, position: int) -> Node:
         word = self.take().word
@@ -207,33 +214,19 @@ class Parser:
         self.need(")", "the list")
         return nodes
 
-    def bits(self) -> Node:
-        """Parse an expression: bitwise operators, and all operators of higher precedence."""
-        return self._numbers(self._bits_and, ("|",))
+    def bits(self, weakest: int = 0) -> Node:
+        """Parse a calculation.
 
-    def _bits_and(self) -> Node:
-        return self._numbers(self._bits_xor, ("&",))
-
-    def _bits_xor(self) -> Node:
-        return self._numbers(self._shift, ("XOR",))
-
-    def _shift(self) -> Node:
-        return self._numbers(self._sum, ("<<", ">>"))
-
-    def _sum(self) -> Node:
-        return self._numbers(self._product, ("+", "-", "||"))
-
-    def _product(self) -> Node:
-        return self._numbers(self.sign, ("*", "/", "//", "DIV", "%"))
-
-    def _numbers(self, part: Callable[[], Node], operators: tuple[str, ...]) -> Node:
-        node = part()
-        start = self.place
-        while self.next.word in operators:
+        Parameters
+        ----------
+        weakest : int
+            Precedence of the weakest operator that belongs to it; 0: all operators of :data:`PRECEDENCE` do.
+        """
+        node = self.sign()
+        while (precedence := PRECEDENCE.get(self.next.word, -1)) >= weakest:
             token = self.take()
-            if self.place - start > 2 * DEEPEST:
-                raise wrong(token.position, "the calculation is too long")
-            node = functions.operation(node, "//" if token.word == "DIV" else token.word, part(), token.position)
+            operator = "//" if token.word == "DIV" else token.word
+            node = functions.operation(node, operator, self.bits(precedence + 1), token.position)
         return node
 
     def sign(self) -> Node:
@@ -249,7 +242,7 @@ class Parser:
             return integer_node(-node.literal, token.position)
         if token.word == "-" and isinstance(node.literal, float):
             return replace(node, sql=f"-{node.sql}", exact=f"-{node.exact}", literal=-node.literal, position=token.position)
-        return made("number", f"(0 - {node.exact})" if token.word == "-" else f"(-1 - {node.exact})", token.position, node)
+        return made("number", f"(0 - {node.exact})" if token.word == "-" else f"(-1 - {node.exact})", token.position, behind=(node,))
 
     def cast(self) -> Node:
         """Parse a value with casts after it."""
@@ -264,7 +257,7 @@ class Parser:
         if token.word not in TYPES:
             raise wrong(token.position, f"{_shown(token)} is not a type to cast to", hint="types: " + ", ".join(TYPES))
         type, name = TYPES[token.word]
-        return made(type, f"CAST({node.exact} AS {name})", position)  # type: ignore[arg-type]
+        return replace(made(type, f"CAST({node.exact} AS {name})", position, node), of_id=False)  # type: ignore[arg-type]
 
     def single(self) -> Node:
         """Parse one value: a number, a text, a column, a call, parentheses."""
@@ -374,4 +367,7 @@ def parse(text: str, schema: Schema) -> tuple[Node, tuple[str, ...]]:
         The text is not a condition.
     """
     parser = Parser(tokens_of(text), schema)
-    return parser.condition(), tuple(parser.columns)
+    try:
+        return parser.condition(), tuple(parser.columns)
+    except RecursionError:  # the caller's own stack is deep
+        raise wrong(parser.next.position, "the condition is nested too deeply") from None

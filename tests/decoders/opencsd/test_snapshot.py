@@ -129,3 +129,24 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(AccessError, match="Permission denied"):
         read_snapshot(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("snapshot", "cpu.ini", "c\0.ini"), ("snapshot", "trace.ini", "t\0.ini"), ("cpu", "program.bin", "p\0.bin")],
+)
+def test_a_path_with_a_zero_byte(tmp_path: Path, name: str, old: str, new: str) -> None:
+    folder = write(tmp_path, **{name: FILES[f"{name}.ini"].replace(old, new)})
+    with pytest.raises(InputError) as caught:
+        elements("opencsd", Stream(etm4.SYNC, {"snapshot": str(folder), "framing": "none", "source": "ETM_0"}), ())
+    assert caught.value.code == "bad-path"
+
+
+def test_parameters_of_a_file_with_a_zero_byte(tmp_path: Path) -> None:
+    for key, value in (("snapshot", "a\0b"), ("memory", "a\0b@0x1000")):
+        parameters = {**etm4.PARAMETERS, "framing": "none", key: value}
+        if key == "snapshot":
+            parameters["source"] = "ETM_0"
+        with pytest.raises(InputError) as caught:
+            elements("opencsd", Stream(etm4.SYNC, parameters), ())
+        assert caught.value.code == "bad-path"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
@@ -239,7 +243,7 @@ def test_selects(condition: str, rows: list[int]) -> None:
         ("(" * 100 + "tag = 1" + ")" * 100, "levels of parentheses", None),
         ("not " * 100 + "tag = 1", "levels of parentheses", None),
         ("tag = " + "-" * 1 + "(-" * 90 + "1" + ")" * 90, "levels of parentheses", None),
-        ("tag = 1" + " + 1" * 100, "too long", None),
+        ("tag = 1" + " + 1" * 100, "levels", None),
         ("tag = 1 or " * 5000 + "tag = 2", "more than 32,768 characters", None),
     ],
 )
@@ -305,3 +309,54 @@ def test_patterns_that_match_in_many_ways() -> None:
     with pytest.raises(UsageError) as error:
         parse("kind LIKE '" + "%_" * 12 + "%q'", TLP_SCHEMA)
     assert error.value.code == "unknown-value"
+
+
+DEEP: dict[str, Callable[[int], str]] = {
+    "casts": lambda depth: "tag" + "::bigint" * depth + " = 1",
+    "functions": lambda depth: "abs(" * depth + "tag" + ")" * depth + " = 1",
+    "parentheses": lambda depth: "(" * depth + "tag" + ")" * depth + " = 1",
+    "calculations": lambda depth: "(1 + " * depth + "tag" + ")" * depth + " = 1",
+    "signs": lambda depth: "- " * depth + "tag = 1",
+    "negations": lambda depth: "NOT " * depth + "tag = 1",
+    "tests": lambda depth: "tag = 1" + " IS TRUE" * depth,
+    "nulls": lambda depth: "tag" + " IS NULL" * depth,
+    "comparisons": lambda depth: "tag = 1" + " = TRUE" * depth,
+    "shifts": lambda depth: "tag" + " << 1" * depth + " = 1",
+    "texts": lambda depth: "kind" + " || kind" * depth + " = ''",
+    "choices": lambda depth: "CASE WHEN true THEN " * depth + "tag" + " END" * depth + " = 1",
+    "conditions of choices": lambda depth: "CASE WHEN " * depth + "true" + " THEN true ELSE false END" * depth,
+    "ranges": lambda depth: "if(" * depth + "tag" + " BETWEEN 1 AND 2, 1, 2)" * depth + " = 1",
+    "patterns": lambda depth: "CASE WHEN " * depth + "kind ~ 'x'" + " THEN true END IS TRUE" * depth,
+}
+
+
+@pytest.mark.parametrize("kind", DEEP)
+@pytest.mark.parametrize("depth", [*range(20, 52, 3), 60, 500])
+def test_deep_conditions_end(kind: str, depth: int) -> None:
+    """polars takes exponential time for some that are deeper than it reads: they do not get there."""
+    with suppress(UsageError):
+        compile_where(DEEP[kind](depth), TLP_SCHEMA)
+
+
+@pytest.mark.parametrize(("kind", "depth"), [("functions", 40), ("parentheses", 40), ("casts", 40), ("tests", 40), ("calculations", 20)])
+def test_deep_conditions_that_work(kind: str, depth: int) -> None:
+    assert compile_where(DEEP[kind](depth), TLP_SCHEMA).columns == ("tag",)
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_a_condition_that_is_too_deep(kind: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        compile_where(DEEP[kind](60), TLP_SCHEMA)
+    assert "character" in caught.value.message
+
+
+def test_a_caller_that_is_deep_itself() -> None:
+    def call(levels: int) -> None:
+        if levels:
+            call(levels - 1)
+        else:
+            compile_where(DEEP["functions"](40), TLP_SCHEMA)
+
+    with pytest.raises(UsageError) as caught:
+        call(sys.getrecursionlimit() - len(inspect.stack()) - 100)
+    assert caught.value.code == "bad-where"
