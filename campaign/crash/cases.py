@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from campaign.crash.client import REPOSITORY, Ended, Job
-from campaign.crash.events import Event, Point
+from campaign.crash.events import Event, Kind, Point
 
 MACHINE = REPOSITORY / "fixtures" / "machines" / "kunpeng-6.12"
 RECORDINGS = REPOSITORY / "ptttool" / "demo" / "recordings"
@@ -85,8 +85,11 @@ class Case(ABC):
         """Name what is there beside inputs and outputs."""
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """Return the variables for a run."""
-        return {}
+        """Return the variables for a run: locks and journal are in the folder, too."""
+        return {"PTTTOOL_RUNTIME_DIR": str(folder / "run"), "PTTTOOL_STATE_DIR": str(folder / "kept")}
+
+    def prime(self, folder: Path, run: Runner) -> None:  # noqa: B027 - most need nothing
+        """Run what has to be run once before the command can be."""
 
     def concerns(self, point: Point) -> bool:
         """Tell whether a point is run."""
@@ -99,21 +102,25 @@ class Case(ABC):
             return job
         return replace(job, mode=point.event.mode, at=point.call.number, error=point.event.error)
 
-    def repair(self, folder: Path, run: Runner) -> list[str]:
+    def repair(self, folder: Path, point: Point, old: State, new: State, run: Runner) -> list[str]:
         """Do what an administrator is told to do after a kill, before the next run; return what was wrong."""
         return []
+
+    def may_leave(self, point: Point) -> bool:
+        """Tell whether a fault prevents tidying up: the removal itself fails."""
+        return point.event is Event.EIO and point.call.kind is Kind.REMOVE
 
     def judge(self, folder: Path, point: Point, ended: Ended, old: State, new: State, run: Runner) -> list[str]:
         """Return what is wrong after an event."""
         wrong = judge_report(point, ended)
         if point.event is Event.KILL:
-            wrong += self.repair(folder, run)
+            wrong += self.repair(folder, point, old, new, run)
         now = self.outputs(folder)
         if now not in (old, new):
             wrong.append(f"neither old nor new: {describe(now, old, new)}")
         elif point.event is not Event.KILL and ended.status == 0 and now != new:
             wrong.append("exit code 0, and the output is the old one")
-        if point.event is not Event.KILL and not may_leave(point) and (left := self.leftovers(folder)):
+        if point.event is not Event.KILL and not self.may_leave(point) and (left := self.leftovers(folder)):
             wrong.append(f"left behind: {', '.join(sorted(left))}")
         after = run(self.job(folder, self.again))
         if after.status != 0:
@@ -123,11 +130,6 @@ class Case(ABC):
         elif left := self.leftovers(folder):
             wrong.append(f"left behind after the next run: {', '.join(sorted(left))}")
         return wrong
-
-
-def may_leave(point: Point) -> bool:
-    """Tell whether a fault prevents tidying up: the removal itself fails."""
-    return point.event is Event.EIO and point.call.kind.name == "REMOVE"
 
 
 def judge_report(point: Point, ended: Ended) -> list[str]:
@@ -219,30 +221,91 @@ class FileCase(Case):
 
 
 class ApplyCase(Case):
-    """``tune apply``: the outputs are the values of all tune attributes."""
+    """``tune apply``: the outputs are the values of all tune attributes.
+
+    A kill leaves some old and some new; what "tune recover" does then depends on the point: it restores, or completes, or is not run,
+    and the next "tune apply" does all of it.
+    """
 
     machine = "machine"
 
     def build(self, folder: Path) -> None:
         shutil.copytree(MACHINE, folder / "machine", symlinks=True)
-        (folder / "state").mkdir()
-
-    def reset(self, folder: Path) -> None:
-        shutil.rmtree(folder / "state")
-        (folder / "state").mkdir()
+        (folder / "kept").mkdir(mode=0o700)
         lines = ["version = 1"]
         for attribute in sorted((folder / "machine").glob(TUNE)):
-            attribute.write_text("1\n")
             if f"[devices.{attribute.parent.parent.name}]" not in lines:
                 lines.append(f"[devices.{attribute.parent.parent.name}]")
             lines.append(f"{attribute.name} = 2")
-        (folder / "state" / "profile.toml").write_text("\n".join(lines) + "\n")
+        (folder / "profile.toml").write_text("\n".join(lines) + "\n")
+
+    def reset(self, folder: Path) -> None:
+        for name in ("kept", "run"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+            (folder / name).mkdir(mode=0o700)
+        for attribute in (folder / "machine").glob(TUNE):
+            attribute.write_text("1\n")
 
     def outputs(self, folder: Path) -> State:
         return {f"{path.parent.parent.name}/{path.name}": (0, path.read_bytes()) for path in (folder / "machine").glob(TUNE)}
 
+    def may_leave(self, point: Point) -> bool:
+        return "/kept/" in point.call.path  # the journal cannot be written: the next run closes it
+
     def leftovers(self, folder: Path) -> set[str]:
-        return set()
+        return {path.name for path in (folder / "kept").rglob("*") if path.is_file() and path.suffix != ".closed"}
+
+    def repair(self, folder: Path, point: Point, old: State, new: State, run: Runner) -> list[str]:
+        now = self.outputs(folder)
+        half = now not in (old, new)
+        looked = run(self.job(folder, ["tune", "recover"]))
+        if looked.status not in ((1,) if half else (0, 1)):
+            return [f"half done, and tune recover ends with {looked.status}: {looked.err.strip()}"]
+        what = ("--restore", "--complete", None)[point.call.number % 3]
+        done = run(self.job(folder, ["tune", "recover", what] if what else self.again))
+        if done.status != 0:
+            return [f"tune recover {what}: exit code {done.status}: {done.err.strip()}"]
+        wanted = old if what == "--restore" else new
+        if half and self.outputs(folder) != wanted:
+            return [f"after tune recover {what}: {describe(self.outputs(folder), old, new)}"]
+        left = run(self.job(folder, ["tune", "recover"]))
+        return [] if left.status == 0 else [f"recovered, and tune recover ends with {left.status}"]
+
+
+class RecoverCase(ApplyCase):
+    """``tune recover`` after a ``tune apply`` that was killed in the middle: killed itself, it is run once more."""
+
+    def prime(self, folder: Path, run: Runner) -> None:
+        apply = ["tune", "apply", "profile.toml"]
+        super().reset(folder)
+        calls = run(self.job(folder, apply)).calls
+        written = [call for call in calls if call.kind is Kind.WRITE and "/tune/" in call.path]
+        super().reset(folder)
+        run(self.job(folder, apply, Point(Event.KILL, written[len(written) // 2])))
+        shutil.copytree(folder / "kept", folder / "primed")
+        (folder / "values.json").write_text(json.dumps({name: data.decode() for name, (_, data) in self.outputs(folder).items()}))
+
+    def reset(self, folder: Path) -> None:
+        super().reset(folder)
+        shutil.rmtree(folder / "kept")
+        shutil.copytree(folder / "primed", folder / "kept")
+        values = json.loads((folder / "values.json").read_text())
+        for attribute in (folder / "machine").glob(TUNE):
+            attribute.write_text(values[f"{attribute.parent.parent.name}/{attribute.name}"])
+
+    def may_leave(self, point: Point) -> bool:
+        return True  # it was not recovered
+
+    def judge(self, folder: Path, point: Point, ended: Ended, old: State, new: State, run: Runner) -> list[str]:
+        if point.event is Event.EIO and ended.status == 1:  # an attribute that cannot be read is left alone, and that is reported
+            wrong = [] if "cannot be read" in ended.err else [f"exit code 1 without a reason: {ended.err.strip()}"]
+            run(self.job(folder, self.again))
+            return wrong if self.outputs(folder) == new else [*wrong, f"after the next run: {describe(self.outputs(folder), old, new)}"]
+        return super().judge(folder, point, ended, old, new, run)
+
+    def repair(self, folder: Path, point: Point, old: State, new: State, run: Runner) -> list[str]:
+        done = run(self.job(folder, self.again))
+        return [] if done.status == 0 else [f"once more: exit code {done.status}: {done.err.strip()}"]
 
 
 class TraceCase(Case):
@@ -276,7 +339,7 @@ class TraceCase(Case):
         return "/machine/" not in point.call.path  # tune attributes are read for the sidecar; "tune apply" has those points
 
     def environment(self, folder: Path) -> dict[str, str]:
-        return {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": "good"}
+        return {**super().environment(folder), "PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": "good"}
 
     def outputs(self, folder: Path) -> State:
         return {name: (0, data) for name, (_, data) in files_below(folder / "work").items() if name in ("perf.data", "perf.data.old")}
@@ -373,7 +436,9 @@ def all_cases(fill: Callable[[Path], None] = large_recording) -> list[Case]:
         FileCase("tune save", ["tune", "save", "work/now.toml"], output="now.toml", machine=True),
         FileCase("tune save, --force", ["tune", "save", "work/now.toml", "--force"], output="now.toml", machine=True, before=old_file,
                  again=["tune", "save", "work/now.toml", "--force"]),
-        ApplyCase("tune apply", ["tune", "apply", "state/profile.toml"]),
+        ApplyCase("tune apply", ["tune", "apply", "profile.toml"]),
+        RecoverCase("tune recover --restore", ["tune", "recover", "--restore"]),
+        RecoverCase("tune recover --complete", ["tune", "recover", "--complete"]),
         TraceCase("trace", old=False),
         TraceCase("trace over a recording", old=True),
     ]  # fmt: skip

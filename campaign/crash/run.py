@@ -105,6 +105,7 @@ class Campaign:
         if case.name not in places:
             places[case.name] = Path(tempfile.mkdtemp(dir=self._folder))
             case.build(places[case.name])
+            case.prime(places[case.name], self._run)
         return places[case.name]
 
 
