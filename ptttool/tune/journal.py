@@ -13,7 +13,7 @@ Files are called ``NNNNNNNN.open`` while their change is unfinished, then ``NNNN
 ``settled``
     The attribute ``step`` was set by the later change ``by``: it is no longer half done.
 ``failed``
-    The change could not be undone; its process has given up.
+    The change could not be undone, or was recovered in part; its process has given up.
 ``end``
     The change is over: ``outcome``, and ``by`` for a later change that took care of it.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.contract import Source
+from ptttool.tune.author import utc_now
 from ptttool.tune.driver import Change, OnChange, Setting, apply_changes, plan_changes
 from ptttool.tune.journal import Outcome, journal_of
 from ptttool.tune.session import Session, no_journal, tuning
@@ -115,6 +117,7 @@ def _carry_out(session: Session, action: RecoverAction, *, force: bool, on_chang
     changes, left = _plan(session.source, found, action, force=force)
     held_back = {number for one in left for number in one.changes}
     repairs = [change.number for change in found.changes if change.number not in held_back]
+    _note_partly(session, held_back)
     changes = apply_changes(changes, on_change=on_change, session=session, repairs=repairs)
     return Recovery(found, action, changes, left, tuple(session.diagnostics), done=True)
 
@@ -133,6 +136,17 @@ def _plan(
         if one not in left
     ]
     return plan_changes(settings), left
+
+
+def _note_partly(session: Session, numbers: Collection[int]) -> None:
+    """Note that changes are recovered in part: once the others are restored, what is left must not pass for a change that is complete."""
+    if session.journal is None:
+        return
+    try:
+        for number in sorted(numbers):
+            session.journal.append(number, {"record": "failed", "ended": utc_now()})
+    except OSError as error:
+        raise no_journal(session.journal.folder, error) from None
 
 
 def _keep(session: Session) -> None:

@@ -268,7 +268,7 @@ def _steps(change: ChangeRecord) -> Iterator[Step]:
 def _whole(change: ChangeRecord, values: _Values) -> Outcome | None:
     """Return how a change ended that left nothing half done; None for one that did."""
     steps = list(_steps(change))
-    if len(steps) < len(change.steps):  # a later change set the others: the rest alone does not tell
+    if change.failed and len(steps) < len(change.steps):  # recovered in part: the rest alone does not tell
         return None
     now = [values.of(step.device, step.attribute)[0] for step in steps]
     if now == [step.old for step in steps]:

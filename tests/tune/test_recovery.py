@@ -387,3 +387,14 @@ def test_two_profiles_at_once(tree: Path, tmp_path: Path, kill: bool) -> None:
     assert values in ("0" * 15, "2" * 15)
     if kill:
         assert find_unfinished(TreeSource(tree)).diagnostics == ()
+
+
+def test_what_is_left_of_a_recovery_stays_half_done(source: Driver) -> None:
+    """The rest alone has all new values; with what was restored, the change is half done."""
+    cut_off(source, (P, 1, 2), (NP, 1, 2))
+    hold(source, qos_tx_p=2, qos_tx_np=0)
+    assert not recover(source, RecoverAction.RESTORE).settled  # somebody set qos_tx_np
+    hold(source, qos_tx_np=2)
+    assert [(one.attribute, one.old, one.new) for one in find_unfinished(source).attributes] == [("qos_tx_np", 1, 2)]
+    assert recover(source, RecoverAction.RESTORE).settled
+    assert [source.attributes[f"{DEVICES[0]}/{name}"] for name in ("qos_tx_p", "qos_tx_np")] == [1, 1]
