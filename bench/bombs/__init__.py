@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.bombs import descriptions, machines, programs
+from bench.bombs import descriptions, machines, programs, recordings
 from bench.bombs.contract import BOMBS, Bomb, bytes_below
 
-__all__ = ["BOMBS", "Bomb", "bytes_below", "descriptions", "machines", "programs"]
+__all__ = ["BOMBS", "Bomb", "bytes_below", "descriptions", "machines", "programs", "recordings"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ptttool.analyses.budget import MAX_STREAM_SIGNS
 from ptttool.analyses.loss import causes_of, signs_of_loss
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import to_json
@@ -144,6 +145,23 @@ def test_overflow(sizes: list[int]) -> None:
     assert known.details["before_end_ns"] == 20 * SECOND - last
     (unknown,) = signs_of_loss(contents(*events, end=None))
     assert unknown.details["before_end_ns"] is None
+
+
+def test_signs_of_many_streams() -> None:
+    """A sign for each of some thousand CPUs is not listed, and a message names a few leftovers only."""
+    found = signs_of_loss(contents(*((cpu, 0, 4 * MIB, cpu / 1000) for cpu in range(3000))))
+    assert codes(found).count("hole") == MAX_STREAM_SIGNS
+    assert "over-budget" in codes(found)
+    (leftovers,) = signs_of_loss(contents(*((cpu, 0, 544, 10.0) for cpu in range(3000))))
+    assert leftovers.code == "end-stream"
+    assert len(leftovers.message) < 1000
+
+
+@pytest.mark.parametrize("words", [[], ["--", "sleep", "1"], ["perf", "record", "-C"]])
+def test_a_command_line_without_arguments(words: list[str]) -> None:
+    (found,) = signs_of_loss(contents(features={"cmdline": words}))
+    assert found.code == "empty-trace"
+    assert causes_of(found)
 
 
 def test_overflow_and_the_one_after_it_too() -> None:

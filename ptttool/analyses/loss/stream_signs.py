@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
+from ptttool.analyses.budget import MAX_STREAM_SIGNS
 from ptttool.analyses.loss.command import perf_arguments
 from ptttool.analyses.loss.streams import DMA_BUFFER, Stream, ended_early, successors_of
+from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus
 from ptttool.perfdata.model import Contents
@@ -22,6 +25,9 @@ SMALL_STREAM = 64 << 10
 
 # Type and config of the event that perf adds by itself: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY (include/uapi/linux/perf_event.h).
 _DUMMY = (1, 9)
+
+# Leftovers that a message names.
+_NAMED = 16
 
 _LARGER_AREA = "record with a larger AUX area (--aux-size, perf's -m ,SIZE)"
 
@@ -43,10 +49,18 @@ def signs_in_streams(
         CPUs that went offline while recording, where it is known.
     """
     if streams and not ended_early(contents):
-        yield from _ends(streams, end)
+        yield from _listed(_ends(streams, end))
         yield from _end_streams(streams)
     yield from _restarts(contents, streams, went_offline)
-    yield from _gaps(streams)
+    yield from _listed(_gaps(streams))
+
+
+def _listed(signs: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield as many signs as are listed."""
+    yield from islice(signs, MAX_STREAM_SIGNS)
+    if next(signs, None) is not None:
+        message = f"more than {MAX_STREAM_SIGNS} signs of loss in AUX streams: the others are not listed"
+        yield Diagnostic(Severity.WARNING, CODE, message, details={"limit": MAX_STREAM_SIGNS})
 
 
 def _ends(streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
@@ -108,13 +122,15 @@ def _end_streams(streams: Sequence[Stream]) -> Iterator[Diagnostic]:
     first = streams[0]
     small = [stream for stream in streams[1:] if stream.size <= SMALL_STREAM]
     if small and not first.ended_full:
-        names = ", ".join(f"{stream.name} ({stream.size} bytes)" for stream in small)
+        names = ", ".join(f"{stream.name} ({stream.size} bytes)" for stream in small[:_NAMED])
+        if len(small) > _NAMED:
+            names += f" and {len(small) - _NAMED} more"
         yield Diagnostic(
             Severity.INFO,
             "end-stream",
             f"besides {first.name} there is {names}: a leftover of the session's end under perf record -a, not a loss",
             where=small[0].name,
-            details={"cpu": first.cpu, "leftovers": [{"cpu": stream.cpu, "bytes": stream.size} for stream in small]},
+            details={"cpu": first.cpu, "leftovers": [{"cpu": stream.cpu, "bytes": stream.size} for stream in small[:MAX_STREAM_SIGNS]]},
         )
 
 
