@@ -11,6 +11,7 @@ MAX_SNAPSHOT_DEVICES: Final = 1 << 12
 MAX_SNAPSHOT_BYTES: Final = 16 << 20
 MAX_FILES: Final = 1 << 12
 MAX_IMAGES: Final = 1 << 12
+MAX_CHANNELS: Final = 1 << 10
 MAX_PROGRAMS: Final = 1 << 6
 MAX_CODE_BYTES: Final = 512 << 20
 MAX_SYMBOLS: Final = 1 << 22
@@ -28,6 +29,7 @@ BUDGETS: Final = (
     Budget("MAX_SNAPSHOT_BYTES", MAX_SNAPSHOT_BYTES, "bytes", "The files of a snapshot's devices together."),
     Budget("MAX_FILES", MAX_FILES, "files", "Files that one parameter names (`memory=`, `elf=`)."),
     Budget("MAX_IMAGES", MAX_IMAGES, "images", "Images of memory that the cores of a snapshot have together."),
+    Budget("MAX_CHANNELS", MAX_CHANNELS, "channels", "Source IDs of a stream that are decoded; packets of others are shown raw."),
     Budget("MAX_PROGRAMS", MAX_PROGRAMS, "programs", "Programs of one trace (`elf=`)."),
     Budget("MAX_CODE_BYTES", MAX_CODE_BYTES, "bytes", "The code of a program; bytes of the file that several segments share count once."),
     Budget("MAX_SYMBOLS", MAX_SYMBOLS, "symbols", "Symbols of a program; a Linux kernel has some 200,000."),

@@ -54,6 +54,7 @@ class CoresightFrames(ByteDecoder):
         super().__init__(NAME)
         self._channels = channels
         self._decoders: dict[int, Decoder] = {}
+        self._fed: set[int] = set()
         self._finder = FrameFinder() if stream else None
         self._current = NO_ID
         self._sync: _Run | None = None
@@ -64,7 +65,9 @@ class CoresightFrames(ByteDecoder):
         """Forget the ID in effect, and reset the decoders of all sources."""
         self._current = NO_ID
         self._lost = _Run(offset if reason == "discontinuity" else -1, 0, reason)
-        several = [_of_channel(decoder.reset(reason, offset), number) for number, decoder in sorted(self._decoders.items())]
+        # A source without bytes since the last reset has nothing to forget: a stream may have many resets and sources.
+        several = [_of_channel(self._decoders[number].reset(reason, offset), number) for number in sorted(self._fed)]
+        self._fed.clear()
         if reason == "init":
             self._decoders.clear()
         return Elements.join(several)
@@ -74,6 +77,7 @@ class CoresightFrames(ByteDecoder):
         last = self._end()
         several = [_of_channel(decoder.finish(), number) for number, decoder in sorted(self._decoders.items())]
         self._decoders.clear()
+        self._fed.clear()
         self.restart("init", 0)
         return Elements.join([*last, *several], by_index=True)
 
@@ -82,6 +86,7 @@ class CoresightFrames(ByteDecoder):
         for decoder in self._decoders.values():
             decoder.close()
         self._decoders.clear()
+        self._fed.clear()
 
     def flush(self) -> Elements:
         """Return elements that wait for their end."""
@@ -167,6 +172,7 @@ class CoresightFrames(ByteDecoder):
                 continue
             if number not in self._decoders:
                 self._decoders[number] = self._channels(number)
+            self._fed.add(number)
             index = offsets.at(np.flatnonzero(mine))
             several.append(_of_channel(self._decoders[number].feed(data.tobytes(), offset=Offsets(index)), number))
             size -= len(data)

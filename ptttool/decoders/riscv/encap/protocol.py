@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ptttool.decoders.budget import MAX_CHANNELS
 from ptttool.decoders.byte_decoder import ByteDecoder, no_sync
 from ptttool.decoders.channels import Channels
 from ptttool.decoders.contract import Carries, ChannelDecoders, FramingProtocol, StreamContext, register
@@ -228,9 +229,10 @@ class RiscvEncap(ByteDecoder):
         """Return the elements of packets: from the decoder of their source, or raw."""
         if self._channels is None:
             return [self._raw_packets(packets, headers, types)]
-        if self.form.payload_type is None or not self.form.type_bits:
-            return self._channels.decode(packets)
-        mine = types == np.uint64(self.form.payload_type)
+        wanted = self.form.payload_type if self.form.type_bits else None
+        mine = np.ones(len(packets), dtype=np.bool_) if wanted is None else types == np.uint64(wanted)
+        if 1 << self.form.srcid_bits > MAX_CHANNELS:
+            mine[mine] = self._channels.accepts(packets.take(np.flatnonzero(mine)))
         if mine.all():
             return self._channels.decode(packets)
         several = self._channels.decode(packets.take(np.flatnonzero(mine)))
