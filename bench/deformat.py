@@ -13,8 +13,9 @@ import time
 import numpy as np
 
 from ptttool.decoders.coresight.deformat import NO_ID, deformat
-from ptttool.decoders.coresight.frames import PADDING_ID
-from ptttool.pipeline.streams import FEED as PIECE
+from ptttool.decoders.coresight.frames import PADDING_ID, FrameProtocol
+
+PIECE = FrameProtocol.feed
 
 
 def main(path: str) -> None:

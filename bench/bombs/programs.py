@@ -1,4 +1,4 @@
-"""Hostile ELF files, as programs of ``ptttool flow``."""
+"""Hostile ELF files, as programs of ``ptttool flow``, and traces through them."""
 
 from __future__ import annotations
 
@@ -132,3 +132,52 @@ def again(folder: Path, size: int) -> list[str]:
     elf.segment(64, BASE, 4 << 20)
     path = elf.write(folder / "program.elf")
     return flow(folder, ",".join(f"{path}@{number << 24:#x}" for number in range(min(size, 64))))
+
+
+def start(address: int) -> bytes:
+    """Return a packet that begins trace at an address: format 3.0, behind the header of the encapsulation."""
+    return b"\x45" + (0x73 | address >> 1 << 7).to_bytes(5, "little")
+
+
+@bomb("flow-starts", "a trace that begins again and again in a megabyte without a jump", 2000)
+def starts(folder: Path, size: int) -> list[str]:
+    """Begin at many addresses of a program without jumps."""
+    elf = Elf()
+    elf.body += NOP * (1 << 18)
+    elf.segment(64, BASE, 1 << 20)
+    arguments = flow(folder, elf.write(folder / "program.elf"))
+    Path(arguments[-1]).write_bytes(b"\x42\x1f\0" + b"".join(start(BASE + 4 * (number * 7919 % (1 << 17))) for number in range(size)))
+    return arguments
+
+
+@bomb("flow-jumps", "a trace each packet of which stands for thousands of jumps", 500)
+def jumps(folder: Path, size: int) -> list[str]:
+    """Go round and round a program of jumps."""
+    elf = Elf()
+    count = 1000
+    back = (-4 * (count - 1)) & 0x1F_FFFF
+    last = (back >> 20 & 1) << 31 | (back >> 1 & 0x3FF) << 21 | (back >> 11 & 1) << 20 | (back >> 12 & 0xFF) << 12 | 0x6F
+    elf.body += pack("<I", 0x0040_006F) * (count - 1) + pack("<I", last)
+    elf.segment(64, BASE, 4 * count)
+    arguments = flow(folder, elf.write(folder / "program.elf"))
+    ends = (BASE, BASE + 4 * (count - 1))
+    Path(arguments[-1]).write_bytes(b"\x42\x1f\0" + b"".join(start(ends[number % 2]) for number in range(size)))
+    return arguments
+
+
+@bomb("encap-sources", "packets of as many sources", 4000)
+def sources(folder: Path, size: int) -> list[str]:
+    """Make a trace with a packet of each source."""
+    path = folder / "trace.bin"
+    path.write_bytes(b"".join(b"\x01" + (number & 0xFFFF).to_bytes(2, "little") + b"\x03" for number in range(size)))
+    return ["decode", "--protocol", "riscv-etrace", "-p", "srcid_bits=16", "--to", "jsonl", str(path)]
+
+
+@bomb("coresight-resets", "frames of a hundred sources, then frames that break off", 4000)
+def resets(folder: Path, size: int) -> list[str]:
+    """Make a trace port's stream with many sources and many broken frames."""
+    registers = [word for text in ("TRCIDR0=0x28000ea1", "TRCIDR2=0x488", "TRCCONFIGR=0x801") for word in ("-p", text)]
+    sync, path = b"\xff\xff\xff\x7f", folder / "trace.bin"
+    frames = b"".join(bytes([number << 1 | 1, *bytes(15)]) for number in range(1, 0x6F))
+    path.write_bytes(sync + frames + (sync + b"\x03\0\0\0") * size)
+    return ["decode", "--protocol", "opencsd", "-p", "unit=etm4", *registers, "-p", "frames=stream", "--to", "jsonl", str(path)]

@@ -156,6 +156,8 @@ class TraceProtocol(ABC, Generic[S]):
         Name of the analysis that sums its rows up.
     layout : str
         How a table of its rows looks, a layout of :mod:`ptttool.exporters.table`.
+    feed : int
+        Bytes of a stream that are fed at a time: their elements stay in the caches, and are enough for a row group.
     described : bool
         Whether recordings describe its trace sources; they are in :attr:`StreamContext.sources`.
     """
@@ -170,6 +172,7 @@ class TraceProtocol(ABC, Generic[S]):
     default_for: ClassVar[tuple[int, ...]] = ()
     summary: ClassVar[str] = "elements"
     layout: ClassVar[str] = "elements"
+    feed: ClassVar[int] = 1 << 19
     described: ClassVar[bool] = False
 
     @property

@@ -31,8 +31,6 @@ from ptttool.recording.opening import Source
 R = TypeVar("R")
 M = TypeVar("M", bound=Mergeable)
 
-# Bytes given to a decoder at a time: their elements stay in the caches, and are enough for a row group.
-FEED = 1 << 19
 # Elements that are handed on at a time, at least; fewer where their bytes take as much memory as this.
 _ROWS, _BYTES = 1 << 16, 1 << 24
 
@@ -144,8 +142,9 @@ class StreamDecoder:
         is_broken = at_start < len(breaks) and breaks[at_start] == first
         for number, (start, end) in enumerate(pairwise([0, *(offset - first for offset in inside), size])):
             broken = number > 0 or is_broken
-            for at in range(start, end, FEED):
-                yield at, min(at + FEED, end), broken and at == start
+            feed = self._stack.protocol.feed
+            for at in range(start, end, feed):
+                yield at, min(at + feed, end), broken and at == start
 
     def _look_at_marks(self) -> None:
         """Take in what AUX events say; of a pipe, those that have arrived so far."""

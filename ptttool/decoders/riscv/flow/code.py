@@ -14,8 +14,9 @@ from typing import Any
 from ptttool.decoders.riscv.elf import Program
 from ptttool.errors import MissingPackageError
 
-# Instructions of a block, at most; real programs have far fewer.
-_LONGEST = 1 << 14
+# A block with so many instructions ends where the next page of code begins; real programs have far fewer. So all paths through long
+# code without a jump share their blocks.
+_LONG, _CODE_PAGE = 1 << 10, 12
 # Instructions that are kept, of all blocks.
 _MOST_HELD = 1 << 20
 # Bytes that are decoded at a time.
@@ -140,6 +141,12 @@ class _Instruction:
         return Exit.ON
 
 
+# What matters of instructions that neither jump nor prepare a jump, by their size.
+_PLAIN = {2: _Instruction("", 2), 4: _Instruction("", 4)}
+# Addresses of a page of their sizes, as a power of two.
+_PAGE = 16
+
+
 class Code:
     """Blocks of a program, decoded when they are first needed.
 
@@ -166,6 +173,8 @@ class Code:
         self._immediate = capstone.CS_OP_IMM
         self._blocks: dict[int, Block] = {}
         self._held = 0  # their instructions
+        # Sizes of instructions that do not matter, by halfword; such parts of the program are decoded again and again.
+        self._plain: dict[int, bytearray] = {}
 
     def block(self, start: int) -> Block:
         """Return the block that begins at an address.
@@ -198,8 +207,9 @@ class Code:
             end = (address + instruction.size) & self._mask
             if instruction.exit != Exit.ON:
                 return self._ended(instruction, addresses, end, before)
-            address, before = end, instruction
-            if len(addresses) >= _LONGEST:
+            before = instruction
+            is_new_page, address = end >> _CODE_PAGE != address >> _CODE_PAGE, end
+            if is_new_page and len(addresses) >= _LONG:
                 break
         if not addresses:
             raise NoCodeError(start)
@@ -241,7 +251,18 @@ class Code:
             while size := _size(data[used : used + 2]):
                 if used + size > len(data):
                     break
-                yield self._decode(data[used : used + size], address + used)
+                here = address + used
+                page = self._plain.get(here >> _PAGE)
+                if page is None:
+                    page = self._plain[here >> _PAGE] = bytearray(1 << (_PAGE - 1))
+                at = (here & ((1 << _PAGE) - 1)) >> 1
+                if page[at] and not here & 1:
+                    yield _PLAIN[page[at]]
+                else:
+                    found = self._decode(data[used : used + size], here)
+                    if not found.name and found.size in _PLAIN and not here & 1:
+                        page[at] = found.size
+                    yield found
                 used += size
             if not used:
                 return

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from ptttool.budget import over_budget_text
-from ptttool.decoders.budget import MAX_PROGRAMS
+from ptttool.decoders.budget import MAX_PROGRAMS, MAX_RANGES_FREE, MAX_RANGES_RATIO
 from ptttool.decoders.contract import PacketDecoder, PacketProtocol, StreamContext, register
 from ptttool.decoders.elements.arrays import I64, U8, Array, Elements
 from ptttool.decoders.elements.model import CODES, NO_SYNC, REASON_CODES, Flags, column, common
@@ -70,6 +70,7 @@ class RiscvFlow(PacketDecoder):
         self._code = code
         self._narrow = setup.address_width if 1 << setup.address_width <= code.program.mask else 0
         self._last = Elements.empty(NAME)  # the last element of the last packet
+        self._left = MAX_RANGES_FREE  # ranges that may be found so far
 
     def lost(self, reason: str) -> None:
         """Forget where the hart is."""
@@ -93,7 +94,9 @@ class RiscvFlow(PacketDecoder):
         first = np.flatnonzero(np.diff(elements.index, prepend=elements.index[0] + 1))
         last = np.append(first[1:], len(elements)) - 1
         report = Report()
+        self._left += MAX_RANGES_RATIO * int(packets.size.sum())
         self._follow(elements, last, report)
+        self._left -= len(report.ranges)
         returns = last[np.array(list(report.returns), dtype=np.int64)]
         elements.put("en_addr", np.array(list(report.returns.values()), dtype=np.uint64), returns)
         self._last = elements.take(last[-1:])
@@ -152,6 +155,8 @@ class RiscvFlow(PacketDecoder):
             # The context of format 3.0 is an element before its address.
             traps["privilege_before"] = field_of("privilege", last - 1).tolist()
         for packet, (form, goal) in enumerate(zip(formats.tolist(), goals.tolist(), strict=True)):
+            if len(report.ranges) > self._left:
+                hart.lose(packet, Problem.OVER_BUDGET, report)
             if form in (_BRANCHES, _ADDRESS):
                 hart.go(packet, addresses[packet], goal, counts[packet], outcomes[packet], report)
             elif form == _SYNC:
@@ -250,6 +255,7 @@ class FlowProtocol(PacketProtocol[FlowSettings]):
     settings_type = FlowSettings
     framings = ("riscv-encap",)
     fields = FIELDS
+    feed = 1 << 15  # a byte may stand for many ranges
 
     def check(self, settings: FlowSettings, context: StreamContext) -> None:
         """Check that packets of this version can be followed, and that the program can be read."""

@@ -12,8 +12,9 @@ from typing import NamedTuple
 from ptttool.decoders.riscv.flow.code import Block, Code, Exit
 from ptttool.decoders.riscv.flow.problems import Problem
 
-# Instructions without a branch or discontinuity between them; more of them are an endless loop.
-_MOST_INSTRUCTIONS = 1 << 16
+# Instructions without a branch or discontinuity between them; more of them are an endless loop. A jump counts as several: no program
+# has thousands of jumps in a row, and following them takes as long as following the instructions of long blocks.
+_MOST_INSTRUCTIONS, _JUMP = 1 << 16, 1 << 4
 
 
 class Goal(IntEnum):
@@ -143,7 +144,7 @@ class Walk:
     def _leave_block(self) -> bool:
         """Execute the rest of the block, and go to the next; return whether the packet's address says which that is."""
         block = self._block
-        self._straight += len(block.addresses)
+        self._straight += max(len(block.addresses), _JUMP)
         discontinued = False
         if block.exit == Exit.BRANCH:
             taken = self._take_outcome()
