@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -151,7 +151,9 @@ class Session:
 
 
 @contextmanager
-def tuning(source: Source, command: str, *, journal: bool | str | os.PathLike[str] = True, wait: float = WAIT) -> Iterator[Session]:
+def tuning(
+    source: Source, command: str, *, journal: bool | str | os.PathLike[str] = True, wait: float = WAIT, reads: bool = False
+) -> Iterator[Session]:
     """Change the tune attributes of a machine alone: other processes that ask for the same wait, or are refused.
 
     Old values that are read inside stay true until they are used. A machine in the memory of this process needs neither lock nor journal.
@@ -166,6 +168,8 @@ def tuning(source: Source, command: str, *, journal: bool | str | os.PathLike[st
         As :func:`~ptttool.tune.journal.journal_of` takes it.
     wait : float
         Seconds to wait for another process.
+    reads : bool
+        Attributes are only read: go on, with a warning, where no lock can be created (a file system that is mounted read-only).
 
     Yields
     ------
@@ -183,9 +187,19 @@ def tuning(source: Source, command: str, *, journal: bool | str | os.PathLike[st
         yield Session(source, command)
         return
     subject = f"the tune attributes of {source.origin}"
-    with hold(f"tune-{source.identity}", purpose=command, subject=subject, wait=wait, keep=source.identity == RUNNING):
+    with ExitStack() as stack:
         session = Session(source, command, journal_of(source, journal))
-        session.settle()
+        try:
+            stack.enter_context(
+                hold(f"tune-{source.identity}", purpose=command, subject=subject, wait=wait, keep=source.identity == RUNNING)
+            )
+        except AccessError as error:
+            if not reads:
+                raise
+            message = f"{error.message}; another process can change values while they are read"
+            session.diagnostics.append(Diagnostic(Severity.WARNING, "not-locked", message, hint=error.hint))
+        else:
+            session.settle()
         yield session
 
 

@@ -299,6 +299,22 @@ def test_without_a_journal(source: Driver, fs: FakeFilesystem, monkeypatch: pyte
     assert source.writes == ["hisi_ptt0_0/qos_tx_p=2"]
 
 
+def test_where_no_lock_can_be_created(
+    source: Driver, fs: FakeFilesystem, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reading goes on, writing does not."""
+    fs.create_file("/file")
+    monkeypatch.setenv("PTTTOOL_RUNTIME_DIR", "/file/below")
+    assert main(["tune", "save", "-"]) == 0
+    said = capsys.readouterr()
+    assert "qos_tx_p = 1" in said.out
+    assert "while they are read" in said.err
+    for command in (["set", DEVICES[0], "qos_tx_p=2"], ["recover", "--restore"]):
+        assert main(["tune", *command, "--json"]) == 4
+        assert json.loads(capsys.readouterr().out)["error"]["code"] == "no-lock"
+    assert source.writes == []
+
+
 def test_the_command(source: Driver, capsys: pytest.CaptureFixture[str]) -> None:
     number = cut_off(source, (P, 1, 2), (NP, 1, 2), (CPL, 1, 2))
     hold(source, qos_tx_p=2, qos_tx_cpl=0)

@@ -176,7 +176,7 @@ def save(
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=False)
     # Alone: a profile of half a change is of no use.
-    with tuning(source, f"tune save {file}") as session:
+    with tuning(source, f"tune save {file}", reads=True) as session:
         print_diagnostics(session.diagnostics)
         snapshot = take_snapshot(machine)
     print_diagnostics(snapshot.diagnostics)
