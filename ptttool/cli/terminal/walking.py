@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ptttool.cli.terminal.talk import console
 from ptttool.files.progress import Progress
 
 PATIENCE = 1.0
@@ -50,10 +49,11 @@ def _watch(progress: Progress, done: threading.Event) -> None:
     started = time.monotonic()
     if done.wait(PATIENCE):
         return
-    from rich.live import Live
     from rich.text import Text
 
-    with Live(console=console(stderr=True), auto_refresh=False, transient=True) as live:
+    from ptttool.cli.terminal.live import live_line
+
+    with live_line() as live:
         while not done.wait(_PERIOD):
             live.update(Text(progress_text(progress, time.monotonic() - started), no_wrap=True, overflow="ellipsis"), refresh=True)
 

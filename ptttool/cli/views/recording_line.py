@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from ptttool.cli.terminal.talk import console
-
 if TYPE_CHECKING:
     from ptttool.capture.perf.recorder import RecordingProgress
     from ptttool.capture.plan import Plan
@@ -27,11 +25,12 @@ def progress_line(plan: Plan) -> Iterator[Callable[[RecordingProgress], None] | 
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.live import Live
     from rich.text import Text
 
+    from ptttool.cli.terminal.live import live_line
+
     seen: deque[tuple[float, int]] = deque([(0.0, 0)])
-    live = Live(console=console(stderr=True), auto_refresh=False, transient=True)
+    live = live_line()
 
     def show(progress: RecordingProgress) -> None:
         live.start()
