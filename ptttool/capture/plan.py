@@ -8,9 +8,10 @@ from pathlib import Path
 
 from ptttool.capture.event.choose import ChosenEvent
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, MINIMUM_AUX_SIZE, perf_command
-from ptttool.errors import DeviceError, UsageError
+from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.offline_cpus import how_to_bring_online, words_of
 from ptttool.pci import PciAddress
 from ptttool.wording import counted
 
@@ -119,6 +120,17 @@ def check_aux_size(size: int) -> None:
         raise UsageError("--aux-size: the driver needs a power of two", hint="such as 16M, 32M, 64M, 128M", code="aux-no-power-of-two")
 
 
+def _offline(device: PttDevice, wanted: int | None) -> PtttoolError:
+    """Return the error for a device whose CPUs are all offline, or for one of its CPUs that is."""
+    hint = how_to_bring_online(device.offline_cpus[0] if wanted is None else wanted)
+    if not device.cpus:
+        words = words_of(device, device.offline_cpus)
+        message = f"no CPU can record {device.name}: {words} {'is' if len(device.offline_cpus) == 1 else 'are'} offline"
+        return DeviceError(message, hint=hint, code="cpus-offline", cpus=list(device.offline_cpus))
+    message = f"CPU {wanted} is offline; {device.name} can be recorded on {format_cpus(device.cpus)}"
+    return UsageError(message, hint=f"leave --cpu out, or, {hint}", code="cpu-offline", cpu=wanted)
+
+
 def choose_cpu(device: PttDevice, wanted: int | None, online: Sequence[int] | None) -> int:
     """Choose the CPU that records.
 
@@ -136,8 +148,10 @@ def choose_cpu(device: PttDevice, wanted: int | None, online: Sequence[int] | No
     UsageError
         The wanted CPU cannot record the device, or is offline.
     DeviceError
-        No CPU is wanted, and the device has no cpumask.
+        No CPU is wanted, and the device has no cpumask; or all its CPUs are offline (``cpus-offline``).
     """
+    if device.offline_cpus and (not device.cpus or wanted in device.offline_cpus):
+        raise _offline(device, wanted)
     if wanted is None:
         if not device.cpus:
             raise DeviceError(

@@ -17,6 +17,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.budget import MAX_DEVICES, MAX_FILTERS
 from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.offline_cpus import with_offline_cpus
 from ptttool.machine.old_kernels import PTT_ID, ComputedFilters, match_pci
 from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.pmu import PMU_PREFIX
@@ -100,7 +101,7 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
     devices = [device if _has_filters(source, device) else computed.of(device) for device in devices]
     if sum(len(device.root_ports) + len(device.requesters) for device in devices) > MAX_FILTERS:
         raise over_budget(source.origin, "filters of the PTT devices", MAX_FILTERS, "filters", hint="is it a copy of a real machine?")
-    devices.sort(key=_order)
+    devices = with_offline_cpus(source, sorted(devices, key=_order))
     kernel = first_line(source, "/proc/sys/kernel/osrelease")
     hostname = first_line(source, "/proc/sys/kernel/hostname")
     return Machine(readable(source.origin), tuple(devices), functions, kernel, hostname, tuple(diagnostics))

@@ -121,6 +121,8 @@ class DeviceDocument:
         Its NUMA node.
     cpus : list of int
         CPUs that can record it.
+    offline_cpus : list of int
+        CPUs of its NUMA node that could record it and are offline.
     pmu_type : int or None
         Type number of the PMU.
     format : Mapping[str, TermDocument]
@@ -144,6 +146,7 @@ class DeviceDocument:
     pci: str | None
     numa_node: int | None
     cpus: list[int]
+    offline_cpus: list[int]
     pmu_type: int | None
     format: Mapping[str, TermDocument]
     root_ports: list[FilterDocument]
@@ -164,6 +167,7 @@ class DeviceDocument:
             pci=_text(device.pci),
             numa_node=device.numa_node,
             cpus=list(device.cpus),
+            offline_cpus=list(device.offline_cpus),
             pmu_type=device.pmu_type,
             format={name: TermDocument(term.word, term.low, term.high) for name, term in sorted(device.format.items())},
             root_ports=[FilterDocument.of(one) for one in device.root_ports],
@@ -383,6 +387,7 @@ def _device(one: Any) -> PttDevice:
         pci=_address(one["pci"]),
         numa_node=_may(int, one["numa_node"]),
         cpus=_all(int, one["cpus"]),
+        offline_cpus=_all(int, one.get("offline_cpus", [])),
         pmu_type=_may(int, one["pmu_type"]),
         format={
             name: FormatTerm(name, _is(str, term["word"]), _is(int, term["low"]), _is(int, term["high"]))

@@ -175,6 +175,8 @@ class PttDevice:
         Its NUMA node.
     cpus : tuple of int
         CPUs that can record it.
+    offline_cpus : tuple of int
+        CPUs of its NUMA node that could record it and are offline.
     pmu_type : int or None
         Type number of the PMU, as in ``perf_event_attr.type``.
     format : Mapping[str, FormatTerm]
@@ -202,6 +204,7 @@ class PttDevice:
     pci: PciAddress | None = None
     numa_node: int | None = None
     cpus: tuple[int, ...] = ()
+    offline_cpus: tuple[int, ...] = ()
     pmu_type: int | None = None
     format: Mapping[str, FormatTerm] = field(default_factory=dict)
     root_ports: tuple[Filter, ...] = ()

@@ -257,6 +257,8 @@ class MachineDescription:
 
     Attributes
     ----------
+    offline_cpus : set of int
+        CPUs of its nodes that are offline.
     writes : list of str
         Every write to a tune attribute in the order in which they came, as ``hisi_ptt0_0/qos_tx_p=2``.
     """
@@ -277,6 +279,7 @@ class MachineDescription:
         self.host_bridge = host_bridge
         self.driver_loaded = driver_loaded
         self.iommu = iommu
+        self.offline_cpus: set[int] = set()
         self.writes: list[str] = []
         self.ptts: dict[str, FakePtt] = {}
         self.functions: list[FakeFunction] = []
@@ -380,6 +383,11 @@ class MachineDescription:
     def cpus(self) -> tuple[int, ...]:
         """The CPUs of all nodes."""
         return tuple(sorted(cpu for cpus in self.nodes.values() for cpu in parse_cpu_list(cpus)))
+
+    def online(self, node: int | None = None) -> tuple[int, ...]:
+        """Return the CPUs that are online: those of a node, or of all nodes."""
+        cpus = self.cpus if node is None else parse_cpu_list(self.nodes.get(node, ""))
+        return tuple(cpu for cpu in cpus if cpu not in self.offline_cpus)
 
     def pmu_folder(self, ptt: FakePtt) -> str:
         """Return the folder of the PMU of a PTT device, without links."""

@@ -97,11 +97,16 @@ def render(machine: MachineDescription) -> Tree:
 
 def _put_system(tree: Tree, machine: MachineDescription) -> None:
     for name in ("online", "possible", "present"):
-        tree.put(f"/sys/devices/system/cpu/{name}", format_cpus(machine.cpus))
+        cpus = machine.online() if name == "online" else machine.cpus
+        tree.put(f"/sys/devices/system/cpu/{name}", format_cpus(cpus))
     for name in ("online", "possible"):
         tree.put(f"/sys/devices/system/node/{name}", format_cpus(machine.nodes))
-    for node, cpus in machine.nodes.items():
-        tree.put(f"/sys/devices/system/node/node{node}/cpulist", cpus)
+    for node, all_cpus in machine.nodes.items():
+        folder = f"/sys/devices/system/node/node{node}"
+        tree.put(f"{folder}/cpulist", format_cpus(machine.online(node)))
+        for cpu in parse_cpu_list(all_cpus) if machine.offline_cpus else ():
+            tree.link(f"{folder}/cpu{cpu}", f"/sys/devices/system/cpu/cpu{cpu}")
+            tree.put(f"/sys/devices/system/cpu/cpu{cpu}/online", str(int(cpu not in machine.offline_cpus)))
 
 
 def _put_pmu(tree: Tree, path: str, name: str) -> None:
@@ -134,7 +139,7 @@ def _put_function(tree: Tree, machine: MachineDescription, function: FakeFunctio
         hardware = idle(hardware)
     driver = None if isinstance(function, FakePtt) and not machine.driver_loaded else hardware.driver
     node = function.numa_node
-    cpus = machine.cpus if node is None else parse_cpu_list(machine.nodes.get(node, ""))
+    cpus = machine.online(node)
     tree.put(f"{path}/vendor", f"0x{hardware.vendor:04x}")
     tree.put(f"{path}/device", f"0x{hardware.device:04x}")
     tree.put(f"{path}/class", f"0x{hardware.class_code:06x}")
@@ -215,7 +220,7 @@ def _put_ptt(tree: Tree, machine: MachineDescription, ptt: FakePtt) -> None:
     path = ptt.folder
     _put_pmu(tree, path, ptt.name)
     tree.put(f"{path}/type", str(ptt.pmu_type))
-    cpus = ptt.cpus if ptt.cpus is not None else format_cpus(machine.cpus) if ptt.numa_node is None else machine.nodes[ptt.numa_node]
+    cpus = ptt.cpus if ptt.cpus is not None else format_cpus(machine.online(ptt.numa_node))
     tree.put(f"{path}/cpumask", cpus)
     tree.put(f"{path}/perf_event_mux_interval_ms", str(machine.kernel.mux_interval))
     for name, bits in ptt.format.items():

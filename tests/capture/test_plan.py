@@ -37,6 +37,24 @@ def test_choose_cpu() -> None:
         choose_cpu(replace(DEVICE, cpus=()), None, None)
 
 
+def test_offline_cpus_are_named() -> None:
+    """The driver's cpumask has only CPUs that are online, so such a CPU looks like one of another node."""
+    one = replace(DEVICE, cpus=(0,), offline_cpus=(1,), numa_node=0)
+    assert choose_cpu(one, None, (0, 2, 3)) == 0
+    with pytest.raises(UsageError) as caught:
+        choose_cpu(one, 1, (0, 2, 3))
+    assert (caught.value.code, caught.value.details["cpu"]) == ("cpu-offline", 1)
+    assert "cpu1/online" in str(caught.value.hint)
+    with pytest.raises(UsageError) as caught:
+        choose_cpu(one, 2, (0, 2, 3))
+    assert caught.value.code == "cpu-not-in-cpumask"
+    for wanted in (None, 0, 2):
+        with pytest.raises(DeviceError) as failed:
+            choose_cpu(replace(one, cpus=(), offline_cpus=(0, 1)), wanted, (2, 3))
+        assert (failed.value.code, failed.value.details["cpus"]) == ("cpus-offline", [0, 1])
+        assert "NUMA node 0" in failed.value.message
+
+
 @pytest.mark.parametrize(
     ("output", "seconds", "command", "code"),
     [("-", None, (), "output-is-stdout"), ("x", 1.0, ("true",), "two-durations")],

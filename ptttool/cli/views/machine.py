@@ -55,7 +55,7 @@ def device_table(machine: Machine, width: int) -> Table:
     def rows(device: PttDevice) -> list[list[str]]:
         name, pci = clean(device.name), _text(device.pci)
         numbers_in_name = [_text(device.sicl), _text(device.core)] if full else []
-        state = [_text(device.numa_node), format_cpus(device.cpus) or UNKNOWN, _text(device.pmu_type)]
+        state = [_text(device.numa_node), cpu_text(device), _text(device.pmu_type)]
         first = [name, *numbers_in_name, *([pci] if wide else []), *state]
         return [first] if wide else [first, [pci]]
 
@@ -104,7 +104,7 @@ def device_details(machine: Machine, device: PttDevice) -> Table:
         ("PCI address", _text(device.pci)),
         ("PCI name", _text(function.name if function is not None else None)),
         ("NUMA node", _text(device.numa_node)),
-        ("CPUs", format_cpus(device.cpus) or UNKNOWN),
+        ("CPUs", cpu_text(device)),
         ("PMU type", _text(device.pmu_type)),
         ("In sysfs", clean(device.sysfs)),
     ]
@@ -152,9 +152,15 @@ def device_tree(machine: Machine) -> list[Tree]:
     return trees
 
 
+def cpu_text(device: PttDevice) -> str:
+    """Describe the CPUs that can record a device; where all of them are offline, say so."""
+    if device.offline_cpus and not device.cpus:
+        return f"{format_cpus(device.offline_cpus)} (offline)"
+    return format_cpus(device.cpus) or UNKNOWN
+
+
 def _title(device: PttDevice) -> str:
-    cpus = format_cpus(device.cpus) or None
-    facts = (("PCI", device.pci), ("NUMA node", device.numa_node), ("CPUs", cpus), ("PMU type", device.pmu_type))
+    facts = (("PCI", device.pci), ("NUMA node", device.numa_node), ("CPUs", cpu_text(device)), ("PMU type", device.pmu_type))
     return f"{clean(device.name)}  {', '.join(f'{name} {_text(value)}' for name, value in facts)}"
 
 
