@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ptttool.api.machine import find_device
 from ptttool.capture.checks.host import online_cpus
-from ptttool.capture.device_lock import hold_device
+from ptttool.capture.device.lock import hold_device
 from ptttool.capture.event.build import BuiltEvent
 from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose, choose_without_machine
 from ptttool.capture.event.decode import Explanation

@@ -63,7 +63,8 @@ def find_machine(sysfs: str | Path | None = None, *, demo: bool = False, tune: b
     Raises
     ------
     DeviceError
-        There is no PTT device; the code says why: ``no-device``, ``no-driver``, ``iommu-translates``.
+        There is no PTT device; the code says why: ``no-device``, ``driver-not-loaded``, ``not-bound``, ``no-driver``,
+        ``iommu-translates``.
     UsageError
         Both a folder and the demo machine are asked for.
     InputError

@@ -11,7 +11,7 @@ from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, MINIMUM_AUX_SIZE, per
 from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.offline_cpus import how_to_bring_online, words_of
+from ptttool.machine.unusable.offline_cpus import how_to_bring_online, words_of
 from ptttool.pci import PciAddress
 from ptttool.wording import counted
 

@@ -14,11 +14,10 @@ from pathlib import Path
 
 from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.errors import DeviceError, UsageError
+from ptttool.errors import UsageError
 from ptttool.machine.budget import MAX_DEVICES, MAX_FILTERS
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.offline_cpus import with_offline_cpus
-from ptttool.machine.old_kernels import PTT_ID, ComputedFilters, match_pci
+from ptttool.machine.old_kernels import ComputedFilters, match_pci
 from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import FOLDERS, explain_refusal, first_line, read_device
@@ -26,6 +25,8 @@ from ptttool.machine.sources.contract import Source
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.sources.udev import UdevSource
+from ptttool.machine.unusable.offline_cpus import with_offline_cpus
+from ptttool.machine.unusable.without_driver import explain_absence, report_functions
 
 
 def open_source(sysfs: Path | str | None = None, demo: bool = False) -> Source:
@@ -101,6 +102,9 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
     devices = [device if _has_filters(source, device) else computed.of(device) for device in devices]
     if sum(len(device.root_ports) + len(device.requesters) for device in devices) > MAX_FILTERS:
         raise over_budget(source.origin, "filters of the PTT devices", MAX_FILTERS, "filters", hint="is it a copy of a real machine?")
+    # Where a device's function is not known (before 6.5), it may be any.
+    if devices and all(device.pci is not None for device in devices):
+        diagnostics += report_functions(functions, devices)
     devices = with_offline_cpus(source, sorted(devices, key=_order))
     kernel = first_line(source, "/proc/sys/kernel/osrelease")
     hostname = first_line(source, "/proc/sys/kernel/hostname")
@@ -121,33 +125,6 @@ def require_machine(source: Source, *, tune: bool = True) -> Machine:
     if not machine.devices:
         raise explain_absence(source, machine)
     return machine
-
-
-def explain_absence(source: Source, machine: Machine) -> DeviceError:
-    """Make the error of a machine without PTT devices: no such hardware, no driver, or a driver that refused."""
-    found = [function for _, function in sorted(machine.functions.items()) if (function.vendor, function.device) == PTT_ID]
-    where = machine.origin
-    if not found:
-        return DeviceError(
-            f"no PTT device on {where}: no PCI function has the ID 19e5:a12e",
-            hint="PTT is a part of Kunpeng 930 processors; --demo shows a recorded one",
-        )
-    addresses = [str(function.address) for function in found]
-    listed = ", ".join(addresses)
-    domains = {first_line(source, f"/sys/bus/pci/devices/{address}/iommu_group/type") for address in addresses}
-    if any(domain is not None and domain.startswith("DMA") for domain in domains):
-        return DeviceError(
-            f"no PTT device is usable on {where}: the IOMMU translates for {listed}, and the driver hisi_ptt requires direct DMA mappings",
-            hint="boot with iommu.passthrough=1, then modprobe hisi_ptt",
-            code="iommu-translates",
-            functions=addresses,
-        )
-    return DeviceError(
-        f"no PTT device is usable on {where}: {listed} is there (19e5:a12e), but the driver hisi_ptt registered no PMU",
-        hint="modprobe hisi_ptt; if the kernel log then says 'requires direct DMA mappings', boot with iommu.passthrough=1",
-        code="no-driver",
-        functions=addresses,
-    )
 
 
 def _paths(source: Source) -> Iterator[str]:

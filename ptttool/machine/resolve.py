@@ -13,6 +13,7 @@ from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, FilterKind, Machine, PttDevice
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.topology import is_bridge
+from ptttool.machine.unusable.without_driver import functions_without_driver
 from ptttool.pci import PciAddress
 from ptttool.wording import in_words
 
@@ -190,10 +191,7 @@ def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: Ptt
         hint = f"it belongs to {_either(owners)}" if owners else _offer(_known([device], kind), kind)
         raise UsageError(f"{address} is not a {kind} of {device.name}", hint=hint, code="wrong-device", device=device.name, owners=owners)
     if not offering:
-        known = _known(machine.devices, kind)
-        raise DeviceError(
-            f"no PTT device traces {kind} {address}", hint=_offer(known, kind), code="not-traced", function=str(address), known=known
-        )
+        raise _not_traced(machine, kind, address)
     if len(offering) > 1:
         names = [one.name for one in offering]
         raise UsageError(
@@ -203,6 +201,23 @@ def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: Ptt
             candidates=names,
         )
     return offering[0]
+
+
+def _not_traced(machine: Machine, kind: FilterKind, address: PciAddress) -> DeviceError:
+    known = _known(machine.devices, kind)
+    hint = _offer(known, kind)
+    unbound = [] if any(one.pci is None for one in machine.devices) else functions_without_driver(machine.functions, machine.devices)
+    if unbound:
+        noun = "is a PTT device" if len(unbound) == 1 else "are PTT devices"
+        hint = f"{in_words(unbound)} {noun} bound to no driver: the {kind} may be of {'it' if len(unbound) == 1 else 'one of them'}; {hint}"
+    return DeviceError(
+        f"no PTT device traces {kind} {address}",
+        hint=hint,
+        code="not-traced",
+        function=str(address),
+        known=known,
+        without_driver=[str(one) for one in unbound],
+    )
 
 
 def _known(devices: Iterable[PttDevice], kind: FilterKind) -> list[str]:

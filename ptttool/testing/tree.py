@@ -92,6 +92,8 @@ def render(machine: MachineDescription) -> Tree:
         tree.put("/sys/module/hisi_ptt/refcnt", "0")
         for ptt in machine.ptts.values():
             _put_ptt(tree, machine, ptt)
+    else:  # sysfs lists other modules, too
+        tree.put("/sys/module/kernel/parameters/panic", "0")
     return tree
 
 

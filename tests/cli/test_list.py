@@ -221,7 +221,7 @@ def test_an_empty_sysfs(tmp_path: Path) -> None:
     assert document(done)["error"]["code"] == "no-device"
 
 
-@pytest.mark.parametrize(("iommu", "code"), [("DMA-FQ", "iommu-translates"), ("identity", "no-driver")])
+@pytest.mark.parametrize(("iommu", "code"), [("DMA-FQ", "iommu-translates"), ("identity", "driver-not-loaded")])
 def test_driver_not_loaded(
     iommu: str, code: str, mount_ptt_machine: Callable[[FakeMachine], FakeMachine], capsys: pytest.CaptureFixture[str]
 ) -> None:

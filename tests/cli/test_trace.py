@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from ptttool.capture import replay, sidecar
+from ptttool.capture.device.tracers import running_processes
 from ptttool.capture.documents import TracedCommand
 from ptttool.capture.perf.recorder import is_complete
-from ptttool.capture.tracers import running_processes
 from ptttool.cli.main import main
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress

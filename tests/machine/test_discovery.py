@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from pyfakefs.fake_filesystem import FakeFilesystem
 
-from ptttool.machine.discovery import explain_absence, read_machine
+from ptttool.errors import DeviceError
+from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import FormatTerm, Link, Machine, PttDevice
+from ptttool.machine.resolve import resolve_root_port
 from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
 from ptttool.machine.sources.udev import UdevSource
+from ptttool.machine.unusable.without_driver import explain_absence
 from ptttool.pci import PciAddress
 from ptttool.testing import FakeMachine, kunpeng
 from tests.support.machines import BUS, NEW, OLD, contents, in_memory
@@ -424,8 +427,8 @@ class TestAbsence:
 
     def test_driver_not_loaded(self, why: Callable[..., tuple[str, str, str]]) -> None:
         code, message, hint = why()
-        assert code == "no-driver"
-        assert "0000:00:08.0, 0000:00:09.0, 0000:00:0a.0" in message
+        assert code == "driver-not-loaded"
+        assert "0000:00:08.0, 0000:00:09.0 and 0000:00:0a.0 are there" in message
         assert "modprobe hisi_ptt" in hint
         assert "iommu.passthrough=1" in hint
 
@@ -436,7 +439,33 @@ class TestAbsence:
         assert "iommu.passthrough=1" in hint
 
     def test_iommu_passes_through(self, why: Callable[..., tuple[str, str, str]]) -> None:
-        assert why(iommu="identity")[0] == "no-driver"
+        assert why(iommu="identity")[0] == "driver-not-loaded"
+
+    @pytest.mark.parametrize(("files", "code"), [({"/sys/module/hisi_ptt/refcnt": b"0"}, "not-bound"), ({}, "no-driver")])
+    def test_driver_without_devices(self, files: dict[str, bytes], code: str) -> None:
+        """The driver is there and drives none; and a copy of a machine that says nothing about modules."""
+        fake = FakeMachine(driver_loaded=False)
+        fake.add_ptt("hisi_ptt0_0", "00:08.0")
+        tree = fake.tree()
+        shown = {path: attribute.show() for path, attribute in tree.files.items() if not path.startswith("/sys/module")}
+        source = RecordedSource(MemoryFiles(shown | files, tree.links), "a machine")
+        error = explain_absence(source, read_machine(source))
+        assert (error.code, error.details["functions"]) == (code, ["0000:00:08.0"])
+        assert "0000:00:08.0 is there" in error.message
+
+    def test_one_of_several_is_not_bound(self) -> None:
+        """Its root ports are then nobody's, and the message names it."""
+        files, links = contents(NEW)
+        gone = f"{BUS}/0000:00:08.0"
+        files = {path: content for path, content in files.items() if "hisi_ptt0_0" not in path and path != "/udev.txt"}
+        links = {path: to for path, to in links.items() if "hisi_ptt0_0" not in path and path != f"{gone}/driver"}
+        machine = read_machine(in_memory(files, links))
+        assert [one.name for one in machine.devices] == ["hisi_ptt0_2", "hisi_ptt2_0"]
+        assert [one.code for one in machine.diagnostics] == ["not-bound"]
+        with pytest.raises(DeviceError) as caught:
+            resolve_root_port(machine, "00:10.0")
+        assert (caught.value.code, caught.value.details["without_driver"]) == ("not-traced", ["0000:00:08.0"])
+        assert "0000:00:08.0" in str(caught.value.hint)
 
     def test_no_such_hardware(self, look: Look) -> None:
         fake = FakeMachine()

@@ -95,10 +95,13 @@ def test_of_no_device(machine: Machine) -> None:
     lonely = replace(machine, devices=machine.devices[:1])
     with pytest.raises(DeviceError) as caught:
         resolve_root_port(lonely, "nvme1")
-    assert (caught.value.code, caught.value.details) == ("not-traced", {"function": "0000:00:14.0", "known": PORTS[:3]})
+    assert (caught.value.code, caught.value.details) == (
+        "not-traced",
+        {"function": "0000:00:14.0", "known": PORTS[:3], "without_driver": []},
+    )
     with pytest.raises(DeviceError) as caught:
         resolve_requester(replace(machine, devices=machine.devices[2:]), "nvme1")
-    assert (caught.value.code, caught.value.details) == ("not-traced", {"function": "0000:06:00.0", "known": []})
+    assert (caught.value.code, caught.value.details) == ("not-traced", {"function": "0000:06:00.0", "known": [], "without_driver": []})
 
 
 def test_where_the_kernel_does_not_tell(old: Machine) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ptttool.__main__ import run
 from ptttool.capture.checks import host
 from ptttool.capture.checks.host import Rights
-from ptttool.capture.tracers import Process, running_processes
+from ptttool.capture.device.tracers import Process, running_processes
 
 
 def read_rights(online: object = None) -> Rights:

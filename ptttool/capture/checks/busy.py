@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ptttool.capture.checks.contract import check
 from ptttool.capture.checks.host import Host
+from ptttool.capture.device.tracers import is_believed, tracers_of
 from ptttool.capture.plan import Plan
-from ptttool.capture.tracers import is_believed, tracers_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import PerfError
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ptttool.capture.device.tracers import Process, tracers_of
+from ptttool.capture.device.tracers import running_processes as running_processes
 from ptttool.capture.perf.tool import PerfTool, find_perf
-from ptttool.capture.tracers import Process, tracers_of
-from ptttool.capture.tracers import running_processes as running_processes
 from ptttool.errors import PtttoolError
 from ptttool.machine.cpus import parse_cpu_list
 from ptttool.machine.sources.contract import Source

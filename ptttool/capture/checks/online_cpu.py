@@ -9,7 +9,7 @@ from ptttool.capture.checks.host import Host
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError
-from ptttool.machine.offline_cpus import how_to_bring_online
+from ptttool.machine.unusable.offline_cpus import how_to_bring_online
 
 
 @check("online-cpu", order=70, error=DeviceError)

@@ -10,9 +10,9 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ptttool.capture.device.tracers import Process
 from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
 from ptttool.capture.perf.tool import INSTALL_HINT, PerfTool
-from ptttool.capture.tracers import Process
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
 from ptttool.wording import in_words
 

@@ -11,11 +11,11 @@ import pytest
 from ptttool.capture.checks import host as facts
 from ptttool.capture.checks.contract import CHECKS, check, diagnose, in_order, require
 from ptttool.capture.checks.host import CAP_IPC_LOCK, CAP_PERFMON, CAP_SYS_ADMIN, Host, OutputFile, Rights
+from ptttool.capture.device.tracers import Process
 from ptttool.capture.event.build import TraceRequest, build
 from ptttool.capture.event.choose import ChosenEvent
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.capture.plan import Plan
-from ptttool.capture.tracers import Process
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
 from ptttool.machine.model import Machine, PttDevice

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from ptttool.capture.device.tracers import running_processes
 from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, is_complete
 from ptttool.capture.perf.workload import Workload
-from ptttool.capture.tracers import running_processes
 
 STANDIN = str(Path(__file__).parents[2] / "standin" / "perf")
 EVENT = "hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/"

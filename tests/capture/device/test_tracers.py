@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ptttool.capture.device.tracers import Process, holds_perf_events, is_believed, names_device, running_processes, tracers_of
 from ptttool.capture.perf.errors import Attempt, translate
-from ptttool.capture.tracers import Process, holds_perf_events, is_believed, names_device, running_processes, tracers_of
 
 DEVICE = "hisi_ptt0_2"
 EVENT = f"{DEVICE}/filter=0x80100/"
@@ -21,7 +21,7 @@ NOBODY = 65534
 # Opens a software event, says so, and waits.
 HOLD = """
 import sys
-from ptttool.capture.perf.open_event import open_event
+from ptttool.capture.device.open_event import open_event
 descriptor = open_event(1, 0, cpu=0)
 print("open", flush=True)
 sys.stdin.read()

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ptttool.api.capture import build_event, plan_recording
+from ptttool.api.machine import find_machine
 from ptttool.cli.main import main
+from ptttool.errors import DeviceError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
 from ptttool.machine.sources.udev import UdevSource
@@ -74,11 +77,12 @@ def test_commands_name_them(mount_ptt_machine: Callable[[FakeMachine], FakeMachi
     machine = mount_ptt_machine(with_offline(0, 1))
     assert main(["list"]) == 0
     assert "0-1 (offline)" in capsys.readouterr().out
-    assert main(["trace", "--rootport", "00:14.0", "--dry-run", "--json"]) == 3
-    assert '"cpus-offline"' in capsys.readouterr().out
+    with pytest.raises(DeviceError) as caught:
+        plan_recording(build_event(find_machine(), root_ports=["00:14.0"]), output="x")
+    assert caught.value.code == "cpus-offline"
     machine.offline_cpus -= {0}
     machine.refresh()
-    assert main(["trace", "--rootport", "00:14.0", "--cpu", "1", "--dry-run", "--json"]) == 2
+    assert main(["event", "--rootport", "00:14.0", "--cpu", "1", "--json"]) == 2
     assert '"cpu-offline"' in capsys.readouterr().out
     assert offline(read_machine(UdevSource()))["hisi_ptt0_2"] == ((0,), (1,))
 

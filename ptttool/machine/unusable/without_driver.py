@@ -1,0 +1,80 @@
+"""PTT devices that the driver does not drive: why a machine has no PMU of them, or fewer than it has devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import DeviceError
+from ptttool.machine.model import Machine, PciFunction, PttDevice
+from ptttool.machine.old_kernels import PTT_ID
+from ptttool.machine.read_device import first_line
+from ptttool.machine.sources.contract import Source
+from ptttool.pci import PciAddress
+from ptttool.wording import in_words
+
+DRIVER = "hisi_ptt"
+_MODULE = f"/sys/module/{DRIVER}"
+_MODPROBE = f"modprobe {DRIVER}; if the kernel log then says 'requires direct DMA mappings', boot with iommu.passthrough=1"
+
+
+def functions_without_driver(functions: Mapping[PciAddress, PciFunction], devices: Iterable[PttDevice]) -> list[PciAddress]:
+    """Return the PCI functions with the ID of a PTT device that are bound to no driver, and that belong to no device."""
+    known = {device.pci for device in devices}
+    return [
+        address
+        for address, function in sorted(functions.items())
+        if (function.vendor, function.device) == PTT_ID and function.driver is None and address not in known
+    ]
+
+
+def report_functions(functions: Mapping[PciAddress, PciFunction], devices: Iterable[PttDevice]) -> list[Diagnostic]:
+    """Report the PTT devices without a driver on a machine that has others."""
+    return [
+        Diagnostic(Severity.WARNING, "not-bound", f"{address} is a PTT device (19e5:a12e) bound to no driver", hint=how_to_bind(address))
+        for address in functions_without_driver(functions, devices)
+    ]
+
+
+def how_to_bind(address: PciAddress) -> str:
+    """Return the hint for a PTT device without a driver."""
+    return f"as root: echo {address} > /sys/bus/pci/drivers/{DRIVER}/bind"
+
+
+def explain_absence(source: Source, machine: Machine) -> DeviceError:
+    """Make the error of a machine without PTT devices: no such hardware, no driver, or a driver that refused."""
+    found = [function for _, function in sorted(machine.functions.items()) if (function.vendor, function.device) == PTT_ID]
+    where = machine.origin
+    if not found:
+        return DeviceError(
+            f"no PTT device on {where}: no PCI function has the ID 19e5:a12e",
+            hint="PTT is a part of Kunpeng 930 processors; --demo shows a recorded one",
+        )
+    addresses = [str(function.address) for function in found]
+    listed = in_words(addresses)
+    domains = {first_line(source, f"/sys/bus/pci/devices/{address}/iommu_group/type") for address in addresses}
+    if any(domain is not None and domain.startswith("DMA") for domain in domains):
+        return DeviceError(
+            f"no PTT device is usable on {where}: the IOMMU translates for {listed}, and the driver {DRIVER} requires direct DMA mappings",
+            hint=f"boot with iommu.passthrough=1, then modprobe {DRIVER}",
+            code="iommu-translates",
+            functions=addresses,
+        )
+    there = f"no PTT device is usable on {where}: {listed} {'is' if len(found) == 1 else 'are'} there (19e5:a12e), but the driver {DRIVER}"
+    loaded = _is_loaded(source)
+    if loaded is False:
+        return DeviceError(f"{there} is not loaded", hint=_MODPROBE, code="driver-not-loaded", functions=addresses)
+    if loaded and all(function.driver is None for function in found):
+        pronoun = "it" if len(found) == 1 else "them"
+        return DeviceError(
+            f"{there} is loaded and not bound to {pronoun}", hint=how_to_bind(found[0].address), code="not-bound", functions=addresses
+        )
+    return DeviceError(f"{there} registered no PMU", hint=_MODPROBE, code="no-driver", functions=addresses)
+
+
+def _is_loaded(source: Source) -> bool | None:
+    """Tell whether the driver is loaded, or built in; None where sysfs has no list of modules (copies of machines)."""
+    try:
+        return DRIVER in source.names(_MODULE.rpartition("/")[0])
+    except OSError:
+        return None
