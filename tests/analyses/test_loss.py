@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from ptttool.analyses.budget import MAX_STREAM_SIGNS
 from ptttool.analyses.loss import causes_of, signs_of_loss
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import to_json
-from ptttool.perfdata.model import AuxEvent, AuxPayload, Contents, Mode
+from ptttool.perfdata.model import Attribute, AuxEvent, AuxPayload, Contents, Mode
 from ptttool.perfdata.readers.opening import open_perfdata
+from ptttool.recording.identity import ptt_attribute
 from tests.support import captures
 from tests.support import recordings as rec
 
@@ -90,6 +92,26 @@ def test_a_cpu_of_the_wrong_node_is_named(tmp_path: Path) -> None:
     (found,) = of_file(captures.path_of("6.12/x-cpu2-wrong-node", tmp_path))
     assert any("CPU 2" in cause and "cpumask" in cause for cause in causes_of(found))
     assert any("another perf" in cause for cause in causes_of(found))
+
+
+def test_completions_that_a_requester_did_not_ask_for() -> None:
+    """``--requester X --completions a``: the processor requested CPL A."""
+
+    def causes(config: int) -> list[str]:
+        made = contents(config=config)
+        made.attributes.append(replace(attribute(), type=11, config=config))
+        (found,) = signs_of_loss(made)
+        return [cause for cause in causes_of(found) if "CPL A" in cause]
+
+    assert len(causes(0x1_0730_0600)) == 1  # filter=0x00600, type=7, direction=3, format=1
+    assert causes(0x1_0738_0001) == causes(0x0730_0600) == causes(0x1_0720_0600) == []
+
+
+def attribute() -> Attribute:
+    with open_perfdata(captures.FOLDER / "6.12" / "x-idle.data") as reader:
+        found = ptt_attribute(reader.contents)
+        assert found is not None
+        return found
 
 
 def test_all_cpus_are_no_wrong_cpu(tmp_path: Path) -> None:

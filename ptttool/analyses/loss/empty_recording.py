@@ -75,3 +75,8 @@ def _contradictions(config: int) -> Iterator[str]:
         yield f"{asked}: that direction holds none of them"
     elif types == ["cpl"] and flow.inbound and not flow.outbound and "CPL A" not in flow.inbound:
         yield f"{asked}: that holds completions of DMA remote-to-local and peer-to-peer requests only; direction 3 has the others"
+    elif flow.of_types(types).inbound == ("CPL A",) and not fields["filter"] & PORT_FLAG and not flow.of_types(types).outbound:
+        yield (
+            "the event asks for the completions of one requester that are CPL A: the processor requested those, and whether the filter "
+            "compares their completer is not documented; trace the root port instead"
+        )
