@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import shutil
 import stat
 from abc import ABC, abstractmethod
@@ -369,11 +370,15 @@ class TraceCase(Case):
             wrong.append(f"the next run: exit code {after.status}: {after.err.strip()}")
         elif self.outputs(folder).get("perf.data", (0, b""))[1] != self._new:
             wrong.append("the next run did not record")
-        left = [
-            name for name, (_, data) in files_below(folder / "work").items() if name not in NAMED and data not in (self._old, self._new)
-        ]
+        recovered = run(self.job(folder, ["recover", "work"]))
+        if recovered.status != 0:
+            wrong.append(f"recover: exit code {recovered.status}: {recovered.err.strip()}")
+        left = [name for name in files_below(folder / "work") if RECOVERED.fullmatch(name) is None]
         if left:
-            wrong.append(f"left behind after the next run: {', '.join(sorted(left))}")
+            wrong.append(f"left behind after the next run and recover: {', '.join(sorted(left))}")
+        contents = [data for _, data in files_below(folder / "work").values()]
+        if unfinished and self._new in unfinished and contents.count(self._new) < 2:
+            wrong.append("the recording of the killed run is lost")
         return wrong
 
     def _judge_sidecar(self, folder: Path) -> list[str]:
@@ -385,6 +390,8 @@ class TraceCase(Case):
         return []
 
 
+# What recover names: the wanted name is taken by the next run.
+RECOVERED = re.compile(r"perf\.data(\.old|\.[1-9])?(\.ptttool\.json)?")
 NAMED = ("perf.data", "perf.data.old", "perf.data.ptttool.json", "perf.data.old.ptttool.json")
 
 

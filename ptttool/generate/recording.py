@@ -19,7 +19,7 @@ from ptttool.recording.auxtrace import DMA_BUFFER, HISI_PTT
 from ptttool.wording import in_words
 
 PMU, PMU_TYPE = "hisi_ptt0_0", 11
-# perf saves the AUX data after every 8 MiB, and the rest at the end.
+# perf saves the AUX data in steps of half the AUX area, here of 16 MiB, and the rest at the end.
 PAYLOAD, SMALLEST_PAYLOAD = 8 << 20, 4096
 MOST_STREAMS = 64
 # perf's clock at the beginning of the trace in nanoseconds, and the kernel release of the events.

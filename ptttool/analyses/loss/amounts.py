@@ -34,17 +34,23 @@ def _interrupted(contents: Contents) -> Iterator[Diagnostic]:
         yield Diagnostic(
             Severity.WARNING,
             "interrupted",
-            "perf did not finish this file (its header holds no data size): it was killed, or the disk was full. The last trace data, "
-            "8 MiB or more, are missing, because perf writes in steps of 8 MiB",
+            "perf did not finish this file (its header holds no data size): it was killed, or the disk was full. The trace data since its "
+            f"last step are missing: perf writes in steps of half the AUX area{_step(contents)}",
             hint="end a recording with Ctrl-C",
         )
+
+
+def _step(contents: Contents) -> str:
+    """Return the size of the steps, as the file shows it."""
+    largest = max((payload.size for payload in contents.aux_payloads), default=0)
+    return f"; the largest one here is {counted(largest, 'byte')}" if largest else ""
 
 
 def _empty(contents: Contents) -> Iterator[Diagnostic]:
     if any(event.size for event in contents.aux_events) or any(payload.held for payload in contents.aux_payloads):
         return
     if contents.interrupted:
-        message = "the recording holds no trace data: perf writes them when it has 8 MiB or at the end, and it was ended before both"
+        message = "the recording holds no trace data: perf writes in steps of half the AUX area and at the end, and it was ended before"
         yield _empty_trace(message, [])
     elif not ended_early(contents):
         yield _empty_trace(
