@@ -110,7 +110,7 @@ def labels(_: Path, size: int) -> list[str]:
     return ["tlp", "TLP Header" * (size // 10)]
 
 
-@bomb("event-terms", "an event string with terms that no device has (characters)", 1000)
+@bomb("event-terms", "an event string with terms that no device has (characters)", 800)
 def terms(_: Path, size: int) -> list[str]:
     """Explain an event string with many unknown terms."""
     text = "hisi_ptt0_0/" + ",".join(f"filte{number}=1" for number in range(size // 10)) + "/"

@@ -23,6 +23,7 @@ MAX_LINE_WORK_FREE: Final = 1 << 20
 MAX_LINE_WORK_RATIO: Final = 4
 MAX_RANGES_FREE: Final = 1 << 18
 MAX_RANGES_RATIO: Final = 1 << 6
+MAX_WORKERS: Final = 1 << 10
 WORKER_BYTES: Final = 2 << 30
 
 BUDGETS: Final = (
@@ -50,6 +51,7 @@ BUDGETS: Final = (
     Budget("MAX_LINE_WORK_RATIO", MAX_LINE_WORK_RATIO, "steps per byte", "Further steps for each byte of the debugging information."),
     Budget("MAX_RANGES_FREE", MAX_RANGES_FREE, "ranges", "Ranges of instructions that `flow` finds, however short the trace."),
     Budget("MAX_RANGES_RATIO", MAX_RANGES_RATIO, "ranges per byte", "Further ranges for each byte of trace; programs have up to about 20."),
+    Budget("MAX_WORKERS", MAX_WORKERS, "processes", "Processes that run libopencsd at a time: one for each source of trace."),
     Budget("WORKER_BYTES", WORKER_BYTES, "bytes", "Address space of a process that runs libopencsd, besides the images of memory."),
 )
 """All budgets of this room."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ptttool.machine.cpus import format_cpus, parse_cpu_list
+from ptttool.machine.budget import MAX_CPUS
+from ptttool.machine.cpus import format_cpus, parse_cpu_list, parse_cpu_ranges
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,17 @@ def test_cpu_lists(text: str, cpus: tuple[int, ...]) -> None:
 def test_no_cpu_lists(text: str) -> None:
     with pytest.raises(ValueError, match="not a list of CPUs"):
         parse_cpu_list(text)
+
+
+def test_ranges_stay_ranges() -> None:
+    assert parse_cpu_ranges("0-8191," * 5000) == ((0, 8191),)
+    assert parse_cpu_ranges(",".join(f"{first}-8191" for first in range(8191, 0, -1))) == ((1, 8191),)
+    assert parse_cpu_ranges("7,1-3,5-4,2-4,9") == ((1, 4), (7, 7), (9, 9))
+
+
+def test_cpus_that_no_machine_has() -> None:
+    with pytest.raises(ValueError, match="above 8191"):
+        parse_cpu_list(f"0-{MAX_CPUS}")
 
 
 def test_cpus() -> None:

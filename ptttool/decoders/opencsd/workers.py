@@ -13,6 +13,8 @@ import sys
 import weakref
 from typing import Any
 
+from ptttool.budget import CODE
+from ptttool.decoders.budget import MAX_WORKERS
 from ptttool.decoders.opencsd import worker
 from ptttool.errors import WorkersError
 
@@ -82,6 +84,11 @@ class WorkerProcess:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
         return WorkersError(f"a process that runs libopencsd was ended {how}", hint="was there too little memory?", code="worker-lost")
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not been ended."""
+        return self._process.returncode is None
+
     def stop(self) -> None:
         """End the process; after a fork that is left to the parent."""
         if self._owner == os.getpid():
@@ -108,6 +115,7 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self._idle: list[WorkerProcess] = []
+        self._running: weakref.WeakSet[WorkerProcess] = weakref.WeakSet()  # and those that have ended meanwhile
         self._owner = os.getpid()
         weakref.finalize(self, _stop_all, self._idle)
 
@@ -119,7 +127,18 @@ class WorkerPool:
         if self._owner != os.getpid():  # after a fork, those processes are the parent's
             _stop_all(self._idle)
             self._owner = os.getpid()
-        return self._idle.pop() if self._idle else WorkerProcess()
+        if self._idle:
+            return self._idle.pop()
+        if sum(process.is_running for process in self._running) >= MAX_WORKERS:
+            raise WorkersError(
+                f"sources of CoreSight trace: more than {MAX_WORKERS:,} at a time, which is the most that are decoded",
+                hint="decode some of them: --channel, or a part of the recording",
+                code=CODE,
+                limit=MAX_WORKERS,
+            )
+        process = WorkerProcess()
+        self._running.add(process)
+        return process
 
     def give_back(self, process: WorkerProcess) -> None:
         """Keep a process for later; its decode tree is closed."""

@@ -202,7 +202,7 @@ class Lines:
         self.problem: str | None = None
         self._path = path
         self._file: ElfFile | None = None
-        self._opened = False
+        self._opened = self._usable = False
         self._units: dict[int | None, _Table | None] = {}
 
     def at(self, address: int) -> str | None:
@@ -211,6 +211,9 @@ class Lines:
             if not self._opened:
                 self._opened = True
                 self._open()
+                self._usable = True
+            if not self._usable:
+                return None
             table = self._table_of(address)
             return None if table is None else table.at(address)
         except (DebugError, InputError, OSError, StructError) as error:

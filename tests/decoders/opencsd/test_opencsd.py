@@ -19,6 +19,7 @@ from ptttool.decoders.elements.arrays import Elements, Strings
 from ptttool.decoders.elements.model import CUSTOM, KIND_NAMES, REASON_CODES, Element
 from ptttool.decoders.opencsd import library as opencsd_library
 from ptttool.decoders.opencsd import worker as opencsd_worker
+from ptttool.decoders.opencsd import workers as opencsd_workers
 from ptttool.decoders.opencsd.decoder import OpencsdDecoder
 from ptttool.decoders.opencsd.elements import elements_of
 from ptttool.decoders.opencsd.library import Found, library
@@ -431,3 +432,18 @@ def test_unknown_cores(core: str) -> None:
     given = {**etm4.PARAMETERS, "framing": "none", "core": core}
     with pytest.raises(UsageError, match="core="):
         stack_of("opencsd", {name: Given(text, "-p") for name, text in given.items()}).decoder()
+
+
+def test_processes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opencsd_workers, "MAX_WORKERS", 2)
+    pool = opencsd_workers.WorkerPool()
+    first, second = pool.take(), pool.take()
+    with pytest.raises(WorkersError) as error:
+        pool.take()
+    assert error.value.code == "over-budget"
+    first.stop()
+    third = pool.take()
+    pool.give_back(second)
+    assert pool.take() is second
+    second.stop()
+    third.stop()

@@ -173,3 +173,54 @@ def test_damaged_lines_of_source_are_told(tmp_path: Path) -> None:
     assert image.problem is None
     assert image.line(image.segments[0].address) is None
     assert image.problem is not None
+
+
+def damaged(tmp_path: Path, name: str, section: str, content: bytes, *, at: int = 0) -> Image:
+    """A program of the fixtures with other bytes in one of its sections."""
+    data = bytearray((FOLDER / f"{name}.elf").read_bytes())
+    with (FOLDER / f"{name}.elf").open("rb") as file:
+        found = ELFFile(file).get_section_by_name(section)
+        assert found is not None
+        place = found["sh_offset"] + at
+        content = content[: found["sh_size"] - at]
+    data[place : place + len(content)] = content
+    path = tmp_path / "damaged.elf"
+    path.write_bytes(data)
+    return Image(path)
+
+
+@pytest.mark.parametrize(
+    ("section", "at", "content"),
+    [
+        (".debug_line", 4, b"\x05\0\x08\0\x04\0\0\0\1\1\1\xfb\x0e\1\0" + b"\xff" * 7 + b"\x0f"),  # 2^56 folders, each without a byte
+        (".debug_line", 0, b"\0" * 4096),
+        (".debug_line", 0, b"\xff" * 4096),
+        (".debug_info", 0, b"\xff" * 4096),
+        (".debug_abbrev", 0, b"\xff" * 4096),
+        (".debug_aranges", 0, b"\xff" * 4096),
+        (".debug_aranges", 0, b"\x1c\0\0\0\2\0\0\0\0\0\x09\0" + b"\x11" * 64),
+    ],
+)
+def test_damaged_lists_end(tmp_path: Path, section: str, at: int, content: bytes) -> None:
+    image = damaged(tmp_path, "program", section, content, at=at)
+    lines = [image.line(address) for segment in image.segments for address in range(segment.address, segment.end, 16)]
+    assert image.problem is not None or not any(lines)
+
+
+def test_segments_that_overlap(tmp_path: Path) -> None:
+    """Where several have code, the one with the lowest address counts; what several share is held once."""
+    path = tmp_path / "program.elf"
+    path.write_bytes(bits.elf([(0x1000, b"a" * 32), (0x1010, b"b" * 8), (0x1018, b"c" * 32), (0x2000, b"d" * 4)], bits64=True))
+    image = Image(path)
+    assert [(segment.address, bytes(segment.data)) for segment in image.segments] == [
+        (0x1000, b"a" * 32), (0x1020, b"c" * 24), (0x2000, b"d" * 4)
+    ]  # fmt: skip
+    assert [image.read(address, 2) for address in (0x0FFF, 0x1010, 0x101F, 0x1020, 0x1037, 0x1038, 0x2003)] == [
+        b"", b"aa", b"a", b"cc", b"c", b"", b"d"
+    ]  # fmt: skip
+
+
+def test_long_names_are_cut() -> None:
+    symbols = elf_image.Symbols(np.array([0x1000], dtype=np.uint64), np.array([8], dtype=np.uint64), np.array([0]), b"n" * 10_000)
+    assert symbols.at(0x1000) == "n" * 4096
+    assert symbols.at(0x1004) == "n" * 4096 + "+0x4"
