@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ptttool.pipeline.query import Query
     from ptttool.pipeline.recording import Recording, Request
     from ptttool.pipeline.workers.pool import Workers
+    from ptttool.pipeline.workers.scheduler import Scheduler
 
 
 def is_folder(files: list[str], output: str | None, partition: str | None, to: str | None) -> bool:
@@ -87,7 +88,7 @@ class FolderJob:
     raw: bool = True
     partition: str | None = None
     jobs: int | None = None
-    scheduler: str | None = None
+    scheduler: Scheduler | None = None
     json: bool = False
     _title: str | None = None
 

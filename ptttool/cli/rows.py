@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ptttool.pipeline.export import Exported
     from ptttool.pipeline.query import Query
     from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.workers.scheduler import Scheduler
 
 
 @dataclass
@@ -85,7 +86,7 @@ class RowsJob:
     sysfs: Path | None = None
     demo: bool = False
     jobs: int | None = None
-    scheduler: str | None = None
+    scheduler: Scheduler | None = None
     layout: str | None = None
     shown: tuple[str, ...] | None = None
     descriptions: tuple[Path, ...] = ()

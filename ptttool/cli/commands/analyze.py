@@ -84,6 +84,9 @@ def analyze(
     pattern: reading.PatternOption = None,
     jobs: reading.JobsOption = None,
     scheduler: reading.SchedulerOption = None,
+    tls_ca: reading.TlsCaOption = None,
+    tls_cert: reading.TlsCertOption = None,
+    tls_key: reading.TlsKeyOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -101,7 +104,8 @@ def analyze(
         return
     if name is None or file is None:
         raise UsageError("NAME and FILE are missing", hint="'ptttool analyze --list' lists the analyses", code="missing-argument")
-    with tidy_end(), reading.chosen_workers(file, jobs, scheduler, WORTH_AN_ADDER) as workers:
+    cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
+    with tidy_end(), reading.chosen_workers(file, jobs, cluster, WORTH_AN_ADDER) as workers:
         request = reading.request_of(
             file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
             channel=channel,

@@ -50,6 +50,9 @@ def decode(
     ] = None,
     jobs: reading.JobsOption = None,
     scheduler: reading.SchedulerOption = None,
+    tls_ca: reading.TlsCaOption = None,
+    tls_cert: reading.TlsCertOption = None,
+    tls_key: reading.TlsKeyOption = None,
     json: out.JsonLinesOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -83,12 +86,13 @@ def decode(
         "", protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
         channel=channel,
     )  # fmt: skip
+    cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     if is_folder(files, output, partition, to):
         if limit is not None or offset:
             raise UsageError("--limit and --offset cannot be combined with a folder, which holds all rows", code="folder-whole")
         FolderJob(
             files, request, output, to=to, force=force, where=where, columns=columns, dws=words, raw=raw, partition=partition, jobs=jobs,
-            scheduler=scheduler, json=json,
+            scheduler=cluster, json=json,
         ).run()  # fmt: skip
         return
     from ptttool.cli.rows import RowsJob
@@ -97,5 +101,5 @@ def decode(
         RowsJob(
             files, request, to=form,
             output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset, sysfs=sysfs,
-            demo=demo, jobs=jobs, scheduler=scheduler, descriptions=tuple(params or ()),
+            demo=demo, jobs=jobs, scheduler=cluster, descriptions=tuple(params or ()),
         ).run()  # fmt: skip

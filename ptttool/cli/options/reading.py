@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ptttool.perfdata.problems import Read
     from ptttool.pipeline.recording import Recording, Request
     from ptttool.pipeline.workers.pool import Workers
+    from ptttool.pipeline.workers.scheduler import Scheduler
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
 RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")]
@@ -92,11 +93,27 @@ SchedulerOption = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
-        metavar="tcp://HOST:PORT",
+        metavar="tcp|tls://HOST:PORT",
         help="Have the workers of this Dask cluster do it. They read the recording themselves: its path, or address (s3://…), must mean "
-        "the same to them.",
+        "the same to them. Whoever reaches a scheduler without TLS can run code on its workers.",
         show_default=False,
     ),
+]
+TlsCaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-ca",
+        metavar="FILE",
+        help="For tls://: certificates of the authority (PEM). Without these options, those of Dask's configuration.",
+        show_default=False,
+    ),
+]
+TlsCertOption = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="For tls://: the certificate of this client (PEM).", show_default=False)
+]
+TlsKeyOption = Annotated[
+    Path | None,
+    typer.Option("--tls-key", metavar="FILE", help="For tls://: its key (PEM); by default in the file of --tls-cert.", show_default=False),
 ]
 
 # Imported by each worker while it starts.
@@ -104,7 +121,18 @@ _PRELOAD = ("ptttool.pipeline.work",)
 _FORMS = ("perf", "raw", "4dw", "8dw")
 
 
-def chosen_workers(path: str, jobs: int | None, scheduler: str | None, worth: int) -> Workers:
+def scheduler_of(address: str | None, ca: Path | None, certificate: Path | None, key: Path | None) -> Scheduler | None:
+    """Return the scheduler that the options name; None without --scheduler."""
+    if address is None:
+        if ca or certificate or key:
+            raise UsageError("--tls-ca, --tls-cert and --tls-key need --scheduler", hint="--scheduler tls://HOST:PORT", code="tls-options")
+        return None
+    from ptttool.pipeline.workers.scheduler import Scheduler
+
+    return Scheduler(address, ca, certificate, key)
+
+
+def chosen_workers(path: str, jobs: int | None, scheduler: Scheduler | None, worth: int) -> Workers:
     """Return a cluster's workers, or this machine's: `jobs` of them, or as many as the recording is large enough for.
 
     Parameters

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import re
+import platform
+import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, TypeVar, cast
 
 from ptttool import __version__
-from ptttool.errors import MissingPackageError, UsageError, WorkersError
+from ptttool.errors import MissingPackageError, WorkersError
 from ptttool.pipeline.workers.pool import Promise, Workers
+from ptttool.pipeline.workers.scheduler import Scheduler
 
 R = TypeVar("R")
 
@@ -18,7 +20,6 @@ R = TypeVar("R")
 PATIENCE, FORLORN = 10, 60
 # Seconds between checks for workers.
 _LOOK = 5.0
-_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://[^/]+$")
 # Number of results that one task merges.
 _ARITY = 8
 
@@ -30,15 +31,16 @@ class Cluster(Workers):
 
     Parameters
     ----------
-    address : str
-        Address of the scheduler, such as ``tcp://host:8786``.
+    scheduler : Scheduler or str
+        The scheduler, or its address, such as ``tcp://127.0.0.1:8786``.
 
     Raises
     ------
     WorkersError
-        If the scheduler cannot be reached, has no workers, or they have another version of ptttool.
+        If the scheduler cannot be reached, does not accept this client, has no workers, or they have another version of ptttool, Python
+        or distributed.
     UsageError
-        If the address is malformed.
+        If the address is malformed, or there are no certificates for it.
     MissingPackageError
         If ``distributed`` is not installed.
     """
@@ -47,24 +49,14 @@ class Cluster(Workers):
     batch_bytes = 64 << 20
     reduces = True
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, scheduler: Scheduler | str) -> None:
+        self._scheduler = Scheduler(scheduler) if isinstance(scheduler, str) else scheduler
+        self._address = self._scheduler.address
         try:
             import distributed
         except ImportError:
             raise MissingPackageError.of_extra("--scheduler", "distributed", "cluster") from None
-        if not _ADDRESS.match(address):
-            raise UsageError(
-                f"--scheduler: {address!r} is not the address of a scheduler", hint="such as tcp://head:8786", code="bad-scheduler"
-            )
-        try:
-            self._client: Any = _untyped(distributed.Client)(address, timeout=PATIENCE, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            raise WorkersError(
-                f"{address}: no scheduler answers ({str(error).splitlines()[0]})",
-                hint="start one with 'dask scheduler', and workers with 'dask worker'",
-                code="no-scheduler",
-            ) from None
+        self._client: Any = self._connected(distributed.Client)
         try:
             self._check()
         except BaseException:
@@ -77,20 +69,36 @@ class Cluster(Workers):
         if not self._client.nthreads():
             raise WorkersError(f"{self._address}: the scheduler has no workers", hint="start some with 'dask worker'", code="no-workers")
         try:
-            versions = set(self._client.run(_version).values())
+            found = set(self._client.run(_identity).values())
         except Exception as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise WorkersError(
-                f"{self._address}: a worker cannot import ptttool ({error})",
-                hint="install ptttool where the workers run",
-                code="no-ptttool",
+                f"{self._address}: a worker cannot run this ptttool ({reason})",
+                hint="install the same version of ptttool, Python and distributed where the workers run",
+                code="no-ptttool" if isinstance(error, ModuleNotFoundError) else "other-version",
             ) from None
-        if versions != {__version__}:
-            found = ", ".join(sorted(versions))
+        mine = _identity()
+        other = [identity for identity in sorted(found) if identity != mine]
+        if other:
+            differing = next((name, theirs, ours) for (name, theirs), (_, ours) in zip(other[0], mine, strict=True) if theirs != ours)
             raise WorkersError(
-                f"{self._address}: the workers have ptttool {found}, this is {__version__}",
-                hint="install the same version everywhere",
+                f"{self._address}: a worker has {differing[0]} {differing[1]}, this machine has {differing[2]}",
+                hint="install the same version of ptttool, Python and distributed everywhere",
                 code="other-version",
             )
+
+    def _connected(self, client: Any) -> Any:
+        """Connect to the scheduler."""
+        security = self._scheduler.security()
+        try:
+            return client(self._address, timeout=PATIENCE, set_as_default=False, security=security)
+        except (OSError, ValueError, TypeError) as error:
+            reason = _first_line(error)
+            if self._scheduler.encrypted:
+                hint = "does it speak TLS (dask scheduler --protocol tls), and are its certificate and yours of the same CA?"
+            else:
+                hint = "start one with 'dask scheduler', and workers with 'dask worker'; one that speaks TLS has an address tls://…"
+            raise WorkersError(f"{self._address}: no scheduler answers ({reason})", hint=hint, code="no-scheduler") from None
 
     def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
         """Have a function called by one of the cluster's workers."""
@@ -175,8 +183,26 @@ def _merged(merge: Callable[[R, R], R], first: R, *others: R) -> R:
     return first
 
 
-def _version() -> str:
-    return __version__
+def _identity() -> tuple[tuple[str, str], ...]:
+    """Return what has to be the same on all machines: versions, and the columns of TLPs, which change between releases, too."""
+    from importlib.metadata import version
+
+    from ptttool.decoders.hisi_ptt.protocol import HisiPttProtocol
+
+    columns = HisiPttProtocol.schema
+    return (
+        ("ptttool", __version__),
+        ("Python", ".".join(platform.python_version_tuple()[:2])),
+        ("distributed", version("distributed")),
+        ("columns of TLPs", f"{zlib.crc32(repr(columns).encode()):08x}"),
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    """Return the first line of the innermost reason: those around it only say that connecting failed."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _untyped(function: Any) -> Any:
