@@ -86,12 +86,8 @@ class _Lane:
     """A process that decodes every ``jobs``-th stream. Its pipe ends with it."""
 
     def __init__(self, opened: Callable[[], Opened], number: int, jobs: int) -> None:
-        from multiprocessing.connection import Pipe
-
-        theirs: Connection[Any, Any]
-        self._connection: Connection[Any, Any]
-        self._connection, theirs = Pipe(duplex=False)
-        self._process = Child(theirs, _decode, opened, number, jobs)
+        self._process = Child(_decode, opened, number, jobs, duplex=False)
+        self._connection = self._process.connection
 
     def __iter__(self) -> Iterator[Decoded]:
         while True:

@@ -98,3 +98,14 @@ def test_python_m_forgets_the_current_folder(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "ptttool", "tune", "save", "--demo", "-"]
     assert subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment).returncode == 0
+
+
+def test_workers_import_nothing_that_was_left_out(foreign: Path, tmp_path: Path) -> None:
+    """The environment of the workers still names the folder."""
+    ran = tmp_path / "ran"
+    for name in ("multiprocessing", "pickle", "numpy", "sitecustomize"):
+        (foreign / f"{name}.py").write_text(f"import sys\nif 'child.py' in str(sys.argv) or {name!r} == 'numpy': open({str(ran)!r}, 'w')\n")
+    path = [str(foreign), str(ROOT)]
+    assert run(path, "generate", "--size", "64K", "-o", "x.data", cwd=tmp_path).returncode == 0
+    assert run(path, "info", "--jobs", "2", "x.data", cwd=tmp_path).returncode == 0
+    assert not ran.exists()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import resource
 import subprocess
 import sys
 import types
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,8 @@ def report(connection: Connection[Any, Any], *names: str) -> None:
 
 
 def test_a_worker_has_its_parents_path_and_not_its_input() -> None:
-    ours, theirs = Pipe()
-    child = Child(theirs, report, "safe_path", "dont_write_bytecode")
-    assert ours.recv() == [True, sys.flags.dont_write_bytecode, sys.path, b""]
+    child = Child(report, "safe_path", "dont_write_bytecode")
+    assert child.connection.recv() == [True, sys.flags.dont_write_bytecode, sys.path, b""]
     assert child.outcome() == "exit code 0"
 
 
@@ -37,14 +37,13 @@ def wait(connection: Connection[Any, Any]) -> None:
 
 def test_a_worker_ends_with_its_handle() -> None:
     before = {*workers_of()}
-    ours, theirs = Pipe()
-    child = Child(theirs, wait)
-    assert ours.recv() == "ready"
+    child = Child(wait)
+    assert child.connection.recv() == "ready"
     assert len({*workers_of()} - before) == 1
     child.end()
     assert (child.outcome(), {*workers_of()} - before) == ("SIGKILL", set())
     with pytest.raises(EOFError):
-        ours.recv()
+        child.connection.recv()
 
 
 def test_a_worker_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,9 +51,8 @@ def test_a_worker_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("only_here")
     exec("def serve(connection): pass", vars(module))
     monkeypatch.setitem(sys.modules, "only_here", module)
-    ours, theirs = Pipe()
-    child = Child(theirs, module.serve)
-    failure = ours.recv()
+    child = Child(module.serve)
+    failure = child.connection.recv()
     assert child.outcome() == "exit code 0"
     assert isinstance(failure, WorkersError)
     assert failure.code == "worker-failed"
@@ -76,3 +74,35 @@ def test_a_script_without_a_guard(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
     assert done.stdout.split()[-2:] == ["WorkersError", "worker-failed"], done
+
+
+def descriptors() -> set[int]:
+    with os.scandir("/proc/self/fd") as entries:
+        found = {int(entry.name) for entry in entries}
+    return {number for number in found if Path(f"/proc/self/fd/{number}").exists()}
+
+
+def left_of(before: set[int]) -> set[int]:
+    """Those that stay: a descriptor that is open for a moment is not a leak."""
+    found = descriptors() - before
+    for _ in range(5):
+        found &= descriptors()
+    return found
+
+
+@pytest.mark.parametrize("free", [0, 1, 2, 3, 4, 5])
+def test_no_descriptors_are_left(free: int) -> None:
+    """A connection has two, the start of a process four."""
+    before = descriptors()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = next(limit for limit in range(soft) if limit - sum(number < limit for number in before) == free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    try:
+        with pytest.raises(WorkersError) as caught:
+            Child(wait)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert caught.value.code == "no-worker"
+    del caught
+    gc.collect()
+    assert not left_of(before)

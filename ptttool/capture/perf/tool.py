@@ -82,7 +82,7 @@ def find_perf(search: str | None = None) -> PerfTool:
     PerfError
         ``perf-missing``, or ``perf-broken`` where it does not start.
     """
-    path = shutil.which("perf", path=search)
+    path = shutil.which("perf", path=_absolute(search or os.environ.get("PATH", os.defpath)))
     if path is None:
         raise PerfError("perf is not installed: there is none on PATH", hint=INSTALL_HINT, code="perf-missing")
     try:
@@ -110,6 +110,11 @@ def find_perf(search: str | None = None) -> PerfTool:
             perf_stderr=done.stderr,
         )
     return PerfTool(path, version[1] if version else None, _architecture(Path(path)), _built_with_auxtrace(done.stdout))
+
+
+def _absolute(folders: str) -> str:
+    """Return the folders of a search path that are not relative: anybody may have a perf in the current folder."""
+    return os.pathsep.join(filter(os.path.isabs, folders.split(os.pathsep)))
 
 
 def _built_with_auxtrace(build_options: str) -> bool | None:

@@ -247,11 +247,8 @@ class _Worker:
     """One process and its tasks, oldest first; `ready` once it has imported what it needs."""
 
     def __init__(self, preload: tuple[str, ...]) -> None:
-        from multiprocessing.connection import Pipe
-
-        self.connection: Connection[Any, Any]
-        self.connection, theirs = Pipe()
-        self.process = Child(theirs, _serve, preload)
+        self.process = Child(_serve, preload)
+        self.connection = self.process.connection
         self.tasks: deque[_Task[Any]] = deque()
         self.ready = False
 

@@ -1,7 +1,7 @@
 """Start a worker.
 
 Not by ``multiprocessing``: it starts processes, also one of its own, with ``python -c``, and then Python looks for modules in the current
-folder first. Whoever owns that folder could have their code run as root. Python has an option against that, which ``multiprocessing``
+folder first. Whoever owns that folder could have their code run as root. Python has options against that, which ``multiprocessing``
 does not set.
 """
 
@@ -33,13 +33,18 @@ class Child:
 
     Parameters
     ----------
-    connection : Connection
-        The child's end of a connection, which becomes the function's first argument; here it is closed. If the process cannot prepare for
-        the function, it sends a WorkersError through it.
     function : callable
-        The function; it can be pickled.
+        The function; it can be pickled. Its first argument is the child's end of the connection.
     *arguments
         Its further arguments; they can be pickled.
+    duplex : bool
+        Whether this process sends, too.
+
+    Attributes
+    ----------
+    connection : Connection
+        This process's end; EOF on it means that the child has ended. If the child cannot prepare for the function, a WorkersError comes
+        through it.
 
     Raises
     ------
@@ -47,11 +52,21 @@ class Child:
         No process can be started: ``no-worker``. A script without a guard starts workers, and a worker imports it: ``no-main-guard``.
     """
 
-    def __init__(self, connection: Connection[Any, Any], function: Callable[..., None], *arguments: Any) -> None:
+    connection: Connection[Any, Any]
+
+    def __init__(self, function: Callable[..., None], *arguments: Any, duplex: bool = True) -> None:
+        from multiprocessing.connection import Pipe
+
         messages = _about_this_process() + pickle.dumps((function, arguments))
-        self._process = _started(connection)
+        try:
+            self.connection, theirs = Pipe(duplex)
+            with theirs:
+                self._process = _started(theirs)
+        except OSError as error:
+            raise WorkersError(
+                f"no process can be started: {error.strerror}", hint="--jobs 1 does the work in one process", code="no-worker"
+            ) from None
         self._end = weakref.finalize(self, _kill, self._process, os.getpid())
-        connection.close()
         assert self._process.stdin is not None
         with suppress(BrokenPipeError), self._process.stdin as requests:  # EOF on the connection reports that it has ended
             requests.write(messages)
@@ -93,15 +108,13 @@ def _started(connection: Connection[Any, Any]) -> subprocess.Popen[bytes]:
     """Start Python with SIGINT blocked: Ctrl-C reaches all processes of a terminal, also one that does not ignore it yet."""
     descriptor = connection.fileno()
     ends = (str(descriptor), str(int(connection.readable)), str(int(connection.writable)))
-    # -P: neither the current folder nor that of the script is searched for modules. The others are those of this interpreter.
-    options = ("-P", *subprocess._args_from_interpreter_flags())  # type: ignore[attr-defined]
+    # -I: neither the current folder nor one that the environment names is searched for modules, until this process's sys.path is in force.
+    # An interpreter that PYTHONHOME leads to its own modules would not start: -P leaves out the current folder only.
+    isolation = "-P" if "PYTHONHOME" in os.environ else "-I"
+    options = (isolation, *subprocess._args_from_interpreter_flags())  # type: ignore[attr-defined]
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         return subprocess.Popen([sys.executable, *options, _CHILD, *ends], stdin=subprocess.PIPE, pass_fds=(descriptor,))
-    except OSError as error:
-        raise WorkersError(
-            f"no process can be started: {error.strerror}", hint="--jobs 1 does the work in one process", code="no-worker"
-        ) from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

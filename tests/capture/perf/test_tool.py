@@ -35,6 +35,21 @@ def test_missing(tmp_path: Path) -> None:
     assert "linux-perf" in str(caught.value.hint)
 
 
+@pytest.mark.parametrize("folders", ["", ".", "here", ":here:", "./here"])
+def test_a_perf_of_the_current_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: str) -> None:
+    """Whoever owns that folder chose it."""
+    (tmp_path / "here").mkdir()
+    for path in (tmp_path / "perf", tmp_path / "here" / "perf"):
+        path.write_text("#!/bin/sh\ntouch ran\necho perf version 6.12\n")
+        path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", folders)
+    with pytest.raises(PerfError) as caught:
+        find_perf()
+    assert caught.value.code == "perf-missing"
+    assert not (tmp_path / "ran").exists()
+
+
 def test_ubuntu_wrapper_without_its_package(tmp_path: Path) -> None:
     script(tmp_path, "echo 'WARNING: perf not found for kernel 6.8.0-60' >&2; exit 2")
     with pytest.raises(PerfError) as caught:
