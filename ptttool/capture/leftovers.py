@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ptttool.capture.budget import MAX_SIDECAR_BYTES
 from ptttool.capture.held_trace import HeldTrace, held_trace
 from ptttool.capture.sidecar import SUFFIX, Sidecar, find, identifies, sidecar_path
 from ptttool.capture.unfinished import UnfinishedFile, unfinished_in, wanted_name
@@ -147,7 +148,9 @@ def _tidy_sidecars(folder: Path) -> None:
             continue
         recording = folder / wanted
         with suppress(OSError, ValueError):
-            if identifies(json.loads(path.read_bytes()[: 1 << 20]), recording) and not sidecar_path(recording).exists():
+            with path.open("rb") as file:
+                text = file.read(MAX_SIDECAR_BYTES)
+            if identifies(json.loads(text), recording) and not sidecar_path(recording).exists():
                 path.rename(sidecar_path(recording))
             else:
                 path.unlink()

@@ -38,14 +38,13 @@ from ptttool.errors import InputError
 from ptttool.files.own_folders import open_own_folder
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.author import Author, utc_now
+from ptttool.tune.budget import MAX_JOURNAL_BYTES, MAX_JOURNAL_STEPS
 from ptttool.tune.journal_folder import OPEN, journal_folder, journal_names
 
 VERSION = 1
 # Closed changes that are kept.
 KEPT = 500
 # A change of the largest machine has some ten kilobytes.
-MAX_BYTES = 1 << 20
-MAX_STEPS = 4096
 CLOSED, DAMAGED = ".closed", ".damaged"
 
 
@@ -371,7 +370,7 @@ class Journal:
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(errno.EINVAL, "not a regular file", str(path))
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(MAX_JOURNAL_BYTES + 1)
         return parse_change(data, int(name[:8]), str(path))
 
 
@@ -422,8 +421,8 @@ def parse_change(data: bytes, number: int, path: str) -> ChangeRecord | None:
     def wrong(reason: str, code: str = "journal-damaged") -> InputError:
         return InputError(path, reason, code=code, hint="'ptttool tune recover --keep' puts it aside", number=number)
 
-    if len(data) > MAX_BYTES:
-        raise wrong(f"larger than {MAX_BYTES} bytes: not a change of tune attributes")
+    if len(data) > MAX_JOURNAL_BYTES:
+        raise wrong(f"larger than {MAX_JOURNAL_BYTES} bytes: not a change of tune attributes")
     first, end, rest = data.partition(b"\n")
     begin = _parse_line(first)
     if begin is None:
@@ -490,9 +489,9 @@ def _parse_line(line: bytes) -> dict[str, Any] | None:
 def _change_of(begin: dict[str, Any], number: int) -> ChangeRecord:
     steps = tuple(
         Step(_text(step["device"]), _text(step["attribute"]), _number(step["old"]), _number(step["new"]))
-        for step in begin["steps"][: MAX_STEPS + 1]
+        for step in begin["steps"][: MAX_JOURNAL_STEPS + 1]
     )
-    if len(steps) > MAX_STEPS:
+    if len(steps) > MAX_JOURNAL_STEPS:
         raise ValueError("too many steps")
     author = Author(
         command=_text(begin["command"]),

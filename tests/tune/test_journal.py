@@ -17,6 +17,7 @@ from ptttool.machine.sources.recorded import RecordedSource
 from ptttool.machine.sources.tree import FolderFiles, TreeSource
 from ptttool.tune import journal as journal_module
 from ptttool.tune.author import Author
+from ptttool.tune.budget import MAX_JOURNAL_BYTES
 from ptttool.tune.driver import set_attributes
 from ptttool.tune.journal import Journal, Outcome, Step, StepState, journal_of, parse_change
 from ptttool.tune.unfinished import find_unfinished
@@ -186,7 +187,7 @@ def test_later_lines_that_are_wrong_are_left_out(journal: Journal) -> None:
     assert found.damaged_lines == (2, 3, 4, 5, 6, 7)
     assert [step.state for step in found.steps] == ["written", "planned", "planned"]
     with pytest.raises(InputError):
-        parse_change(b"x" * (journal_module.MAX_BYTES + 1), 1, "file")
+        parse_change(b"x" * (MAX_JOURNAL_BYTES + 1), 1, "file")
 
 
 def test_files_that_are_no_changes(journal: Journal, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ptttool.capture.budget import MAX_ARGUMENTS
 from ptttool.files.locks import user_name
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.wording import clean
@@ -94,13 +95,15 @@ def running_processes() -> tuple[Process, ...]:
         if not folder.name.isdigit() or int(folder.name) == os.getpid():
             continue
         try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
+            with (folder / "cmdline").open("rb") as file:
+                text = file.read(MAX_ARGUMENTS)
             uid = folder.stat().st_uid
+            words = text.removesuffix(b"\0").split(b"\0")
         except OSError:  # it has ended
             continue
-        if not words[:-1]:
+        if not text:
             continue
-        arguments = tuple(word.decode(errors="replace") for word in words[:-1])
+        arguments = tuple(word.decode(errors="replace") for word in words)
         holds = holds_perf_events(int(folder.name)) if any(PMU_PREFIX in word for word in arguments) else None
         found.append(Process(int(folder.name), arguments, uid, holds))
     return tuple(found)

@@ -135,7 +135,8 @@ def _architecture(path: Path, release: str | None = None) -> str | None:
         Path(f"/usr/lib/linux-tools/{release}/perf"),
         Path(f"/usr/lib/linux-tools-{release}/perf"),
     ]
-    text = path.read_bytes()[:8192]
+    with path.open("rb") as file:
+        text = file.read(8192)
     if b"linux-tools" not in text and b"perf_" not in text:
         return None
     return next((found for found in map(elf_architecture, behind) if found is not None), None)
