@@ -13,8 +13,6 @@ MAX_ARGUMENTS: Final = 1 << 14
 BUDGETS: Final = (
     Budget("MAX_SIDECAR_BYTES", MAX_SIDECAR_BYTES, "bytes", "A sidecar; each PCI function behind the root ports takes some 600 bytes."),
     Budget("MAX_EVENT", MAX_EVENT, "characters", "An event string; one with all terms has some 100."),
-    Budget(
-        "MAX_ARGUMENTS", MAX_ARGUMENTS, "bytes", "Arguments of each other process that are looked at for a trace."
-    ),
+    Budget("MAX_ARGUMENTS", MAX_ARGUMENTS, "bytes", "Arguments of each other process that are looked at for a trace."),
 )
 """All budgets of this room."""
