@@ -91,8 +91,12 @@ def _create(folder: Path, mode: int) -> None:
     if os.path.lexists(folder):
         return
     _create(folder.parent, 0o755)
-    try:
-        folder.mkdir(mode)
-    except FileExistsError:
-        return
+    while True:
+        try:
+            folder.mkdir(mode)
+        except InterruptedError:  # a network file system; Python repeats reads and writes by itself, and not this
+            continue
+        except FileExistsError:
+            return
+        break
     sync_folder(folder.parent)
