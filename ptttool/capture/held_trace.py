@@ -66,19 +66,22 @@ def held_trace(path: Path, config: object = None) -> HeldTrace:
         return HeldTrace(0, 0, None, complete=False, certain=False)
     if size < _HEADER:
         return HeldTrace(size, 0, None, complete=False, certain=True)
-    sizes: list[int] = []
+    aux_bytes = 0
+    tlps = dict.fromkeys(_RECORD_BYTES.values(), 0)
     certain = False
     contents = Contents(Mode.FILE)
     try:
         with open_perfdata(path) as reader:
             contents = reader.contents
-            sizes.extend(chunk.size for chunk in reader.chunks())
+            for chunk in reader.chunks():
+                aux_bytes += chunk.size
+                for record in tlps:
+                    tlps[record] += chunk.size // record
             certain = _read_to_its_end(contents, path, size)
     except (PtttoolError, OSError):
         pass
-    record = _record_bytes(config, contents)
-    tlps = None if record is None else sum(each // record for each in sizes)
-    return HeldTrace(size, sum(sizes), tlps, is_complete(path), certain)
+    size_of_record = _record_bytes(config, contents)
+    return HeldTrace(size, aux_bytes, None if size_of_record is None else tlps[size_of_record], is_complete(path), certain)
 
 
 def _read_to_its_end(contents: Contents, path: Path, size: int) -> bool:

@@ -15,7 +15,7 @@ from ptttool.capture.held_trace import HeldTrace, held_trace
 from ptttool.capture.keep import Log, Recorded, Report, keep_plan, settle
 from ptttool.capture.leftovers import leftovers
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
-from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress
+from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, signals_held
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.capture.perf.workload import Workload
 from ptttool.capture.plan import Plan
@@ -73,18 +73,19 @@ def record(
         known = _known_before(plan, host)
         try:
             keep_plan(plan, file, known)
-        except OSError as error:
+        except BaseException as error:
             file.remove()
-            raise output_failure(plan.output, error) from None
-        except BaseException:
-            file.remove()
+            if isinstance(error, OSError):
+                raise output_failure(plan.output, error) from None
             raise
-        outcome = _run(plan, file, progress, command_stdout)
-        if not outcome.complete:
-            raise _failure(plan, source, host, outcome, file, log)
-        if (ending := _ended_by_others(plan, outcome)) is not None:
-            log.add(ending)
-        return _keep(plan, known, outcome, file, log, _went_offline(source, host))
+        # A terminal that is closed sends its signal more than once: none comes between perf's end and the recording's name.
+        with signals_held():
+            outcome = _run(plan, file, progress, command_stdout)
+            if not outcome.complete:
+                raise _failure(plan, source, host, outcome, file, log)
+            if (ending := _ended_by_others(plan, outcome)) is not None:
+                log.add(ending)
+            return _keep(plan, known, outcome, file, log, _went_offline(source, host))
 
 
 def _run(plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None) -> Outcome:

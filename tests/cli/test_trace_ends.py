@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ptttool.capture import sidecar
+from ptttool.capture.keep import settle
 from ptttool.capture.leftovers import look_at
 from ptttool.capture.perf.recorder import is_complete
 from ptttool.cli.main import main
@@ -48,6 +49,18 @@ def test_a_closed_terminal_ends_the_recording_well(live: Live) -> None:
     kept = sidecar.load(live.output)
     assert kept is not None
     assert kept.ended is not None
+
+
+def test_a_report_that_nobody_reads_is_no_error(live: Live) -> None:
+    """The terminal is gone; a shell that survives it sees success."""
+    words = live.words(EIGHT_DW)
+    at = words.index("--") + 1
+    terminal = [sys.executable, str(Path(__file__).parents[1] / "standin" / "at_terminal.py"), "close"]
+    shell = ["sh", "-c", 'trap : HUP; "$@"; echo $? > dump/code', "sh"]
+    command = [*words[:at], *terminal, *shell, *words[at:]]
+    subprocess.run(command, cwd=live.folder, env=live.environment("good", {}), timeout=60, check=True, capture_output=True)
+    assert (live.folder / "dump" / "code").read_text(encoding="ascii") == "0\n"
+    assert live.output.read_bytes() == bundled(SOME)
 
 
 def test_a_closed_terminal_while_a_command_runs(live: Live) -> None:
@@ -101,6 +114,21 @@ def started(live: Live, prefix: list[str], *arguments: str) -> subprocess.Popen[
     return subprocess.Popen([*words[:at], *prefix, *words[at:]], **streams, text=True, cwd=live.folder, env=live.environment("good", {}))  # type: ignore[call-overload, no-any-return]
 
 
+def test_a_signal_after_the_end_of_perf(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that is closed sends SIGHUP more than once."""
+
+    def late(*arguments: object) -> object:
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
+            os.kill(os.getpid(), number)
+        return settle(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ptttool.capture.record.settle", late)
+    before = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)]
+    assert here.run(*EIGHT_DW, "--duration", "0.1").returncode == 0
+    assert here.files() == {"perf.data", "perf.data.ptttool.json"}
+    assert before == [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)]
+
+
 # ---- kills
 
 
@@ -125,7 +153,7 @@ def test_all_are_killed_at_once(live: Live) -> None:
     """As by a power loss: what has reached the file can be recovered, and the next trace says so."""
     process = live.start(*EIGHT_DW, "--aux-size", "16M", case="busy-link")
     pid = live.ptttool()
-    until(lambda: unfinished(live).stat().st_size > 17 * MIB)
+    until(lambda: unfinished(live).stat().st_size > 17 * MIB)  # perf's own records take less than 1 MiB
     both = [*live.processes("record"), pid]
     for number in both:
         os.kill(number, signal.SIGSTOP)
@@ -136,8 +164,8 @@ def test_all_are_killed_at_once(live: Live) -> None:
     until(lambda: not look_at(path).being_written)
     one = look_at(path)
     assert one.state == "cut-short"
-    # Steps of half the AUX area.
-    assert one.held.aux_bytes % (8 * MIB) == 0
+    # Two steps of half the AUX area, and what was written of the third.
+    assert one.held.aux_bytes >= 16 * MIB
     assert one.held.tlps == one.held.aux_bytes // 32
     done = live.run(*EIGHT_DW, "--duration", "0.1", "--json", "--no-decode", "-o", "next.data")
     assert [each["code"] for each in json.loads(done.stdout)["warnings"]] == ["unfinished-recording"]

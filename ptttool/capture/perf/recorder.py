@@ -95,6 +95,29 @@ def is_complete(path: Path) -> bool:
     return len(head) == 56 and head.startswith(_MAGIC) and any(head[_DATA_SIZE])
 
 
+@contextmanager
+def handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle the signals that end a recording; those of the terminal that were ignored stay ignored (nohup)."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can handle signals
+        yield
+        return
+    heard = [number for number in STOP_SIGNALS if number not in UNHEARD or signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heard}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Keep the signals that end a recording from ending this process."""
+    # Not SIG_IGN, which processes inherit that are started meanwhile.
+    with handled(lambda _number, _frame: None):
+        yield
+
+
 # Loaded before the fork: between fork and exec nothing may be imported.
 _libc = ctypes.CDLL(None)
 
@@ -154,7 +177,7 @@ class Recorder:
             perf cannot be started.
         """
         # Not a temporary file: there may be no folder that can be written.
-        with os.fdopen(os.memfd_create("perf-stderr"), "w+b") as stderr, self._signals_to_perf():
+        with os.fdopen(os.memfd_create("perf-stderr"), "w+b") as stderr, handled(self._on_signal):
             began, clock = datetime.now(UTC).astimezone(), time.monotonic()
             self._process = subprocess.Popen(
                 self._arguments,
@@ -240,19 +263,6 @@ class Recorder:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-    @contextmanager
-    def _signals_to_perf(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():  # only the main thread can handle signals
-            yield
-            return
-        heard = [number for number in STOP_SIGNALS if number not in UNHEARD or signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self._on_signal) for number in heard}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         now = time.monotonic()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import sys
 from contextlib import nullcontext
@@ -125,7 +127,15 @@ def trace(
         return
     from ptttool.cli.views.trace_report import report
 
-    report(plan, _record(plan, verbose=verbose, json=json), decode=decode, json=json)
+    recorded = _record(plan, verbose=verbose, json=json)
+    try:
+        report(plan, recorded, decode=decode, json=json)
+        sys.stdout.flush()
+    except OSError as error:
+        if recorded.stopped_by != "SIGHUP" or error.errno != errno.EIO:
+            raise
+        # The terminal is gone, and the recording is good: nobody reads the report.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _record(plan: Plan, *, verbose: bool, json: bool) -> Recorded:
