@@ -138,3 +138,28 @@ def test_instructions_of_extensions_that_take_others_places(tmp_path: Path, exte
     code.program.extensions = frozenset((extension,))
     block = code.block(AT)
     assert (block.addresses, block.exit, block.link, block.back) == ((AT,), Exit.DISCONTINUITY, link, back)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_of_long_blocks_are_as_if_decoded(seed: int, tmp_path: Path) -> None:
+    """Long code without a jump has blocks that several starts share; which of them were asked for before does not matter."""
+    random = Random(seed)
+    pieces = (
+        b"\x13\0\0\0", b"\x01\0", b"\x1f\0\0\0\0\0", b"\x6f\0\0\0", b"\x17\x05\0\0\x67\0\x05\0", b"\0\0", b"\x63\x04\x05\0",
+    )  # fmt: skip
+    body = b"".join(random.choice(pieces[:3]) * random.randrange(1500) + random.choice(pieces[3:]) for _ in range(12))
+    path = tmp_path / "program.elf"
+    path.write_bytes(bits.elf([(0x10000, body)], bits64=True))
+    program = Program([Image(path)])
+    starts = [0x10000 + random.randrange(0, len(body), 2) for _ in range(40)] + [*range(0x10000, 0x10000 + len(body), 1 << 12)]
+    random.shuffle(starts)
+    warm = Code(program)
+
+    def ended(code: Code, start: int) -> object:
+        try:
+            return code.block(start)
+        except (NoCodeError, IllegalInstructionError) as error:
+            return type(error)
+
+    for start in (*starts, *starts):
+        assert ended(warm, start) == ended(Code(program), start)

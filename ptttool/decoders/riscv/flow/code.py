@@ -6,8 +6,9 @@ Instructions are decoded by capstone.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -16,7 +17,7 @@ from ptttool.errors import MissingPackageError
 
 # A block with so many instructions ends where the next page of code begins; real programs have far fewer. So all paths through long
 # code without a jump share their blocks.
-_LONG, _CODE_PAGE = 1 << 10, 12
+_LONG, _CODE_PAGE = 1 << 9, 12
 # Instructions that are kept, of all blocks.
 _MOST_HELD = 1 << 20
 # Bytes that are decoded at a time.
@@ -186,7 +187,7 @@ class Code:
         IllegalInstructionError
             The address does not hold an instruction.
         """
-        found = self._blocks.get(start)
+        found = self._blocks.get(start) or self._shared(start)
         if found is None:
             if self._held >= _MOST_HELD:
                 self._blocks.clear()
@@ -194,6 +195,26 @@ class Code:
             found = self._blocks[start] = self._make(start)
             self._held += len(found.addresses)
         return found
+
+    def _shared(self, start: int) -> Block | None:
+        """Return a block that is a part of the long one at the beginning of its page of code; None where there is no such block.
+
+        What the first instruction of a block jumps to may depend on the one before, so that it has to be decoded as a part of that block.
+        """
+        longer = self._blocks.get(start >> _CODE_PAGE << _CODE_PAGE)
+        if longer is None or len(longer.addresses) < _LONG:
+            return None
+        first = bisect_left(longer.addresses, start)
+        if first + 1 >= len(longer.addresses) or longer.addresses[first] != start:
+            return None
+        found = replace(longer, start=start, addresses=longer.addresses[first:])
+        if found.exit != Exit.ON or len(found.addresses) >= _LONG:
+            return found
+        try:
+            rest = self.block(found.end)
+        except (NoCodeError, IllegalInstructionError):
+            return found
+        return replace(rest, start=start, addresses=(*found.addresses, *rest.addresses)) if len(rest.addresses) > 1 else None
 
     def _make(self, start: int) -> Block:
         addresses: list[int] = []
