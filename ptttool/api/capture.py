@@ -68,6 +68,7 @@ def build_event(
     pattern: str | None = None,
     device: str | None = None,
     force: bool = False,
+    ask_driver: bool = False,
 ) -> ChosenEvent:
     """Build the perf event that traces what the arguments describe.
 
@@ -94,6 +95,9 @@ def build_event(
         The PTT device; by default that of the root port or requester.
     force : bool
         Build the event even if the kernel's document excludes it, as long as the driver accepts it.
+    ask_driver : bool
+        Where the kernel does not say which PTT device the root port or requester belongs to (before Linux 6.5), open a disabled event on
+        each candidate: only one accepts it. That needs root and devices that nobody traces.
 
     Returns
     -------
@@ -137,7 +141,19 @@ def build_event(
     )
     if machine is None:
         return choose_without_machine(options)
-    return choose(options, machine, None if device is None else find_device(machine, device))
+    return choose_event(options, machine, ask_driver=ask_driver)
+
+
+def choose_event(options: EventOptions, machine: Machine, *, ask_driver: bool = False) -> ChosenEvent:
+    """Build the event of options on a machine; parameters and errors are those of :func:`build_event`."""
+    if options.device is not None or not ask_driver:
+        return choose(options, machine, None if options.device is None else find_device(machine, options.device))
+    source = next((one.source for one in machine.devices if one.source is not None), None)
+    if source is None or not source.live or all(one.ports_known for one in machine.devices):
+        return choose(options, machine)
+    from ptttool.capture.ask_driver import asking_on, choose_asking
+
+    return choose_asking(options, machine, asking_on(source))
 
 
 @dataclass(frozen=True)

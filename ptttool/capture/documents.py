@@ -329,7 +329,9 @@ class PlanBody(RequestBody):
     def options_of(plan: Plan) -> dict[str, object]:
         """Return the options of a plan, as sidecars keep them."""
         body = vars(PlanBody.of_plan(plan))
-        return {name: to_json(value) for name, value in body.items() if name not in ("command", "warnings")}
+        options = {name: to_json(value) for name, value in body.items() if name not in ("command", "warnings")}
+        asked = [one.message for one in plan.chosen.notes if one.code == "asked-driver"]
+        return options | ({"asked_driver": asked[0]} if asked else {})
 
 
 @document("trace-dry-run")

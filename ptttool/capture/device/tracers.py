@@ -88,8 +88,14 @@ def tracers_of(processes: Iterable[Process], device: str) -> list[Process]:
     return sorted((one for one in processes if names_device(one, device)), key=lambda one: (not is_believed(one), one.pid))
 
 
-def running_processes() -> tuple[Process, ...]:
-    """Return all processes but this one, with their arguments; of those that name a PTT device, also whether they hold perf events."""
+def running_processes(*, holders: bool = False) -> tuple[Process, ...]:
+    """Return all processes but this one, with their arguments.
+
+    Parameters
+    ----------
+    holders : bool
+        Find out of all processes whether they hold perf events, not only of those that name a PTT device.
+    """
     found = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == os.getpid():
@@ -104,7 +110,7 @@ def running_processes() -> tuple[Process, ...]:
         if not text:
             continue
         arguments = tuple(word.decode(errors="replace") for word in words)
-        holds = holds_perf_events(int(folder.name)) if any(PMU_PREFIX in word for word in arguments) else None
+        holds = holds_perf_events(int(folder.name)) if holders or any(PMU_PREFIX in word for word in arguments) else None
         found.append(Process(int(folder.name), arguments, uid, holds))
     return tuple(found)
 

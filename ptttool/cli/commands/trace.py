@@ -25,7 +25,6 @@ from ptttool.cli.options.event import (
     RequesterOption,
     RootPortOption,
     TypeOption,
-    choose_on,
     event_options,
 )
 from ptttool.cli.options.units import parse_duration, parse_size
@@ -92,9 +91,12 @@ def trace(
     sign that something was lost. A recording without a TLP is a failure. If ptttool or perf is killed, 'ptttool recover FILE' finds
     what was recorded.
 
+    Where the kernel does not say which PTT device a root port belongs to (before Linux 6.5), the driver is asked, as root and while
+    nobody traces.
+
     On a recorded machine (--demo, --sysfs) a recording that was made there with the same options is replayed instead.
     """
-    from ptttool.api.capture import plan_recording
+    from ptttool.api.capture import choose_event, plan_recording
     from ptttool.capture.documents import DryRunDocument, PlanBody
     from ptttool.capture.plan import check_options
     from ptttool.machine.discovery import open_source, require_machine
@@ -114,7 +116,7 @@ def trace(
     seconds = None if duration is None else parse_duration(duration)
     check_options(output, size, seconds, command or ())
     machine = require_machine(open_source(sysfs, demo), tune=not dry_run)
-    chosen = choose_on(options, machine)
+    chosen = choose_event(options, machine, ask_driver=not dry_run)
     plan = plan_recording(chosen, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size, keep_command=keep_command)
     print_diagnostics(plan.chosen.diagnostics)
     if dry_run:
