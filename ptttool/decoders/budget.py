@@ -23,7 +23,7 @@ MAX_LINE_WORK_FREE: Final = 1 << 20
 MAX_LINE_WORK_RATIO: Final = 4
 MAX_RANGES_FREE: Final = 1 << 18
 MAX_RANGES_RATIO: Final = 1 << 6
-MAX_WORKERS: Final = 1 << 10
+MAX_WORKERS: Final = 384  # each takes two of the usual 1,024 descriptors
 WORKER_BYTES: Final = 2 << 30
 
 BUDGETS: Final = (

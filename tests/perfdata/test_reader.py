@@ -181,7 +181,7 @@ def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (caught.value.code, caught.value.path) == ("closed", "standard input")
 
 
-def test_standard_input_that_is_a_file_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(rec.build_perfdata(ONE))
     with path.open() as file:

@@ -148,7 +148,7 @@ def layout_in_data(dws: U32, *, sample: int = 64) -> bool | None:
     bool or None
         True for 8DW, False for 4DW, None if the data do not decide.
     """
-    # Pages of the mapped file stay in memory until the whole chunk is done, so a long run of zeros is not read to its end.
+    # A long run of zeros is not looked at to its end.
     units = dws[: min(len(dws), MOST_ZEROS) // 8 * 8].reshape(-1, 8)
     picked = np.empty((0, 8), dtype=np.uint32)
     start, step = 0, 4 * sample  # most chunks begin with records: a few units are enough

@@ -158,7 +158,7 @@ def _sample(chunk: AuxChunk) -> U32:
         return np.frombuffer(chunk.read(0, chunk.size), dtype="<u4", count=chunk.size // 4)
     size = min(_SAMPLE, chunk.size)
     while True:
-        data = chunk.read(0, size)
-        if size >= min(chunk.size, _LARGEST_SAMPLE) or any(data):
-            return np.frombuffer(data, dtype="<u4", count=size // 4)
+        dws = np.frombuffer(chunk.read(0, size), dtype="<u4", count=size // 4)
+        if size >= min(chunk.size, _LARGEST_SAMPLE) or dws.any():
+            return dws
         size = min(4 * size, chunk.size, _LARGEST_SAMPLE)

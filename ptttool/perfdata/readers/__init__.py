@@ -1,1 +1,1 @@
-"""Readers of perf.data: mapped files, pipes, and files that are read at any offset. All give contents and chunks of AUX data."""
+"""Readers of perf.data: files that are read at any offset, and pipes. Both give contents and chunks of AUX data."""
