@@ -58,12 +58,15 @@ class Strings:
 
     @staticmethod
     def join(parts: Sequence[Strings]) -> Strings:
-        """Strings one after the other."""
-        shift, starts = 0, []
+        """Strings one after the other; bytes that parts share are held once."""
+        shift, starts, shifts = 0, [], {}
         for part in parts:
-            starts.append(np.where(part.start < 0, -1, part.start + shift))
-            shift += len(part.data)
-        data = np.concatenate([part.data for part in parts])
+            if id(part.data) not in shifts:
+                shifts[id(part.data)] = shift
+                shift += len(part.data)
+            starts.append(np.where(part.start < 0, -1, part.start + shifts[id(part.data)]))
+        different = {id(part.data): part.data for part in parts}.values()
+        data = np.concatenate(list(different))
         return Strings(data, np.concatenate(starts), np.concatenate([part.length for part in parts]))
 
 

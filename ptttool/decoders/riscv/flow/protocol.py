@@ -255,7 +255,7 @@ class FlowProtocol(PacketProtocol[FlowSettings]):
     settings_type = FlowSettings
     framings = ("riscv-encap",)
     fields = FIELDS
-    feed = 1 << 15  # a byte may stand for many ranges
+    feed = 1 << 14  # a byte may stand for many ranges
 
     def check(self, settings: FlowSettings, context: StreamContext) -> None:
         """Check that packets of this version can be followed, and that the program can be read."""
