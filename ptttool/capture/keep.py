@@ -108,7 +108,7 @@ def keep_plan(plan: Plan, file: UnfinishedFile, known: Sidecar) -> None:
     PtttoolError, OSError
         It cannot be written: the disk is full, for example.
     """
-    save(file.path, _whole(plan, known), name=plan.output.name, finished=False)
+    save(file.path, _whole(plan, known), name=plan.output.name, finished=False, file=file.through_proc)
 
 
 def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[Path | None, Path | None]:
@@ -128,7 +128,7 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
     """
     problem: Exception | None = None
     try:
-        save(file.path, _whole(plan, known), name=plan.output.name)
+        save(file.path, _whole(plan, known), name=plan.output.name, file=file.through_proc)
     except (OSError, PtttoolError) as error:  # what was written before the recording stays
         problem = error
     try:

@@ -154,9 +154,9 @@ def recover(one: Leftover, *, force: bool = False) -> RecoveredRecording:
             recording, old = _named(file, force)
         except OSError as error:
             raise OutputError(f"{one.path}: it cannot be given a name: {error.strerror}") from None
-    if one.sidecar is not None:
-        with suppress(OSError, PtttoolError):  # the one of before the recording is there
-            save(recording, one.sidecar)
+        if one.sidecar is not None:
+            with suppress(OSError, PtttoolError):  # the one of before the recording is there
+                save(recording, one.sidecar, file=file.through_proc)
     return RecoveredRecording.of(one, recording, old)
 
 

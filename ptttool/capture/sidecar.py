@@ -96,7 +96,7 @@ def part_of(machine: Machine, device: PttDevice) -> Machine:
     return replace(machine, devices=(device,), functions=kept)
 
 
-def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, finished: bool = True) -> Path:
+def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, finished: bool = True, file: Path | None = None) -> Path:
     """Write a recording's sidecar, whole or not at all; the recording exists already. Nobody may read it who may not read the recording.
 
     Parameters
@@ -109,6 +109,8 @@ def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, fi
         The name that the recording is to get; None: it has it.
     finished : bool
         Whether the first bytes of the recording stay as they are: they then identify it.
+    file : Path or None
+        The path by which the recording is read; None: ``recording``. In a folder of another user the name can lead elsewhere by now.
 
     Raises
     ------
@@ -120,9 +122,10 @@ def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, fi
     from ptttool.machine import documents as machines
 
     path = sidecar_path(recording)
+    content = Path(recording) if file is None else file
     body = SidecarDocument(
         ptttool_sidecar=VERSION,
-        recording=RecordingIdentity(name or Path(recording).name, _head(Path(recording)) if finished else None),
+        recording=RecordingIdentity(name or Path(recording).name, _head(content) if finished else None),
         machine=machines.as_json(sidecar.machine),
         options=sidecar.options,
         command=sidecar.command,
@@ -134,8 +137,8 @@ def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, fi
         replay_of=sidecar.replay_of,
         went_offline=sidecar.went_offline,
     )
-    with output_file(path, force=True, mode=_mode(Path(recording))) as file:
-        file.write((json.dumps(to_json(body), indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
+    with output_file(path, force=True, mode=_mode(content)) as target:
+        target.write((json.dumps(to_json(body), indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
     return path
 
 

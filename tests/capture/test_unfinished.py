@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import lzma
 import os
 import struct
@@ -17,7 +18,7 @@ from ptttool.capture import replay
 from ptttool.capture.held_trace import held_trace
 from ptttool.capture.leftovers import leftovers, look_at
 from ptttool.capture.recover import find_unfinished, recover
-from ptttool.capture.sidecar import SUFFIX, Sidecar, find, part_of, save, sidecar_path
+from ptttool.capture.sidecar import SUFFIX, Sidecar, find, identifies, part_of, save, sidecar_path
 from ptttool.capture.unfinished import UnfinishedFile, is_being_written, unfinished_in, wanted_name
 from ptttool.errors import InputError, OutputError
 from ptttool.machine.discovery import read_machine
@@ -101,6 +102,20 @@ def test_perf_is_not_led_elsewhere(tmp_path: Path) -> None:
             file.take_name("perf.data")
     assert precious.read_bytes() == b"precious"
     assert (tmp_path / "moved").read_bytes() == b"trace"
+
+
+def test_the_sidecar_is_as_strict_as_the_file_that_perf_writes(tmp_path: Path, known: Sidecar, recording: bytes) -> None:
+    """The owner of the folder puts a link to a file that all may read in its place."""
+    everybody = tmp_path / "everybody"
+    everybody.write_bytes(b"x")
+    everybody.chmod(0o666)
+    with UnfinishedFile(tmp_path / "perf.data") as file:
+        file.through_proc.write_bytes(recording)
+        file.path.unlink()
+        file.path.symlink_to(everybody)
+        path = save(file.path, known, file=file.through_proc)
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert identifies(json.loads(path.read_bytes()), file.through_proc)
 
 
 def test_what_was_there_is_kept(tmp_path: Path) -> None:

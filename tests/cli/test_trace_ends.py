@@ -244,11 +244,16 @@ def test_perf_is_not_given_the_arguments(live: Live) -> None:
 # ---- the output
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs a file system of its own")
+def mount(folder: Path, size: str) -> None:
+    """Give a folder a disk of its own."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True).returncode:
+        pytest.skip("file systems cannot be mounted here")
+
+
 def test_a_full_disk_is_refused_at_once(here: Here) -> None:
     small = here.folder / "dump"
     small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(small)], check=True)
+    mount(small, "2m")
     try:
         (small / "filler").write_bytes(bytes(MIB * 3 // 2))
         body = error_of(here.run(*EIGHT_DW, "--duration", "30", "--json", "-o", str(small / "x")))
@@ -257,6 +262,26 @@ def test_a_full_disk_is_refused_at_once(here: Here) -> None:
         subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
         body = error_of(here.run(*EIGHT_DW, "--duration", "30", "--json", "-o", str(small / "x")))
         assert (body["code"], body["exit_code"]) == ("read-only", 6)
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_disk_that_becomes_full(here: Here) -> None:
+    """The recordings and sidecars of before and of now are there."""
+    small = here.folder / "dump"
+    small.mkdir()
+    mount(small, "12m")
+    try:
+        output = small / "x"
+        output.write_bytes(b"the last one")
+        body = error_of(here.run(*EIGHT_DW, "--aux-size", "16M", "--json", "-o", str(output), case="busy-link"))
+        assert (body["code"], body["recording"]) == ("disk-full", str(output))
+        assert Path(f"{output}.old").read_bytes() == b"the last one"
+        assert output.stat().st_size > 11 * MIB
+        kept = sidecar.load(output)
+        assert kept is not None
+        assert kept.options["config"] == 0x107280001
+        assert {path.name for path in small.iterdir()} == {"x", "x.old", "x.ptttool.json"}
     finally:
         subprocess.run(["umount", str(small)], check=True)
 

@@ -155,8 +155,11 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
         offset = 0
         while not caught and (command is None or command.poll() is None):
             if case == "busy-link" and offset < 3 * step:
-                file.write(aux_of_a_step(data, early, offset, step))
-                file.flush()
+                if not write_all(file.fileno(), aux_of_a_step(data, early, offset, step)):
+                    if command is not None:
+                        command.terminate()
+                    return 255
+                file.seek(0, os.SEEK_END)
                 offset += step
             time.sleep(0.05)
         if command is not None:
@@ -182,6 +185,17 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
         sys.stderr.write(f"signals: {caught}\n")
     sys.stderr.flush()
     return leave(status)
+
+
+def write_all(descriptor: int, data: bytes) -> bool:
+    """Write as perf does: as much as there is room for."""
+    while data:
+        try:
+            data = data[os.write(descriptor, data) :]
+        except OSError as error:
+            sys.stderr.write(f"failed to write perf data, error: {error.strerror}\n")
+            return False
+    return True
 
 
 def records(data: bytes) -> Iterator[tuple[int, int, int]]:

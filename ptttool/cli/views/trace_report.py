@@ -84,7 +84,7 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
         for diagnostic in report.diagnostics:
             warn(clean(diagnostic.message))
     where = clean(str(recorded.path))
-    took = "" if recorded.elapsed is None else f" of {recorded.elapsed:.1f} s"
+    took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s of trace"
     note(f"recorded {where}: {mebibytes(recorded.size)}{took}; ptttool decode {shlex.quote(where)} shows its TLPs")
     if failure is not None:
         raise failure
