@@ -48,7 +48,6 @@ def show(
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.resolve import find_device
-    from ptttool.tune.documents import TuneShowDocument
     from ptttool.tune.values import read_attributes
 
     source = open_source(sysfs, demo)
@@ -58,6 +57,8 @@ def show(
     readings = [(one, read_attributes(one)) for one in chosen]
     failure = next((one.error for _, found in readings for one in found if one.error is not None), None)
     if json:
+        from ptttool.tune.documents import TuneShowDocument
+
         print_json(TuneShowDocument.of(machine, readings))
         if failure is not None:
             raise PrintedError(failure)
@@ -86,7 +87,6 @@ def get(
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.resolve import find_device
     from ptttool.tune.attributes import resolve_attributes
-    from ptttool.tune.documents import TuneGetDocument
     from ptttool.tune.values import attribute_names, read_value
 
     source = open_source(sysfs, demo)
@@ -95,6 +95,8 @@ def get(
     names = attribute_names(chosen)
     values = {name: read_value(chosen, name) for name in resolve_attributes(chosen.name, names, attributes or names)}
     if json:
+        from ptttool.tune.documents import TuneGetDocument
+
         print_json(TuneGetDocument(chosen.name, values))
     elif attributes is not None and len(attributes) == 1:
         print_line(str(next(iter(values.values()))))
@@ -128,7 +130,6 @@ def set_(
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.resolve import find_device
-    from ptttool.tune.documents import TuneSetDocument
     from ptttool.tune.driver import plan_values
     from ptttool.tune.session import tuning
 
@@ -146,6 +147,8 @@ def set_(
         with tuning(source, f"tune set {device} {' '.join(assignments)}", journal=not no_journal) as session:
             plan = _apply(session, plan_values(chosen, assignments))
     if json:
+        from ptttool.tune.documents import TuneSetDocument
+
         print_json(TuneSetDocument.of(machine, chosen, plan))
     else:
         print_changes(plan.changes, dry_run=dry_run)
@@ -167,7 +170,6 @@ def save(
     saved.
     """
     from ptttool.machine.discovery import open_source, require_machine
-    from ptttool.tune.documents import TuneSaveDocument
     from ptttool.tune.profile import take_snapshot, write_profile
     from ptttool.tune.session import tuning
 
@@ -186,6 +188,8 @@ def save(
     with tidy_end():
         write_profile(file, snapshot, force=force)
     if json:
+        from ptttool.tune.documents import TuneSaveDocument
+
         print_json(TuneSaveDocument.of(file, snapshot))
     else:
         count = sum(len(attributes) for attributes in snapshot.devices.values())
@@ -214,7 +218,6 @@ def apply(
     from ptttool.cli.views.tune import note_target, print_applied
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_devices
-    from ptttool.tune.documents import TuneApplyDocument
     from ptttool.tune.profile import load_profile, plan_profile
     from ptttool.tune.session import tuning
 
@@ -229,6 +232,8 @@ def apply(
         with tuning(source, f"tune apply {file}", journal=not no_journal) as session:
             plan = _apply(session, plan_profile(profile, devices, ignore_missing=ignore_missing))
     if json:
+        from ptttool.tune.documents import TuneApplyDocument
+
         print_json(TuneApplyDocument.of(profile.path, plan))
     else:
         print_applied(plan)
@@ -250,7 +255,6 @@ def diff(
     from ptttool.cli.views.tune import note_left_alone, print_rows
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_devices
-    from ptttool.tune.documents import TuneDiffDocument
     from ptttool.tune.profile import diff_profile, load_profile
 
     profile = load_profile(file)
@@ -260,6 +264,8 @@ def diff(
     found = diff_profile(profile, devices)
     print_diagnostics(found.diagnostics)
     if json:
+        from ptttool.tune.documents import TuneDiffDocument
+
         print_json(TuneDiffDocument.of(found))
     else:
         print_rows(found.rows)
@@ -287,9 +293,8 @@ def recover(
     Exit code 0: nothing is half done, or not any more. 1: something is. After a reboot nothing is half done: the hardware has its
     power-on values.
     """
-    from ptttool.cli.views.tune import print_recovery
+    from ptttool.cli.views.tune_recovery import print_recovery
     from ptttool.machine.discovery import open_source
-    from ptttool.tune.documents import TuneRecoverDocument
     from ptttool.tune.recovery import RecoverAction, recover
 
     actions = [action for action, asked in zip(RecoverAction, (restore, complete, keep), strict=True) if asked]
@@ -298,6 +303,8 @@ def recover(
     source = open_source(sysfs, demo)
     done = recover(source, actions[0] if actions else None, force=force, dry_run=dry_run, journal=not no_journal)
     if json:
+        from ptttool.tune.documents import TuneRecoverDocument
+
         print_json(TuneRecoverDocument.of(done))
     else:
         print_recovery(done)

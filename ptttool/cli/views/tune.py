@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ptttool.cli.terminal.talk import console, note, print_diagnostics, print_line
+from ptttool.cli.terminal.talk import console, note, print_line
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import DEMO, Source
 from ptttool.machine.topology import endpoints_behind, names_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, TunePlan
 from ptttool.tune.profile import DiffRow
-from ptttool.tune.recovery import RecoverAction, Recovery
-from ptttool.tune.unfinished import HALF_DONE, ValueState, describe
 from ptttool.tune.values import Reading
-from ptttool.wording import clean, counted
+from ptttool.wording import clean
 
 NUMBERS = ("Value", "Profile", "Machine", "Old", "New", "Now")
 # Columns that a narrow terminal does not break.
@@ -28,8 +26,10 @@ def print_readings(machine: Machine, device: PttDevice, readings: Sequence[Readi
     if readings:
         problems = any(reading.error is not None for reading in readings)
         heads = ("Attribute", "Value", "Meaning", *(["Why there is no value"] if problems else []))
-        rows = [(r.attribute, _number(r.value), meaning(r.attribute) or "", *([_problem(device, r)] if problems else [])) for r in readings]
-        _print_table(heads, rows)
+        rows = [
+            (r.attribute, value_text(r.value), meaning(r.attribute) or "", *([_problem(device, r)] if problems else [])) for r in readings
+        ]
+        print_table(heads, rows)
     else:
         print_line("no tune attributes")
     print_line("")
@@ -41,7 +41,7 @@ def print_readings(machine: Machine, device: PttDevice, readings: Sequence[Readi
     for port in device.root_ports:
         behind = [_function_words(function) for function in endpoints_behind(machine, port.address)] or ["(empty)"]
         ports += [(str(port.address) if not line else "", words) for line, words in enumerate(behind)]
-    _print_table(("Root port", "Behind it"), ports)
+    print_table(("Root port", "Behind it"), ports)
 
 
 def print_changes(changes: Iterable[Change], *, dry_run: bool) -> None:
@@ -70,37 +70,10 @@ def print_applied(plan: TunePlan) -> None:
 
 def print_rows(rows: Sequence[DiffRow]) -> None:
     """Print a profile beside the machine."""
-    _print_table(
+    print_table(
         ("PTT device", "Attribute", "Profile", "Machine", "Result"),
-        [(row.device, row.attribute or "(none)", _number(row.profile), _number(row.machine), row.state) for row in rows],
+        [(row.device, row.attribute or "(none)", value_text(row.profile), value_text(row.machine), row.state) for row in rows],
     )
-
-
-def print_recovery(recovery: Recovery) -> None:
-    """Print what recovering changed, or what there is to recover."""
-    found = recovery.unfinished
-    print_diagnostics(one for one in recovery.diagnostics if one.code != HALF_DONE)
-    if recovery.action is None:
-        for change in found.changes:
-            failed = " and could not be undone" if change.failed else ""
-            print_line(clean(f"{describe(change)} was cut off{failed}"))
-        if found.attributes:
-            rows = [(one.device, one.attribute, str(one.old), str(one.new), _number(one.now), one.state) for one in found.attributes]
-            _print_table(("PTT device", "Attribute", "Old", "New", "Now", "Now has"), rows)
-            note("--restore writes the old values, --complete the new ones, --keep takes the values as they are now")
-        elif not found.changes and not found.damaged:
-            note("nothing is half done")
-        return
-    print_changes(recovery.changes, dry_run=not recovery.done)
-    if recovery.action is RecoverAction.KEEP and recovery.done:
-        note(f"{counted(len(found.changes), 'change')} taken as they are: nothing was written")
-    elif not recovery.changes and not recovery.left:
-        note("nothing to do")
-    for one in recovery.left:
-        reason = {ValueState.GONE: "it is not on this machine now", ValueState.UNREADABLE: "it cannot be read now"}.get(
-            one.state, f"it is {one.now} now, which somebody else has set: --force overwrites it, --keep takes it as it is"
-        )
-        note(clean(f"{one.label} (was {one.old}, to be {one.new}) is left alone: {reason}"))
 
 
 def note_left_alone(pairs: Sequence[tuple[str, str | None]]) -> None:
@@ -119,7 +92,7 @@ def note_target(source: Source, plan: TunePlan) -> None:
         note(f"written to {clean(source.origin)}, not to this machine{lost}")
 
 
-def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table, folded to the terminal's width, with numbers aligned to the right."""
     from rich.table import Table
 
@@ -131,7 +104,8 @@ def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     console().print(table)
 
 
-def _number(value: int | None) -> str:
+def value_text(value: int | None) -> str:
+    """Return a value as a cell of a table."""
     return UNKNOWN if value is None else str(value)
 
 
