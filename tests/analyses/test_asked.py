@@ -203,6 +203,29 @@ def test_buses_of_a_port_that_was_not_configured(demo: Machine) -> None:
     assert asked.excludes("MRd", 0x0100) is None
 
 
+def test_the_topology_of_another_machine(tmp_path: Path, demo: Machine) -> None:
+    """--sysfs and --demo can name any machine."""
+    path = with_config(INBOUND, config(0x80004), tmp_path)
+    assert signs(path, demo)
+    assert signs(path, replace(demo, hostname="another")) == []
+
+
+def test_parts_merge(tmp_path: Path) -> None:
+    """Several units, decoded by several processes."""
+    path = tmp_path / "x.data"
+    data = lzma.decompress((replay.FOLDER / INBOUND).read_bytes())
+    with ptttool.open(with_config(INBOUND, config(0x80001), tmp_path)) as recording:
+        payload = b"".join(chunk.read(0, chunk.size) for chunk in recording.source().chunks())
+    assert payload in data
+    times = (1 << 22) // len(payload)
+    path.write_bytes(build_perfdata([(0, 0, payload * times)], config=config(0x00200)))
+    with Pool(2) as workers:
+        (together,) = signs(path, workers=workers)
+    (alone,) = signs(path)
+    assert together == alone
+    assert (alone.details["tlps"], alone.details["of"]) == (5569 * times, 5569 * times)
+
+
 def test_raw_dumps_say_nothing(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(words_8dw(100))
     with ptttool.open(tmp_path / "x.bin", "hisi-ptt", parameters={"input": "8dw"}, form="raw") as recording:

@@ -212,7 +212,7 @@ def test_something_else_was_traced(here: Here) -> None:
 class TreeThatChanges(LiveTree):
     """A machine one of whose CPUs goes offline once the list of online CPUs has been read a few times."""
 
-    left = 2
+    left = 3
 
     def read(self, path: str) -> str:
         if path == "/sys/devices/system/cpu/online":
@@ -465,6 +465,39 @@ def test_second_trace_of_a_device(live: Live) -> None:
     os.kill(first, signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 0
+
+
+@pytest.fixture
+def pretender(here: Here) -> Iterator[int]:
+    """A process that holds no event and has one of the device among its arguments, as any user can start it."""
+    arguments = ["prf", "-c", "read line", "record", "-e", "hisi_ptt0_0/filter=0x80001/"]
+    with subprocess.Popen(arguments, executable="/bin/sh", stdin=subprocess.PIPE, cwd=here.folder) as process:
+        yield process.pid
+        process.kill()
+
+
+def test_arguments_of_a_process_prevent_nothing(here: Here, pretender: int) -> None:
+    done = here.run(*EIGHT_DW, "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert f"process {pretender} " in done.stderr
+
+
+def test_an_empty_trace_names_it(here: Here, pretender: int) -> None:
+    body = error_of(here.run(*EIGHT_DW, "--json", "--", "true", case="busy-C0-then-C1"))
+    assert body["code"] == "empty-trace"
+    assert any(f"process {pretender} " in cause for cause in body["causes"])
+
+
+def test_a_busy_device_names_it(here: Here, pretender: int) -> None:
+    body = error_of(here.run(*EIGHT_DW, "--json", "--", "true", case="busy-C0-then-C0"))
+    assert (body["code"], body["pid"]) == ("device-busy", pretender)
+
+
+def test_the_wrong_device_of_an_old_kernel(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its driver refuses the event; which other device it may be is said."""
+    monkeypatch.setattr(sys.modules[__name__], "NEW", OLD)
+    body = error_of(here.run("--rootport", "00:14.0", "--device", "0_0", "--json", "--", "true", case="port-of-other-ptt"))
+    assert (body["code"], body["candidates"]) == ("event-refused", ["hisi_ptt0_2", "hisi_ptt2_0"])
 
 
 CHECKS = [

@@ -106,7 +106,7 @@ def asked_for(contents: Contents, machine: Machine | None) -> Asked | None:
     contents : Contents
         The recording.
     machine : Machine or None
-        Its topology.
+        Its topology; not used where its hostname is not that of the recording.
     """
     attribute = ptt_attribute(contents)
     if attribute is None:
@@ -123,8 +123,14 @@ def asked_for(contents: Contents, machine: Machine | None) -> Asked | None:
         inbound=frozenset(group.split()[0] for group in flow.inbound),
         outbound=frozenset(flow.outbound),
         requester=event.filter & 0xFFFF if is_requester else None,
-        buses=None if is_requester else _buses_behind(event, machine),
+        buses=None if is_requester or not _is_of(machine, contents) else _buses_behind(event, machine),
     )
+
+
+def _is_of(machine: Machine | None, contents: Contents) -> bool:
+    """Tell whether a recording can be of a machine: with --sysfs or --demo, a user may give any."""
+    host = contents.features.get("hostname")
+    return machine is not None and (host is None or machine.hostname is None or str(host) == machine.hostname)
 
 
 def _buses_behind(event: Explanation, machine: Machine | None) -> tuple[range, ...] | None:
