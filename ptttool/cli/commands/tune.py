@@ -9,6 +9,7 @@ import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.terminal.streams import CLOSED
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostics, print_json, print_line
 from ptttool.errors import UsageError
 from ptttool.wording import clean
@@ -150,7 +151,7 @@ def set_(
         from ptttool.tune.documents import TuneSetDocument
 
         print_json(TuneSetDocument.of(machine, chosen, plan))
-    else:
+    elif dry_run or _is_read():
         print_changes(plan.changes, dry_run=dry_run)
         print_ports(machine, chosen)
     note_target(source, plan)
@@ -235,7 +236,7 @@ def apply(
         from ptttool.tune.documents import TuneApplyDocument
 
         print_json(TuneApplyDocument.of(profile.path, plan))
-    else:
+    elif dry_run or _is_read():
         print_applied(plan)
     note_target(source, plan)
 
@@ -306,11 +307,16 @@ def recover(
         from ptttool.tune.documents import TuneRecoverDocument
 
         print_json(TuneRecoverDocument.of(done))
-    else:
+    elif not done.done or _is_read():
         print_recovery(done)
         if actions and dry_run:
             note("dry run: nothing was written")
     raise typer.Exit(0 if done.settled else 1)
+
+
+def _is_read() -> bool:
+    """Tell whether standard output is open. If not, a change that was made stays a success: only its report is lost."""
+    return "stdout" not in CLOSED
 
 
 def _apply(session: Session, plan: TunePlan) -> TunePlan:
