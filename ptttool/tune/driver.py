@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from ptttool.diagnostics import Diagnostic
-from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError
+from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, UsageError
 from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import clamped_value, parse_assignments
 from ptttool.tune.journal import JournalWriter, Outcome, Step, StepState
@@ -224,6 +224,8 @@ def apply_changes(
 
     Raises
     ------
+    UsageError
+        The changes are of several machines.
     BusyError
         Another process changes attributes of the machine.
     AccessError, OutputError
@@ -232,6 +234,8 @@ def apply_changes(
         A write failed or was interrupted. ``details["restored"]`` is True if all attributes have their old values again. If not, the
         error is a HardwareError with the code ``not-restored``, and ``details["state"]`` lists the values that the others have.
     """
+    if len({id(change.device.source) for change in changes}) > 1 and len({source_of(change.device).identity for change in changes}) > 1:
+        raise UsageError("the changes are of several machines", hint="change one machine after the other", code="several-machines")
     if session is None:
         if not changes:
             return ()

@@ -244,7 +244,7 @@ class Journal:
             os.close(folder)
 
     def open_numbers(self) -> list[int]:
-        """List the changes whose files are open. Raises OSError where the folder cannot be read."""
+        """List the changes with open files. Raises OSError where the folder cannot be read."""
         return [int(name[:8]) for name in self._names() if name.endswith(OPEN)]
 
     def read(self, number: int) -> ChangeRecord | None:
@@ -253,7 +253,7 @@ class Journal:
         Returns
         -------
         ChangeRecord or None
-            None for one whose first line is cut off: nothing was written to the device.
+            None if the first line is cut off: nothing was written to the device.
 
         Raises
         ------
@@ -331,13 +331,13 @@ class Journal:
                     self.append(number, {"record": StepState.SETTLED.value, "step": at, "by": by})
 
     def put_aside(self, number: int) -> None:
-        """Keep a file that cannot be read under a name by which nobody looks for it. Raises OSError where that is not possible."""
+        """Keep a file that cannot be read under another suffix, which is not read. Raises OSError where that is not possible."""
         error = self.rename(number, DAMAGED)
         if error is not None:
             raise error
 
     def discard(self, number: int) -> None:
-        """Remove a change whose first line is cut off. Raises OSError where that is not possible."""
+        """Remove a change with a first line that is cut off. Raises OSError where that is not possible."""
         (self.folder / f"{number:08}{OPEN}").unlink()
 
     def rename(self, number: int, suffix: str) -> OSError | None:

@@ -90,13 +90,13 @@ class Unfinished:
     under_way : tuple of ChangeRecord
         Changes that other processes are making now.
     ended : tuple of int
-        Changes that are over and whose files are still open.
+        Changes that are over, with files that are still open.
     not_begun : tuple of int
         Changes that were cut off before their first write.
     damaged : tuple of InputError
         Files of the journal that cannot be read.
     reloaded : tuple of str
-        Devices of ``attributes`` whose driver was loaded again since.
+        Devices of ``attributes`` for which the driver was loaded again since.
     """
 
     changes: tuple[ChangeRecord, ...] = ()

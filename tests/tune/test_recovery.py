@@ -13,12 +13,12 @@ import pytest
 from pyfakefs.fake_filesystem import FakeFilesystem
 
 from ptttool.cli.main import main
-from ptttool.errors import BusyError, HardwareError
+from ptttool.errors import BusyError, HardwareError, UsageError
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.testing import FakeMachine
 from ptttool.tune.author import Author
-from ptttool.tune.driver import Change, plan_values, set_attributes
+from ptttool.tune.driver import Change, apply_changes, plan_values, set_attributes
 from ptttool.tune.journal import Journal, Outcome, Step, StepState, journal_of
 from ptttool.tune.recovery import RecoverAction, recover
 from ptttool.tune.session import tuning
@@ -297,6 +297,15 @@ def test_without_a_journal(source: Driver, fs: FakeFilesystem, monkeypatch: pyte
     assert main(["tune", "set", DEVICES[0], "qos_tx_p=1"]) == 0  # nothing to write
     assert main(["tune", "set", DEVICES[0], "qos_tx_p=2", "--no-journal"]) == 0
     assert source.writes == ["hisi_ptt0_0/qos_tx_p=2"]
+
+
+def test_changes_of_several_machines(tmp_path: Path) -> None:
+    trees = [TreeSource(machines.copy_of(name, tmp_path)) for name in (machines.NEW, machines.OLD)]
+    changes = [change for tree in trees for change in plan_values(list_devices(tree)[0], ["qos_tx_p=2"]).changes]
+    with pytest.raises(UsageError) as caught:
+        apply_changes(changes)
+    assert caught.value.code == "several-machines"
+    assert apply_changes([]) == ()
 
 
 def test_where_no_lock_can_be_created(
