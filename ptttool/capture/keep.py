@@ -133,6 +133,8 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
         problem = error
     try:
         old = file.take_name(plan.output.name)
+    except FileNotFoundError as error:
+        raise OutputError(f"{file.path}: {error.strerror}", hint="who else can write in this folder?", code="unfinished-gone") from None
     except OSError as error:
         hint = f"the recording is in {file.path}: ptttool recover {file.path} gives it a name"
         raise OutputError(f"{plan.output}: {error.strerror}", hint=hint, recording=str(file.path)) from None

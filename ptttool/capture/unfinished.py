@@ -142,8 +142,11 @@ class UnfinishedFile:
                 os.close(folder)
 
     def _require_own_name(self) -> None:
-        """Raise FileNotFoundError where the name has another file by now."""
-        about = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
+        """Raise FileNotFoundError where the name is gone, or has another file by now."""
+        try:
+            about = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, "the unfinished recording was removed by another process", str(self.path)) from None
         if not os.path.samestat(about, os.fstat(self.descriptor)):
             raise FileNotFoundError(errno.ENOENT, "the unfinished recording was replaced by another file", str(self.path))
 

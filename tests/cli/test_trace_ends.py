@@ -286,6 +286,12 @@ def test_a_disk_that_becomes_full(here: Here) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
+def test_others_remove_the_unfinished_file(here: Here) -> None:
+    done = here.run(*EIGHT_DW, "--json", "--", "sh", "-c", "rm perf.data.*.part")
+    assert error_of(done)["code"] == "unfinished-gone"
+    assert "perf.data" not in here.files()
+
+
 @pytest.mark.parametrize("leads_to", ["file", "nothing", "folder"])
 def test_a_link_as_output_is_refused(here: Here, leads_to: str) -> None:
     target = here.folder / "target"
