@@ -21,23 +21,29 @@ def lock_folder() -> Path:
         return Path(chosen)
     if os.geteuid() == 0:
         return Path("/run/ptttool")
-    if session := os.environ.get("XDG_RUNTIME_DIR"):
-        return Path(session) / "ptttool"
-    return Path(f"/tmp/ptttool-{os.geteuid()}")
+    session = os.environ.get("XDG_RUNTIME_DIR", "")
+    return Path(session) / "ptttool" if session.startswith("/") else _temporary_folder()
 
 
 def state_folder() -> Path:
     """Return the folder of what this user's ptttool keeps between runs.
 
     It is ``$PTTTOOL_STATE_DIR`` where that is set, ``/var/lib/ptttool`` for root, ``$XDG_STATE_HOME/ptttool`` or
-    ``~/.local/state/ptttool`` for others.
+    ``~/.local/state/ptttool`` for others; in ``/tmp`` for a user without a home.
     """
     if chosen := os.environ.get(STATE_VARIABLE):
         return Path(chosen)
     if os.geteuid() == 0:
         return Path("/var/lib/ptttool")
-    base = os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "ptttool"
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if base.startswith("/"):  # others are to be ignored, by the specification of these variables
+        return Path(base) / "ptttool"
+    home = os.path.expanduser("~")  # noqa: PTH111 - a user without a home is no error
+    return Path(home) / ".local" / "state" / "ptttool" if home.rstrip("/").startswith("/") else _temporary_folder() / "state"
+
+
+def _temporary_folder() -> Path:
+    return Path(f"/tmp/ptttool-{os.geteuid()}")
 
 
 def open_own_folder(folder: Path, *, create: bool = True) -> int:
