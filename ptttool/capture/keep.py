@@ -9,7 +9,9 @@ has one.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +22,11 @@ from ptttool.capture.sidecar import Sidecar, part_of, save, sidecar_path
 from ptttool.capture.unfinished import UnfinishedFile
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import OutputError, PtttoolError
+from ptttool.files.failures import output_failure
 from ptttool.wording import html_table
+
+# Bytes that are copied at a time.
+_COPIED = 1 << 20
 
 Report = Callable[[Diagnostic], None]
 
@@ -132,9 +138,12 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
     except (OSError, PtttoolError) as error:  # what was written before the recording stays
         problem = error
     try:
-        old = file.take_name(plan.output.name)
-    except FileNotFoundError as error:
-        raise OutputError(f"{file.path}: {error.strerror}", hint="who else can write in this folder?", code="unfinished-gone") from None
+        try:
+            old = file.take_name(plan.output.name)
+        except FileNotFoundError as error:
+            old = _named_copy(plan, file, known)
+            message = f"{file.path}: {error.strerror} while perf recorded; it was still open, and {plan.output} is a copy of it"
+            log.add(Diagnostic(Severity.WARNING, "unfinished-gone", message, where=str(file.path)))
     except OSError as error:
         hint = f"the recording is in {file.path}: ptttool recover {file.path} gives it a name"
         raise OutputError(f"{plan.output}: {error.strerror}", hint=hint, recording=str(file.path)) from None
@@ -142,6 +151,24 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
     if problem is not None:
         log.add(_sidecar_problem(problem, sidecar))
     return None if old is None else plan.output.with_name(old), sidecar
+
+
+def _named_copy(plan: Plan, file: UnfinishedFile, known: Sidecar) -> str | None:
+    """Save a recording of which others have removed or replaced the file; return the ``.old`` name as :meth:`UnfinishedFile.take_name`."""
+    with UnfinishedFile(plan.output) as copy:
+        try:
+            with file.through_proc.open("rb") as source, copy.through_proc.open("wb") as target:
+                shutil.copyfileobj(source, target, _COPIED)
+            with suppress(OSError, PtttoolError):
+                save(copy.path, _whole(plan, known), name=plan.output.name, file=copy.through_proc)
+            old = copy.take_name(plan.output.name)
+        except BaseException as error:
+            copy.remove()
+            if isinstance(error, OSError):
+                raise output_failure(plan.output, error) from None
+            raise
+    file.remove_sidecar()
+    return old
 
 
 def _whole(plan: Plan, known: Sidecar) -> Sidecar:

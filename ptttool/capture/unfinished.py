@@ -170,9 +170,14 @@ class UnfinishedFile:
 
     def remove(self) -> None:
         """Remove the file and its sidecar."""
-        for name in (self.name + SUFFIX, self.name):
-            with suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=self._folder)
+        self.remove_sidecar()
+        with suppress(FileNotFoundError):
+            os.unlink(self.name, dir_fd=self._folder)
+
+    def remove_sidecar(self) -> None:
+        """Remove the sidecar alone."""
+        with suppress(FileNotFoundError):
+            os.unlink(self.name + SUFFIX, dir_fd=self._folder)
 
     def close(self) -> None:
         """Close the file; it stays."""

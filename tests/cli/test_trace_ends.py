@@ -286,10 +286,16 @@ def test_a_disk_that_becomes_full(here: Here) -> None:
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_others_remove_the_unfinished_file(here: Here) -> None:
-    done = here.run(*EIGHT_DW, "--json", "--", "sh", "-c", "rm perf.data.*.part")
-    assert error_of(done)["code"] == "unfinished-gone"
-    assert "perf.data" not in here.files()
+@pytest.mark.parametrize("others", ["rm perf.data.*.part", "for each in perf.data.*.part; do mv $each moved; ln -s precious $each; done"])
+def test_others_take_the_unfinished_file_away(here: Here, others: str) -> None:
+    """ptttool has it open: nothing is lost."""
+    (here.folder / "precious").write_bytes(b"precious")
+    done = here.run(*EIGHT_DW, "--json", "--", "sh", "-c", others)
+    assert done.returncode == 0, done.stderr
+    assert [one["code"] for one in json.loads(done.stdout)["warnings"]] == ["unfinished-gone"]
+    assert here.output.read_bytes() == bundled(SOME)
+    assert sidecar.load(here.output) is not None
+    assert (here.folder / "precious").read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize("leads_to", ["file", "nothing", "folder"])
