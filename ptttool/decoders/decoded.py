@@ -77,6 +77,10 @@ class Piece(Protocol):
     def file(self) -> LocalFile | None:
         """The file, where this process has it open."""
 
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """Device and inode of the file, for other processes of this machine."""
+
 
 Fetch: TypeAlias = Callable[[Any, memoryview], None]
 """Reads a piece's bytes into memory of its size."""
@@ -101,8 +105,8 @@ class Unit(Protocol):
     def is_loaded(self) -> bool:
         """Whether it holds its bytes."""
 
-    def bare(self) -> Unit:
-        """Return the unit without its bytes, for processes that can read them."""
+    def bare(self, *, is_local: bool = True) -> Unit:
+        """Return the unit without its bytes, for processes that can read them: on this machine, or wherever the path is valid."""
 
     def load(self, fetch: Fetch, memory: memoryview) -> LoadedUnit:
         """Return its records; `fetch` reads the pieces of a bare unit into `memory` of at least its size."""

@@ -21,6 +21,18 @@ def shortened(path: str | Path, offset: int) -> InputError:
     )
 
 
+def replaced(path: str | Path) -> InputError:
+    """Return the error for a path that is another file than when it was opened."""
+    return InputError(
+        path, "the file was replaced by another one while it was read", hint="read it again, or the file that it was", code="replaced"
+    )
+
+
+def identity_of(about: os.stat_result) -> tuple[int, int]:
+    """Return the device and the inode of a file."""
+    return about.st_dev, about.st_ino
+
+
 class LocalFile:
     """A regular file; its size is the one at the time of opening.
 
@@ -37,13 +49,15 @@ class LocalFile:
         Path by which other processes can open the same file; empty where there is none, as for a file that was removed.
     size : int
         Size in bytes.
+    identity : tuple of int
+        Device and inode, by which another process of this machine sees that it has the same file.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:
         self._descriptor = descriptor
         self._name = path
         about = os.fstat(descriptor)
-        self._identity = (about.st_dev, about.st_ino)
+        self.identity = identity_of(about)
         self.path = _reachable(path, about)
         self.size = about.st_size
 
@@ -95,9 +109,9 @@ class LocalFile:
             about = os.fstat(descriptor)
         except OSError as error:
             raise self._error(error, None) from None
-        if (about.st_dev, about.st_ino) != self._identity:
+        if identity_of(about) != self.identity:
             os.close(descriptor)
-            raise InputError(self._name, "the file was replaced while it was read", code="replaced")
+            raise replaced(self._name)
         self._descriptor = descriptor
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ptttool.errors import AccessError, InputError, MissingPackageError, UsageError
-from ptttool.files.local import fill, shortened
+from ptttool.files.local import fill, identity_of, replaced, shortened
 
 
 def is_remote(path: str) -> bool:
@@ -52,10 +52,27 @@ def open_remote(path: str) -> Any:
         raise InputError(path, error.strerror or str(error)) from None
 
 
-def read_into(path: str, offset: int, into: memoryview) -> None:
-    """Fill memory from a file, from an offset on; an InputError where the file is gone or too short."""
+def read_into(path: str, offset: int, into: memoryview, identity: tuple[int, int] | None = None) -> None:
+    """Fill memory from a file.
+
+    Parameters
+    ----------
+    path : str
+        Path or address of the file.
+    offset : int
+        Offset of the first byte.
+    into : memoryview
+        The memory.
+    identity : tuple of int, or None
+        Device and inode that a file of this machine must have; None for any.
+
+    Raises
+    ------
+    InputError
+        The file is gone, too short (code ``truncated``), or another one (``replaced``).
+    """
     try:
-        done = _read_remote(path, offset, into) if is_remote(path) else _read_local(path, offset, into)
+        done = _read_remote(path, offset, into) if is_remote(path) else _read_local(path, offset, into, identity)
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
         raise InputError(path, reason, offset=offset) from None
@@ -63,9 +80,11 @@ def read_into(path: str, offset: int, into: memoryview) -> None:
         raise shortened(path, offset + done)
 
 
-def _read_local(path: str, offset: int, into: memoryview) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _read_local(path: str, offset: int, into: memoryview, identity: tuple[int, int] | None) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
+        if identity is not None and identity_of(os.fstat(descriptor)) != identity:
+            raise replaced(path)
         return fill(descriptor, offset, into)
     finally:
         os.close(descriptor)

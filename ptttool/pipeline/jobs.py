@@ -133,7 +133,7 @@ def _reduced(parts: Iterable[Units], task: Task[M], workers: Workers, done: Call
     sizes, promises = [], []
     for part in parts:
         sizes.append(size_of(part))
-        promises.append(workers.submit(task, bare(part), 0))
+        promises.append(workers.submit(task, bare(part, workers), 0))
     return workers.reduce(promises, _merge, lambda number: done(sizes[number], 0))
 
 
@@ -157,7 +157,7 @@ def in_order(parts: Iterable[Units], task: Task[R], workers: Workers, *, needs_i
         while True:
             while len(waiting) <= 2 * workers.jobs and (more := next(numbered, None)) is not None:
                 part, index = more
-                waiting.append(_UnderWay(part, index, workers.submit(task, bare(part), index)))
+                waiting.append(_UnderWay(part, index, workers.submit(task, bare(part, workers), index)))
             if not waiting:
                 return
             done = waiting.popleft()
@@ -208,9 +208,9 @@ def batches(units: Iterable[Unit], size: int) -> Iterator[Units]:
         yield batch
 
 
-def bare(units: Units) -> Units:
-    """Return the units without bytes, for whoever can read them."""
-    return [unit.bare() for unit in units]
+def bare(units: Units, workers: Workers) -> Units:
+    """Return the units without bytes, for workers, which can read them."""
+    return [unit.bare(is_local=workers.batch_bytes == 0) for unit in units]
 
 
 def load(unit: Unit) -> LoadedUnit:
@@ -247,12 +247,12 @@ def _numbered(parts: Iterator[Units], workers: Workers, index: int) -> Iterator[
     if workers.batch_bytes == 0:  # on this machine, where looking is quick
         for part in parts:
             yield part, index
-            index += _count(bare(part))
+            index += _count(part)
         return
     counting: deque[tuple[Units, Promise[int]]] = deque()
     while True:
         while len(counting) <= workers.jobs and (more := next(parts, None)) is not None:
-            counting.append((more, workers.submit(_count, bare(more))))
+            counting.append((more, workers.submit(_count, bare(more, workers))))
         if not counting:
             return
         part, rows = counting.popleft()
@@ -281,4 +281,4 @@ def _read_piece(piece: Piece, into: memoryview) -> None:
     if piece.file is not None:  # the file itself, even if another one has its name by now
         piece.file.read_into(piece.file_offset, into)
     else:
-        read_into(piece.path, piece.file_offset, into)
+        read_into(piece.path, piece.file_offset, into, piece.identity)

@@ -121,6 +121,11 @@ def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, 
     with pytest.raises(InputError, match=f"{path}: offset 0x[0-9a-f]+: ") as caught:
         future.result()
     assert caught.value.code == "truncated" and caught.value.offset == 1 << 20
+    path.rename(tmp_path / "moved")
+    path.write_bytes(recording.read_bytes())
+    with pytest.raises(InputError) as caught:
+        workers.submit(Each(Select(Query(("time",))), str(path)), [first], 0).result()
+    assert caught.value.code == "replaced"
     path.unlink()
     with pytest.raises(InputError, match="no such file"):
         workers.submit(Each(Select(Query(("time",))), str(path)), [first], 0).result()

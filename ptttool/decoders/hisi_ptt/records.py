@@ -41,6 +41,8 @@ class Piece:
         The bytes, where they came through a pipe. If None, whoever decodes the piece reads them.
     file : LocalFile or None
         The file, where this process has it open.
+    identity : tuple of int, or None
+        Device and inode of the file, for other processes of this machine.
     """
 
     path: str
@@ -50,6 +52,7 @@ class Piece:
     cpu: int
     data: memoryview | None = None
     file: LocalFile | None = None
+    identity: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,11 @@ class LoadedTlpUnit:
         return TlpRows(self.records, index, findings, self.file), findings
 
 
+def _bare(piece: Piece, is_local: bool) -> Piece:
+    identity = piece.file.identity if is_local and piece.file is not None else None
+    return replace(piece, data=None, file=None, identity=identity)
+
+
 @dataclass(frozen=True)
 class TlpUnit:
     """Records of one layout, in the order of the recording.
@@ -142,9 +147,15 @@ class TlpUnit:
         """Whether all pieces hold their bytes."""
         return all(piece.data is not None for piece in self.pieces)
 
-    def bare(self) -> TlpUnit:
-        """Return the unit without its bytes and its open file, for a worker that reads them itself."""
-        return replace(self, pieces=tuple(replace(piece, data=None, file=None) for piece in self.pieces))
+    def bare(self, *, is_local: bool = True) -> TlpUnit:
+        """Return the unit without its bytes and its open file, for a worker that reads them itself.
+
+        Parameters
+        ----------
+        is_local : bool
+            Whether that is on this machine, where the file has the same identity.
+        """
+        return replace(self, pieces=tuple(_bare(piece, is_local) for piece in self.pieces))
 
     def load(self, fetch: Fetch, memory: memoryview) -> LoadedTlpUnit:
         """Return the records.
