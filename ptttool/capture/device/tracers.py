@@ -36,7 +36,7 @@ class Process:
     arguments : tuple of str
         Its arguments, with its name; the process itself chooses them.
     uid : int or None
-        Its user; None where it has ended.
+        Its real user: a set-user-ID program has the rights of another one. None where it has ended.
     holds_events : bool or None
         Whether it holds perf events; None where its descriptors may not be read, or were not.
     """
@@ -103,7 +103,7 @@ def running_processes(*, holders: bool = False) -> tuple[Process, ...]:
         try:
             with (folder / "cmdline").open("rb") as file:
                 text = file.read(MAX_ARGUMENTS)
-            uid = folder.stat().st_uid
+            uid = _real_user(folder)
             words = text.removesuffix(b"\0").split(b"\0")
         except OSError:  # it has ended
             continue
@@ -113,6 +113,14 @@ def running_processes(*, holders: bool = False) -> tuple[Process, ...]:
         holds = holds_perf_events(int(folder.name)) if holders or any(PMU_PREFIX in word for word in arguments) else None
         found.append(Process(int(folder.name), arguments, uid, holds))
     return tuple(found)
+
+
+def _real_user(folder: Path) -> int | None:
+    """Return the real user of a process; the owner of its folder is the effective one, which is root for many set-user-ID programs."""
+    for line in (folder / "status").read_bytes().splitlines():
+        if line.startswith(b"Uid:"):
+            return int(line.split()[1])
+    return None
 
 
 def holds_perf_events(pid: int) -> bool | None:

@@ -91,6 +91,17 @@ def test_a_process_that_only_says_so() -> None:
         assert not is_believed(found)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_process_whose_folder_is_roots() -> None:
+    """As that of a set-user-ID program, which any user can start with any arguments and descriptors."""
+    changed = "import os, sys; os.setresuid(65534, 0, 0); print('ready', flush=True); sys.stdin.read()"
+    with process(["prf", "-c", changed, EVENT], sys.executable) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        assert Path(f"/proc/{child.pid}").stat().st_uid == 0
+        assert of(child.pid).uid == NOBODY
+
+
 def test_a_process_that_holds_an_event() -> None:
     with process(["prf", "-c", HOLD, EVENT], sys.executable) as child:
         assert child.stdout is not None
