@@ -18,13 +18,13 @@ from ptttool.capture.event.explain import explain, terms_for
 from ptttool.capture.event.parse import parse_event, parse_number, pmu_of
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.capture.keep import Recorded
-from ptttool.capture.leftovers import Leftover
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.capture.plan import Plan, choose_cpu
-from ptttool.capture.recover import RecoveredRecording, recover
-from ptttool.capture.recover import find_unfinished as find_leftovers
 from ptttool.capture.replay import replay
 from ptttool.capture.sidecar import load
+from ptttool.capture.unfinished.leftovers import Leftover
+from ptttool.capture.unfinished.recover import RecoveredRecording, recover
+from ptttool.capture.unfinished.recover import find_unfinished as find_leftovers
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError, UsageError
 from ptttool.machine.model import Machine

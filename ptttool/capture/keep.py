@@ -19,7 +19,7 @@ from ptttool import __version__
 from ptttool.capture.documents import PlanBody, RecordedBody, TracedCommand
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar, part_of, save, sidecar_path
-from ptttool.capture.unfinished import UnfinishedFile
+from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import OutputError, PtttoolError
 from ptttool.files.failures import output_failure

@@ -11,16 +11,16 @@ from datetime import UTC, datetime
 from ptttool.capture.checks.contract import require
 from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, tracers_now
 from ptttool.capture.documents import PlanBody, TracedCommand
-from ptttool.capture.held_trace import HeldTrace, held_trace
 from ptttool.capture.keep import Log, Recorded, Report, keep_plan, settle
-from ptttool.capture.leftovers import leftovers
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
 from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, signals_held
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.capture.perf.workload import Workload
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar
-from ptttool.capture.unfinished import UnfinishedFile
+from ptttool.capture.unfinished.file import UnfinishedFile
+from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
+from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InterruptedByUserError, PerfError, PtttoolError
 from ptttool.files.failures import output_failure

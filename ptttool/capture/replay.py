@@ -19,10 +19,10 @@ from ptttool.capture.checks.output import require_output
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.event.terms import DIRECTION_VALUES, FORMATS, OUTBOUND, TYPES, fields_of
 from ptttool.capture.keep import Log, Recorded, Report, settle
-from ptttool.capture.leftovers import leftovers
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar
-from ptttool.capture.unfinished import UnfinishedFile
+from ptttool.capture.unfinished.file import UnfinishedFile
+from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, InputError
 from ptttool.files.failures import output_failure

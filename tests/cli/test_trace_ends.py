@@ -14,8 +14,8 @@ import pytest
 
 from ptttool.capture import sidecar
 from ptttool.capture.keep import settle
-from ptttool.capture.leftovers import look_at
 from ptttool.capture.perf.recorder import is_complete
+from ptttool.capture.unfinished.leftovers import look_at
 from ptttool.cli.main import main
 from tests.cli.test_trace import EIGHT_DW, SOME, Here, Live, bundled, error_of, here, live
 
@@ -343,7 +343,7 @@ def real_perf(folder: Path) -> list[str]:
         "import sys; from pathlib import Path\n"
         "from ptttool.capture.perf.recorder import Recorder\n"
         "from ptttool.capture.perf.workload import Workload\n"
-        "from ptttool.capture.unfinished import UnfinishedFile\n"
+        "from ptttool.capture.unfinished.file import UnfinishedFile\n"
         "with UnfinishedFile(Path('real.data')) as file, Workload() as work:\n"
         "    words = ['perf', 'record', '-e', 'cpu-clock', '-C', '0', '-o', str(file.through_proc), '--', *work.words]\n"
         "    outcome = Recorder(words, file.through_proc, workload=work).run()\n"

@@ -11,7 +11,7 @@ from ptttool.cli.terminal.talk import PrintedError, print_diagnostic, print_json
 from ptttool.errors import InputError
 
 if TYPE_CHECKING:
-    from ptttool.capture.leftovers import Leftover
+    from ptttool.capture.unfinished.leftovers import Leftover
     from ptttool.pipeline.recording import Request
     from ptttool.pipeline.workers.pool import Workers
 
@@ -70,7 +70,7 @@ def _unfinished(path: str) -> list[Leftover]:
     """Return the unfinished recordings of a path on this machine."""
     if path == "-" or "://" in path:
         return []
-    from ptttool.capture.leftovers import beside
+    from ptttool.capture.unfinished.leftovers import beside
 
     return beside(Path(path))
 

@@ -14,8 +14,8 @@ from ptttool.errors import InputError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
-    from ptttool.capture.leftovers import Leftover
-    from ptttool.capture.recover import RecoveredRecording
+    from ptttool.capture.unfinished.leftovers import Leftover
+    from ptttool.capture.unfinished.recover import RecoveredRecording
 
 
 @app.command("recover")
@@ -36,7 +36,7 @@ def recover(
     or power is lost. The trace in it can be read up to where perf had written it: perf writes in steps of half the AUX area.
     """
     from ptttool.api.capture import find_unfinished
-    from ptttool.capture.recover import RecoverDocument
+    from ptttool.capture.unfinished.recover import RecoverDocument
 
     found = find_unfinished(file)
     if not found and not file.is_dir():
@@ -57,7 +57,7 @@ def recover(
 def _recovered(one: Leftover, *, several: bool, force: bool, dry_run: bool) -> RecoveredRecording:
     """Recover one recording; of several, one that is still being recorded does not stop the others."""
     from ptttool.api.capture import recover_recording
-    from ptttool.capture.recover import RecoveredRecording
+    from ptttool.capture.unfinished.recover import RecoveredRecording
 
     if dry_run:
         return RecoveredRecording.of(one)

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptttool.capture.leftovers import Leftover, look_at
 from ptttool.capture.sidecar import save, sidecar_path
-from ptttool.capture.unfinished import UnfinishedFile, unfinished_in, wanted_name
+from ptttool.capture.unfinished.file import UnfinishedFile, unfinished_in, wanted_name
+from ptttool.capture.unfinished.leftovers import Leftover, look_at
 from ptttool.documents import document
 from ptttool.errors import InputError, OutputError, PtttoolError
 

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
-from ptttool.capture.held_trace import HeldTrace, held_trace
 from ptttool.capture.sidecar import SUFFIX, Sidecar, find, identifies, sidecar_path
-from ptttool.capture.unfinished import UnfinishedFile, unfinished_in, wanted_name
+from ptttool.capture.unfinished.file import UnfinishedFile, unfinished_in, wanted_name
+from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import PtttoolError
 from ptttool.wording import counted
