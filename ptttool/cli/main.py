@@ -19,11 +19,10 @@ from ptttool import __version__
 from ptttool.cli import commands
 from ptttool.cli.app import Escaped, app
 from ptttool.cli.terminal.failure import report_error
-from ptttool.cli.terminal.interrupts import EndedBySignal
 from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.cli.terminal.talk import PrintedError, say, warn
 from ptttool.cli.unexpected import explained
-from ptttool.errors import ExitCode, InputError, InternalError, InterruptedByUserError, OutputError, PlugInError, PtttoolError, UsageError
+from ptttool.errors import InputError, InternalError, OutputError, PlugInError, PtttoolError, UsageError
 from ptttool.registry import PlugIns, allow_foreign_plug_ins, left_out
 from ptttool.wording import clean
 
@@ -130,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TyperException as error:
         return _report_usage(error, arguments)
     except SystemExit as leaving:
-        return _left(leaving, arguments)
+        return _left(leaving)
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:
@@ -138,12 +137,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _closed_pipe()
         return report_error(_from_os_error(error), arguments)
     except Escaped as escaped:
-        return report_error(explained(escaped.error, arguments), arguments)
+        return _unexpected(escaped.error, arguments)
     except BaseException as error:
-        return report_error(explained(error, arguments), arguments)
+        return _unexpected(error, arguments)
     finally:
         for problem in left_out():
             warn(clean(problem.message))
+
+
+def _unexpected(error: BaseException, arguments: Sequence[str]) -> int:
+    found = explained(error, arguments)
+    if isinstance(error, KeyboardInterrupt) and found.hint is None:  # Ctrl-C: the user knows
+        return found.exit_code
+    return report_error(found, arguments)
 
 
 def _run(arguments: list[str], command: list[str]) -> int:
@@ -153,8 +159,6 @@ def _run(arguments: list[str], command: list[str]) -> int:
     group = typer.main.get_command(app)
     result = group.main(arguments, prog_name="ptttool", standalone_mode=False)
     sys.stdout.flush()
-    if result == ExitCode.INTERRUPTED:  # typer returns this for Ctrl-C while it parses
-        raise InterruptedByUserError("interrupted")
     return result if isinstance(result, int) else 0
 
 
@@ -166,13 +170,11 @@ def _options_before(arguments: list[str]) -> tuple[list[str], list[str]]:
     return arguments[:at], arguments[at:]
 
 
-def _left(leaving: SystemExit, arguments: Sequence[str]) -> int:
+def _left(leaving: SystemExit) -> int:
     """Return the exit code of a command that a signal ended, that a plug-in left, or the reader of whose output has gone."""
     # On a closed pipe, typer wraps standard output and rich redirects it to the null device; both exit with 1.
     if type(sys.stdout).__name__ == "PacifyFlushWrapper" or isinstance(leaving.__context__, BrokenPipeError):
         return _closed_pipe()
-    if isinstance(leaving, EndedBySignal):
-        return report_error(leaving.error, arguments)
     if leaving.code is None or isinstance(leaving.code, int):
         return leaving.code or 0
     say(f"ptttool: error: {clean(str(leaving.code))}")  # as Python does

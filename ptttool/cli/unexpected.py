@@ -36,7 +36,7 @@ def guarded(function: Callable[[], int]) -> int:
     sys.unraisablehook = lambda found: UNSEEN.append(found.exc_value) if found.exc_value is not None else None
     try:
         return function()
-    except SystemExit:
+    except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
         from ptttool.cli.terminal.failure import report_error
@@ -62,8 +62,10 @@ def explained(error: BaseException, arguments: Sequence[str]) -> PtttoolError:
         found = WorkersError("not enough memory", hint="use fewer --jobs or fewer columns", code="no-memory")
     elif isinstance(error, KeyboardInterrupt):
         package = _importing(error)
+        if package is None:
+            return InterruptedByUserError("interrupted")
         # A library of numpy interrupts the process if it cannot start its threads.
-        return InterruptedByUserError("interrupted" + (f" while the package {package} was loaded" if package else ""), hint=_limited())
+        return InterruptedByUserError(f"interrupted while the package {package} was loaded", hint=_limited())
     elif isinstance(error, RecursionError):
         found = InternalError.of(error)
         found.code = "too-deep"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import JsonOption, app
+from ptttool.cli.terminal.streams import drop_output_if_closed
 from ptttool.cli.terminal.talk import note, print_json, print_line, warn
 from ptttool.errors import InputError
 from ptttool.wording import clean
@@ -38,6 +39,8 @@ def recover(
     from ptttool.api.capture import find_unfinished
     from ptttool.capture.unfinished.recover import RecoverDocument
 
+    if not (json or dry_run):
+        drop_output_if_closed()
     found = find_unfinished(file)
     if not found and not file.is_dir():
         raise InputError(file, "there is no unfinished recording of that name", code="nothing-unfinished")

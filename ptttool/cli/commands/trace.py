@@ -29,6 +29,7 @@ from ptttool.cli.options.event import (
 )
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.terminal.streams import drop_output_if_closed
 from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, print_line
 from ptttool.errors import PtttoolError
 from ptttool.wording import clean
@@ -101,6 +102,8 @@ def trace(
     from ptttool.capture.plan import check_options
     from ptttool.machine.discovery import open_source, require_machine
 
+    if not (json or dry_run):
+        drop_output_if_closed()
     options = event_options(
         rootport=rootport,
         requester=requester,

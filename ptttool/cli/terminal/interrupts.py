@@ -8,20 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ptttool.errors import InterruptedByUserError
-
-
-class EndedBySignal(SystemExit):
-    """A signal ends the command; ``error`` says which, and has its exit code."""
-
-    def __init__(self, number: int) -> None:
-        self.error = InterruptedByUserError(f"ended by {signal.Signals(number).name}", ending=number)
-        super().__init__(int(self.error.exit_code))
+# By convention, a program that ends because of a signal has exit code 128 plus the signal's number.
+_EXIT_BASE = 128
 
 
 @contextmanager
 def tidy_end() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP raise EndedBySignal while the body runs, as Ctrl-C raises KeyboardInterrupt. Ignored signals stay ignored.
+    """Make SIGTERM and SIGHUP raise SystemExit while the body runs, as Ctrl-C raises KeyboardInterrupt. Ignored signals stay ignored.
 
     The import of polars installs a handler of SIGINT that makes polars' threads panic, even if SIGINT is ignored (a background job). So
     import polars before the call: this function then installs Python's handler again.
@@ -41,4 +34,4 @@ def tidy_end() -> Iterator[None]:
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    raise EndedBySignal(number)
+    raise SystemExit(_EXIT_BASE + number)

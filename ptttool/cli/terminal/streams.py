@@ -29,6 +29,13 @@ def settle_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def drop_output_if_closed() -> None:
+    """Print to nowhere if standard output is closed: for commands that do more than print, so that they do not fail after their work."""
+    if "stdout" in CLOSED:
+        CLOSED.remove("stdout")
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+
+
 def no_standard_output() -> OutputError:
     """Make the error for output that has nowhere to go."""
     return OutputError("standard output is closed", hint="write to a file, or leave standard output open", code="no-output")
