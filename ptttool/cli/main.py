@@ -191,6 +191,8 @@ def _from_os_error(error: OSError) -> PtttoolError:
     reason = error.strerror or str(error)
     if error.errno == errno.EBADF and "stdout" in CLOSED and error.filename is None:
         return no_standard_output()
+    if error.errno == errno.ENOMEM:
+        return explained(MemoryError(), ())
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
         whole = error.filename is not None and not Path(error.filename).exists()
         return OutputError(f"{error.filename or 'standard output'}: {reason}", hint="no incomplete file was left behind" if whole else None)

@@ -43,6 +43,11 @@ ERRORS = [
     (errors.MissingPackageError("m"), 8),
     (KeyboardInterrupt(), 130),
     (OSError(errno.ENOSPC, "No space left on device", "out"), 6),
+    (OSError(errno.ENOMEM, "Cannot allocate memory"), 9),
+    (MemoryError(), 9),
+    (ImportError("no such symbol", name="numpy.core"), 8),
+    (ZeroDivisionError("division by zero"), 70),
+    (RecursionError("too deep"), 70),
 ]
 
 
