@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -390,6 +391,53 @@ class TraceCase(Case):
         return []
 
 
+class UnfinishedCase(Case):
+    """``recover`` of a recording that a killed run has left: it has its old or its new name, and never both or none."""
+
+    def __init__(self) -> None:
+        super().__init__("recover a recording", ["recover", "work"])
+        self._data = lzma.decompress((RECORDINGS / "m-8dw-port10-type7-dir2.data.xz").read_bytes())
+
+    def build(self, folder: Path) -> None:
+        (folder / "work").mkdir()
+
+    def reset(self, folder: Path) -> None:
+        shutil.rmtree(folder / "work")
+        (folder / "work").mkdir()
+        (folder / "work" / LEFT).write_bytes(self._data)
+        (folder / "work" / f"{LEFT}.ptttool.json").write_text(unfinished_sidecar())
+
+    def outputs(self, folder: Path) -> State:
+        return {name: one for name, one in files_below(folder / "work").items() if name in (LEFT, "perf.data")}
+
+    def leftovers(self, folder: Path) -> set[str]:
+        # The sidecar comes after the recording.
+        beside = {f"{name}.ptttool.json" for name in (LEFT, "perf.data")}
+        return set(files_below(folder / "work")) - {LEFT, "perf.data"} - beside
+
+    def judge(self, folder: Path, point: Point, ended: Ended, old: State, new: State, run: Runner) -> list[str]:
+        wrong = super().judge(folder, point, ended, old, new, run)
+        if not wrong and (left := set(files_below(folder / "work")) - {"perf.data", "perf.data.ptttool.json"}):
+            wrong.append(f"left behind at the end: {', '.join(sorted(left))}")
+        return wrong
+
+
+LEFT = f"perf.data.{'0' * 16}.part"
+
+
+def unfinished_sidecar() -> str:
+    """Return what ``trace`` writes beside an unfinished recording."""
+    from ptttool.capture.sidecar import Sidecar, part_of, save
+    from ptttool.machine.discovery import read_machine
+    from ptttool.machine.sources.recorded import DemoSource
+
+    machine = read_machine(DemoSource())
+    with tempfile.TemporaryDirectory() as folder:
+        recording = Path(folder, "x")
+        recording.write_bytes(b"")
+        return save(recording, Sidecar(part_of(machine, machine.devices[0])), name="perf.data", finished=False).read_text(encoding="utf-8")
+
+
 # What recover names: the wanted name is taken by the next run.
 RECOVERED = re.compile(r"perf\.data(\.old|\.[1-9])?(\.ptttool\.json)?")
 NAMED = ("perf.data", "perf.data.old", "perf.data.ptttool.json", "perf.data.old.ptttool.json")
@@ -448,4 +496,5 @@ def all_cases(fill: Callable[[Path], None] = large_recording) -> list[Case]:
         RecoverCase("tune recover --complete", ["tune", "recover", "--complete"]),
         TraceCase("trace", old=False),
         TraceCase("trace over a recording", old=True),
+        UnfinishedCase(),
     ]  # fmt: skip

@@ -122,7 +122,7 @@ def leftovers(folder: Path) -> Iterator[Diagnostic]:
         The folder of an output.
     """
     with suppress(OSError):
-        _tidy_sidecars(folder)
+        tidy_sidecars(folder)
         for path in unfinished_in(folder):
             with suppress(PtttoolError, OSError):  # another run has just dealt with it
                 if path.lstat().st_uid == os.geteuid() and (found := _dealt_with(look_at(path))) is not None:
@@ -139,7 +139,7 @@ def _dealt_with(one: Leftover) -> Diagnostic | None:
     return one.diagnostic()
 
 
-def _tidy_sidecars(folder: Path) -> None:
+def tidy_sidecars(folder: Path) -> None:
     """Give sidecars their name where a run ended after it had named the recording; remove those of recordings that are gone."""
     for path in folder.glob(f"*.part{SUFFIX}"):
         unfinished = path.with_name(path.name.removesuffix(SUFFIX))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from pathlib import Path
 
 from ptttool.capture.sidecar import save, sidecar_path
 from ptttool.capture.unfinished.file import UnfinishedFile, unfinished_in, wanted_name
-from ptttool.capture.unfinished.leftovers import Leftover, look_at
+from ptttool.capture.unfinished.leftovers import Leftover, look_at, tidy_sidecars
 from ptttool.documents import document
 from ptttool.errors import InputError, OutputError, PtttoolError
+from ptttool.files.leftovers import sweep
 
 # Names that are tried: FILE, FILE.1, FILE.2, …
 _MOST_NAMES = 10_000
@@ -111,6 +113,24 @@ def find_unfinished(target: Path) -> list[Leftover]:
     except OSError as error:
         raise InputError(folder, error.strerror or str(error)) from None
     return list(_those_still_there(paths))
+
+
+def tidy(target: Path) -> None:
+    """Finish what killed runs began: sidecars get the names of their recordings, and temporary files are removed.
+
+    Parameters
+    ----------
+    target : Path
+        As for :func:`find_unfinished`.
+    """
+    path = target if target.is_dir() else target.absolute().parent
+    with suppress(OSError):
+        tidy_sidecars(path)
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            sweep(folder)
+        finally:
+            os.close(folder)
 
 
 def _those_still_there(paths: list[Path]) -> Iterator[Leftover]:

@@ -37,10 +37,12 @@ def recover(
     or power is lost. The trace in it can be read up to where perf had written it: perf writes in steps of half the AUX area.
     """
     from ptttool.api.capture import find_unfinished
-    from ptttool.capture.unfinished.recover import RecoverDocument
+    from ptttool.capture.unfinished.recover import RecoverDocument, tidy
 
     if not (json or dry_run):
         drop_output_if_closed()
+    if not dry_run:
+        tidy(file)
     found = find_unfinished(file)
     if not found and not file.is_dir():
         raise InputError(file, "there is no unfinished recording of that name", code="nothing-unfinished")
