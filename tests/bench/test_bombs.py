@@ -14,9 +14,15 @@ from bench.bombs.__main__ import limits
 from tests import ROOT
 
 SECONDS, ADDRESS_SPACE = 8, 2 << 30
+# One or two of each reader; `python -m bench.bombs` runs them all.
+CHOSEN = (
+    "condition-doubled", "elf-names", "elf-packed", "elf-segments", "encap-sources", "flow-jumps", "machine-cpumask-large",
+    "machine-multipath", "machine-udev-packed", "machine-udev-paths", "parameters-blanks", "profile-dots", "recording-shared-ids",
+    "recording-zstd-large", "snapshot-blanks",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("name", CHOSEN)
 def test_a_bomb_is_read_within_limits(name: str, tmp_path: Path) -> None:
     bomb = BOMBS[name]
     arguments = bomb.make(tmp_path, bomb.size)
