@@ -150,7 +150,9 @@ def judge_report(point: Point, ended: Ended) -> list[str]:
     errors = ended.err.count("ptttool: error: ")
     if errors != (1 if ended.status else 0):
         wrong.append(f"{errors} errors for exit code {ended.status}: {ended.err.strip()[:300]}")
-    if point.event in (Event.EINTR, Event.SHORT) and ended.status != 0:
+    # Of two runs a call may be missing, and then the next one was disturbed.
+    meant = not ended.calls or point.event.concerns(ended.calls[0])
+    if point.event in (Event.EINTR, Event.SHORT) and meant and ended.status != 0:
         wrong.append(f"an interrupted or short call is an error: {ended.err.strip()[:300]}")
     return wrong
 
@@ -366,6 +368,8 @@ class TraceCase(Case):
         if point.event is not Event.KILL and unfinished and ended.status == 0:
             wrong.append("exit code 0, and an unfinished recording is left")
         wrong += self._judge_sidecar(folder)
+        if unfinished:
+            wrong += self._recover(folder, run)
         after = run(self.job(folder, self.again))
         if after.status != 0:
             wrong.append(f"the next run: exit code {after.status}: {after.err.strip()}")
@@ -381,6 +385,14 @@ class TraceCase(Case):
         if unfinished and self._new in unfinished and contents.count(self._new) < 2:
             wrong.append("the recording of the killed run is lost")
         return wrong
+
+    def _recover(self, folder: Path, run: Runner) -> list[str]:
+        """Have the unfinished recording found; "recover" gives it a name beside the recording that is there."""
+        done = run(self.job(folder, ["recover", "work/perf.data"]))
+        named = [data for name, (_, data) in files_below(folder / "work").items() if not name.endswith((".part", ".json"))]
+        if done.status != 0:
+            return [f"recover: exit code {done.status}: {done.err.strip()}"]
+        return [] if self._new in named else ["recover did not give the new recording a name"]
 
     def _judge_sidecar(self, folder: Path) -> list[str]:
         for path in (folder / "work").glob("*.ptttool.json"):
@@ -443,12 +455,7 @@ RECOVERED = re.compile(r"perf\.data(\.old|\.[1-9])?(\.ptttool\.json)?")
 NAMED = ("perf.data", "perf.data.old", "perf.data.ptttool.json", "perf.data.old.ptttool.json")
 
 
-def large_recording(folder: Path) -> None:
-    """Unpack a bundled recording of many TLPs as ``in.data``."""
-    (folder / "in.data").write_bytes(lzma.decompress((RECORDINGS / "w-randread-4dw.data.xz").read_bytes()))
-
-
-def small_recording(folder: Path) -> None:
+def recording(folder: Path) -> None:
     """Unpack a bundled recording of a few thousand TLPs as ``in.data``."""
     (folder / "in.data").write_bytes(lzma.decompress((RECORDINGS / "m-4dw-port10-type7-dir2.data.xz").read_bytes()))
 
@@ -470,20 +477,20 @@ DECODE = ["decode", "in.data", "--jobs", "1"]
 GENERATE = ["generate", "--size", "1M"]
 
 
-def all_cases(fill: Callable[[Path], None] = large_recording) -> list[Case]:
-    """Return the cases in the order of the report; ``fill`` makes the recording that is decoded."""
+def all_cases() -> list[Case]:
+    """Return the cases in the order of the report."""
     return [
-        FileCase("decode to CSV", [*DECODE, "-o", "work/out.csv"], output="out.csv", fill=fill),
-        FileCase("decode to CSV, --force", [*DECODE, "-o", "work/out.csv", "--force"], output="out.csv", fill=fill,
+        FileCase("decode to CSV", [*DECODE, "-o", "work/out.csv"], output="out.csv", fill=recording),
+        FileCase("decode to CSV, --force", [*DECODE, "-o", "work/out.csv", "--force"], output="out.csv", fill=recording,
                  before=old_file, again=[*DECODE, "-o", "work/out.csv", "--force"]),
-        FileCase("decode to Parquet", [*DECODE, "-o", "work/out.parquet"], output="out.parquet", fill=fill),
-        FileCase("decode to Parquet, --force", [*DECODE, "-o", "work/out.parquet", "--force"], output="out.parquet", fill=fill,
+        FileCase("decode to Parquet", [*DECODE, "-o", "work/out.parquet"], output="out.parquet", fill=recording),
+        FileCase("decode to Parquet, --force", [*DECODE, "-o", "work/out.parquet", "--force"], output="out.parquet", fill=recording,
                  before=old_file, again=[*DECODE, "-o", "work/out.parquet", "--force"]),
-        FileCase("decode to Arrow", [*DECODE, "-o", "work/out.arrow"], output="out.arrow", fill=fill),
-        FileCase("decode to JSON lines", [*DECODE, "-o", "work/out.jsonl"], output="out.jsonl", fill=fill),
-        FileCase("decode to a folder", [*DECODE, "-o", "work/out/"], output="out", fill=fill),
-        FileCase("decode to an empty folder", [*DECODE, "-o", "work/out/"], output="out", fill=fill, before=Path.mkdir),
-        FileCase("decode to a folder, --force", [*DECODE, "-o", "work/out/", "--force"], output="out", fill=fill,
+        FileCase("decode to Arrow", [*DECODE, "-o", "work/out.arrow"], output="out.arrow", fill=recording),
+        FileCase("decode to JSON lines", [*DECODE, "-o", "work/out.jsonl"], output="out.jsonl", fill=recording),
+        FileCase("decode to a folder", [*DECODE, "-o", "work/out/"], output="out", fill=recording),
+        FileCase("decode to an empty folder", [*DECODE, "-o", "work/out/"], output="out", fill=recording, before=Path.mkdir),
+        FileCase("decode to a folder, --force", [*DECODE, "-o", "work/out/", "--force"], output="out", fill=recording,
                  before=old_dataset, again=[*DECODE, "-o", "work/out/", "--force"]),
         FileCase("generate", [*GENERATE, "-o", "work/new.data"], output="new.data"),
         FileCase("generate, --force", [*GENERATE, "-o", "work/new.data", "--force"], output="new.data", before=old_file,

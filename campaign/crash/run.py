@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -52,7 +53,9 @@ class Campaign:
     """Runs cases, each thread in a folder of its own."""
 
     def __init__(self, servers: Servers, folder: Path, jobs: int) -> None:
-        self._servers, self._folder, self._jobs = servers, folder, jobs
+        self._servers, self._folder = servers, folder
+        # Its threads live as long as the campaign: each has a server.
+        self._pool = ThreadPoolExecutor(jobs)
         self._local = threading.local()
 
     def run(self, case: Case, events: Sequence[Event] = tuple(Event), most: int | None = None) -> Report:
@@ -72,7 +75,12 @@ class Campaign:
         RuntimeError
             The undisturbed run fails.
         """
+        return self._run_points(case, *self._pool.submit(self._try, case).result(), events, most)
+
+    def _try(self, case: Case) -> tuple[State, State, Ended]:
+        """Run a case undisturbed; return the states before and after, and how it ended."""
         home = self._place(case)
+        shutil.rmtree(home / "run", ignore_errors=True)
         case.reset(home)
         old = case.outputs(home)
         ended = self._run(case.job(home, case.arguments))
@@ -81,17 +89,21 @@ class Campaign:
         new = case.outputs(home)
         if old == new:
             raise RuntimeError(f"{case.name}: it changed nothing")
+        return old, new, ended
+
+    def _run_points(self, case: Case, old: State, new: State, ended: Ended, events: Sequence[Event], most: int | None) -> Report:
         chosen = thinned([point for point in points(ended.calls, events) if case.concerns(point)], most)
         report = Report(case.name, len(ended.calls))
-        with ThreadPoolExecutor(self._jobs) as pool:
-            for point, wrong in zip(chosen, pool.map(lambda point: self._judge(case, point, old, new), chosen), strict=True):
-                report.counts[point.event] = report.counts.get(point.event, 0) + 1
-                if wrong:
-                    report.wrong.append((point, wrong))
+        judged = self._pool.map(lambda point: self._judge(case, point, old, new), chosen)
+        for point, wrong in zip(chosen, judged, strict=True):
+            report.counts[point.event] = report.counts.get(point.event, 0) + 1
+            if wrong:
+                report.wrong.append((point, wrong))
         return report
 
     def _judge(self, case: Case, point: Point, old: State, new: State) -> list[str]:
         home = self._place(case)
+        shutil.rmtree(home / "run", ignore_errors=True)
         case.reset(home)
         ended = self._run(case.job(home, case.arguments, point))
         return case.judge(home, point, ended, old, new, self._run)
