@@ -143,7 +143,7 @@ class Workspace:
                 raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
             os.mkdir(NEW, dir_fd=inside)
             made = os.stat(NEW, dir_fd=inside, follow_symlinks=False).st_ino
-            os.write(lock, json.dumps({"made": made, "target": target}).encode())
+            _write_state(lock, {"made": made, "target": target})
             return cls(name, folder, inside, lock)
         except BaseException:
             for descriptor in descriptors:
@@ -160,8 +160,7 @@ class Workspace:
 
     def note_complete(self) -> None:
         """Write down that ``new`` is complete, before its files are moved one by one."""
-        found = _read_state(self.lock)
-        os.pwrite(self.lock, json.dumps(found | {"complete": True}).encode(), 0)
+        _write_state(self.lock, _read_state(self.lock) | {"complete": True})
 
     def has_name(self, name: str) -> bool:
         """Return whether the new folder has this name beside the temporary one."""
@@ -194,6 +193,14 @@ class Workspace:
         finally:
             os.close(self.lock)
             os.close(self.inside)
+
+
+def _write_state(lock: int, state: Mapping[str, object]) -> None:
+    """Write what :func:`_read_state` reads, all of it: the kernel may write less than it is given."""
+    data = json.dumps(state).encode()
+    done = 0
+    while done < len(data):
+        done += os.pwrite(lock, data[done:], done)
 
 
 def listing(folder: int) -> dict[str, tuple[int, ...]]:
