@@ -98,7 +98,8 @@ def run_atheris(target: Target, session: Session, seconds: float, seed: int, fol
     for data in inputs(target):
         (seeds / name_of(data)).write_bytes(data)
     dictionary = folder / "words"
-    dictionary.write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n' for word in target.words))
+    lines = ['"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n' for word in target.words or (b"\xff",)]
+    dictionary.write_text("".join(lines))
     options = [
         f"-max_total_time={max(int(seconds), 1)}", f"-max_len={target.most}", f"-seed={seed + 1}", f"-dict={dictionary}", "-timeout=60",
         "-rss_limit_mb=0", f"-artifact_prefix={folder}/", "-print_final_stats=0", "-verbosity=0", str(folder / "new"), str(seeds),
