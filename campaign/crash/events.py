@@ -85,7 +85,7 @@ class Event(Enum):
         match self:
             case Event.EINTR:
                 kinds = (Kind.OPEN, Kind.CREATE, Kind.READ, Kind.WRITE, Kind.SYNC)
-                return (call.kind in kinds and call.name != "close") or call.name in ("flock", "ftruncate")
+                return (call.kind in kinds and call.name not in ("close", "mkdir")) or call.name in ("flock", "ftruncate")
             case Event.EIO:
                 # Closing what was only read does not fail.
                 return call.kind is not Kind.READ or call.name != "close"

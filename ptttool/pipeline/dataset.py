@@ -196,11 +196,9 @@ def _write_walk(walk: Walk, query: Query, target: Target, name: str) -> int:
 def _whole_file(folder: str, name: str, shown: str) -> Iterator[Any]:
     """Open a file that appears when it is complete, so two workers that do the same task do not damage each other's file."""
     if is_remote(folder):
-        import fsspec
-
         path = posixpath.join(folder, name)
         try:
-            with fsspec.open(path, "wb") as file:  # object stores show a file when it is closed
+            with _whole_remote_file(path) as file:
                 yield file
         except OSError as error:
             raise OutputError(f"{path}: {error.strerror or error}") from None
@@ -221,6 +219,26 @@ def _whole_file(folder: str, name: str, shown: str) -> Iterator[Any]:
         raise
     except OSError as error:
         raise _of_the_folder(shown, error) from None
+
+
+@contextmanager
+def _whole_remote_file(path: str) -> Iterator[Any]:
+    """Open a remote file. Object stores show a file when it is closed, so after a failure it is discarded, or else removed."""
+    import fsspec
+
+    system, name = fsspec.core.url_to_fs(path)
+    file = system.open(name, "wb")
+    try:
+        yield file
+        file.close()
+    except BaseException:
+        with suppress(Exception):  # the failure that is being handled matters more
+            file.discard()
+        with suppress(Exception):
+            file.closed = True  # closing it later would store what there is
+        with suppress(Exception):
+            system.rm(name)
+        raise
 
 
 def _of_the_folder(shown: str, error: OSError) -> OutputError:
@@ -384,7 +402,7 @@ def _remove(folder: UnfinishedFolder, is_unwanted: Callable[[str], bool]) -> Non
 def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[UnfinishedFolder]:
     """Make a temporary folder to write to. It takes the place of ``path`` if the block ends without an error; otherwise it is removed.
 
-    At an address, the folder is written in place, and has to be empty.
+    At an address, the folder is written in place, and has to be empty. After an error, its files are removed.
 
     Parameters
     ----------
@@ -412,7 +430,12 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[Unf
     """
     if is_remote(path):
         _refuse_full_address(path)
-        yield UnfinishedFolder(path, path)
+        try:
+            yield UnfinishedFolder(path, path)
+        except BaseException:
+            with suppress(Exception):  # the failure that is being handled matters more
+                _empty_address(path)
+            raise
         return
     with output_folder(path, inputs, force=force, is_ours=_is_ours) as folder:
         yield folder
@@ -422,6 +445,16 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[Unf
 
 def _is_ours(name: str, is_folder: bool) -> bool:
     return "=" in name if is_folder else _OURS.fullmatch(name) is not None
+
+
+def _empty_address(path: str) -> None:
+    """Remove the files of a dataset that did not become complete; the address was empty before."""
+    import fsspec
+
+    system, name = fsspec.core.url_to_fs(path)
+    for each in system.glob(f"{name.rstrip('/')}/**/*.parquet"):
+        if _OURS.fullmatch(posixpath.basename(each)):
+            system.rm(each)
 
 
 def _refuse_full_address(path: str) -> None:
