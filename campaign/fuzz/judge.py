@@ -112,8 +112,8 @@ class Judge:
             except Exception as error:
                 return unexpected(error)
         text = out() + err()
-        allowed = {int(one) for one in ExitCode} - ({1} if arguments[:2] != ["tune", "diff"] else set())
-        if code not in allowed or code == int(ExitCode.INTERRUPTED):
+        wrong = {ExitCode.INTERNAL, ExitCode.INTERRUPTED} | (set() if arguments[:2] == ["tune", "diff"] else {ExitCode.DIFFERENT})
+        if code not in set(ExitCode) - wrong:
             return f"exit code {code} of {arguments[0]}\n{text[-2000:]}"
         if "Traceback" in text:
             return f"a traceback of {arguments[0]}\n{text[-2000:]}"
