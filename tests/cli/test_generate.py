@@ -21,9 +21,14 @@ PTTTOOL = (sys.executable, "-m", "ptttool")
 PAGE = Path(__file__).parents[2] / "docs" / "generating.md"
 
 
-def test_a_recording_that_info_and_decode_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("direction", "signs"), [("all", ["not-as-asked"]), ("inbound", []), ("outbound", [])])
+def test_a_recording_that_info_and_decode_read(
+    direction: str, signs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No single 8DW trace can hold both directions, so its event is that of one."""
     path = tmp_path / "made.data"
-    assert main(["generate", "-o", str(path), "--size", "256K", "--format", "8dw", "--profile", "mixed"]) == 0
+    options = ["--size", "256K", "--format", "8dw", "--profile", "mixed", "--direction", direction]
+    assert main(["generate", "-o", str(path), *options]) == 0
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == f"ptttool: 8,192 TLPs written to {path}\n"
@@ -31,7 +36,8 @@ def test_a_recording_that_info_and_decode_read(tmp_path: Path, capsys: pytest.Ca
     document = json.loads(capsys.readouterr().out)
     assert document["records"] == 8192
     assert document["host"]["hostname"] == "generated"
-    assert document["signs_of_loss"] == document["problems"] == []
+    assert [sign["code"] for sign in document["signs_of_loss"]] == signs
+    assert document["problems"] == []
     assert main(["decode", str(path), "--limit", "3", "--columns", "index"]) == 0
     assert capsys.readouterr().out.split() == ["index", "0", "1", "2"]
 
