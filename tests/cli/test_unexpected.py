@@ -188,6 +188,6 @@ def test_little_memory(installed: Path, megabytes: int) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, text=True, env=environment, cwd=installed)
     assert "Traceback" not in done.stderr
-    assert done.returncode in (0, 1, 8, 9, 70, 130, -6)
+    assert done.returncode <= 1 or done.returncode in (8, 9, 70, 130)
     if done.returncode > 1:
         assert "ulimit -v" in done.stderr
