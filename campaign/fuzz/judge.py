@@ -97,7 +97,7 @@ class Judge:
         try:
             self._target.run(data, place)
         except PtttoolError as error:
-            return _told(error)
+            return _shown(error)
         except Exception as error:
             return unexpected(error)
         return None
@@ -120,7 +120,7 @@ class Judge:
         return f"a control character printed by {arguments[0]}\n{text[:2000]!r}" if CONTROL.search(text) else None
 
 
-def _told(error: PtttoolError) -> str | None:
+def _shown(error: PtttoolError) -> str | None:
     """Check an error of ptttool: it has a message, and nothing in it is obeyed by a terminal once it is cleaned."""
     if not error.message.strip():
         return f"no message: {type(error).__name__}"

@@ -97,7 +97,7 @@ def build_event(
         Build the event even if the kernel's document excludes it, as long as the driver accepts it.
     ask_driver : bool
         Where the kernel does not say which PTT device the root port or requester belongs to (before Linux 6.5), open a disabled event on
-        each candidate: only one accepts it. That needs root and devices that nobody traces.
+        each candidate: only one accepts it. That needs root and devices that no process traces.
 
     Returns
     -------

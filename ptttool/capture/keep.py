@@ -9,6 +9,7 @@ has one.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -145,7 +146,7 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
             message = f"{file.path}: {error.strerror} while perf recorded; it was still open, and {plan.output} is a copy of it"
             log.add(Diagnostic(Severity.WARNING, "unfinished-gone", message, where=str(file.path)))
     except OSError as error:
-        hint = f"the recording is in {file.path}: ptttool recover {file.path} gives it a name"
+        hint = f"the recording is in {file.path}: ptttool recover {shlex.quote(str(file.path))} gives it a name"
         raise OutputError(f"{plan.output}: {error.strerror}", hint=hint, recording=str(file.path)) from None
     sidecar = sidecar_path(plan.output) if sidecar_path(plan.output).is_file() else None
     if problem is not None:

@@ -71,7 +71,7 @@ class Plan:
 
     @property
     def other_devices(self) -> tuple[str, ...]:
-        """Other devices that the addresses may belong to, where the kernel does not say whose they are."""
+        """Other devices that the addresses may belong to, where the kernel does not say to which one they belong."""
         if self.device.ports_known:
             return ()
         wanted = set(self.addresses)
@@ -121,7 +121,7 @@ def check_aux_size(size: int) -> None:
 
 
 def _offline(device: PttDevice, wanted: int | None) -> PtttoolError:
-    """Return the error for a device whose CPUs are all offline, or for one of its CPUs that is."""
+    """Return the error for a device with all CPUs offline, or for an offline CPU of a device."""
     hint = how_to_bring_online(device.offline_cpus[0] if wanted is None else wanted)
     if not device.cpus:
         words = words_of(device, device.offline_cpus)

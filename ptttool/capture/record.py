@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -202,7 +203,8 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: Unf
         error.details["recording"] = str(kept.path)
         return error
     if not held.holds_none:
-        _add_hint(error, f"what perf wrote until then is in {file.path}, in which no trace can be read: see ptttool recover {file.path}")
+        recover = f"ptttool recover {shlex.quote(str(file.path))}"
+        _add_hint(error, f"what perf wrote until then is in {file.path}, in which no trace can be read: see {recover}")
         error.details["recording"] = str(file.path)
         return error
     file.remove()

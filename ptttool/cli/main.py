@@ -171,7 +171,7 @@ def _options_before(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _left(leaving: SystemExit) -> int:
-    """Return the exit code of a command that a signal ended, that a plug-in left, or the reader of whose output has gone."""
+    """Return the exit code of a command that raised SystemExit: after a signal, from a plug-in, or as the reader of its output has gone."""
     # On a closed pipe, typer wraps standard output and rich redirects it to the null device; both exit with 1.
     if type(sys.stdout).__name__ == "PacifyFlushWrapper" or isinstance(leaving.__context__, BrokenPipeError):
         return _closed_pipe()

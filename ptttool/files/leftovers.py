@@ -304,7 +304,7 @@ def _is_left(descriptor: int, name: str) -> bool:
 
 
 def _dispose(folder: int, name: str, inside: int, lock: int) -> str | None:
-    """Remove a temporary folder that nobody works on. Return the new name of a replaced folder in which something else has appeared."""
+    """Remove a temporary folder that no process works on. Return the new name of a replaced folder in which something else has appeared."""
     state = _read_state(lock)
     target, made = state.get("target"), state.get("made")
     kept = None

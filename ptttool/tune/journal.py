@@ -44,7 +44,6 @@ from ptttool.tune.journal_folder import OPEN, journal_folder, journal_names
 VERSION = 1
 # Closed changes that are kept.
 KEPT = 500
-# A change of the largest machine has some ten kilobytes.
 CLOSED, DAMAGED = ".closed", ".damaged"
 
 

@@ -209,7 +209,7 @@ def no_journal(folder: Path, error: OSError | AccessError) -> PtttoolError:
     kind = AccessError if isinstance(error, AccessError | PermissionError) else OutputError
     return kind(
         f"the journal of tune attributes cannot be written, and nothing was changed: {reason}",
-        hint="--no-journal changes them without; a change that is cut off can then not be recovered",
+        hint="--no-journal changes them without a journal; a change that is cut off cannot be recovered then",
         code="no-journal",
         path=str(folder),
     )

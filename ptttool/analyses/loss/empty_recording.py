@@ -41,7 +41,10 @@ def causes_in(contents: Contents, *, cpu_checked: bool = False, tracers: Sequenc
     elif command is None:
         yield "the CPU that perf recorded on is not in the device's cpumask (the CPUs of its NUMA node)"
     for process in tracers:
-        yield f"{process} was tracing with the same device on another CPU: the second trace gets no data and no error"
+        yield (
+            f"{process} has an event of the device among its arguments: if it traces on another CPU, the second trace gets no data and "
+            "no error"
+        )
     if not tracers:
         yield "another program was tracing with the same device on another CPU: the second trace gets no data and no error"
     yield "there was nothing to log: no device in the slot, an idle link, or no TLP of these types in this direction"

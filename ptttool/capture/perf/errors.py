@@ -50,7 +50,7 @@ class Attempt:
     asked : tuple of str
         The addresses that the filter names.
     candidates : tuple of str
-        Other devices that the filter may belong to, where the kernel does not say whose it is.
+        Other devices that the filter may belong to, where the kernel does not say to which one it belongs.
     """
 
     stderr: str
@@ -140,9 +140,8 @@ def _busy(attempt: Attempt) -> PtttoolError:
     if not attempt.tracers:
         return PerfError(f"{device} is busy: it is already being traced", hint=hint, code="device-busy")
     first = attempt.tracers[0]
-    return PerfError(
-        f"{device} is busy: it is already being traced, probably by {first}", hint=hint, code="device-busy", pid=first.pid, user=first.user
-    )
+    message = f"{device} is busy: it is already being traced, and {first} has an event of it among its arguments"
+    return PerfError(message, hint=hint, code="device-busy", pid=first.pid, user=first.user)
 
 
 def _mmap_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:

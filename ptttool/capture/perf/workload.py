@@ -27,7 +27,7 @@ class Start:
     time : float
         On the clock of :func:`time.monotonic`.
     pid : int
-        The process whose end ends the trace.
+        The process that is traced: the trace ends when it ends.
     """
 
     time: float

@@ -1,6 +1,6 @@
 """Unfinished recordings: files with a name of their own, from before perf starts until they get the wanted name.
 
-The name is ``NAME.MARK.part`` in the folder of the output, with 16 random hexadecimal digits as the mark. So nobody can prepare the name,
+The name is ``NAME.MARK.part`` in the folder of the output, with 16 random hexadecimal digits as the mark. So the name cannot be foreseen,
 and a recording that was not finished (a kill, a power loss) is recognised by it. ptttool creates the file; perf opens it through ptttool's
 descriptor in ``/proc``, so no link or other file that takes the name meanwhile leads perf elsewhere.
 """

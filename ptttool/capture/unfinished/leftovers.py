@@ -147,7 +147,7 @@ def tidy_sidecars(folder: Path) -> None:
         if wanted is None or unfinished.exists() or path.is_symlink() or path.lstat().st_uid != os.geteuid():
             continue
         recording = folder / wanted
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RecursionError):  # what is not a sidecar stays
             with path.open("rb") as file:
                 text = file.read(MAX_SIDECAR_BYTES)
             if identifies(json.loads(text), recording) and not sidecar_path(recording).exists():

@@ -93,7 +93,7 @@ def trace(
     what was recorded.
 
     Where the kernel does not say which PTT device a root port belongs to (before Linux 6.5), the driver is asked, as root and while
-    nobody traces.
+    no process traces.
 
     On a recorded machine (--demo, --sysfs) a recording that was made there with the same options is replayed instead.
     """
@@ -139,7 +139,7 @@ def trace(
     except OSError as error:
         if recorded.stopped_by != "SIGHUP" or error.errno != errno.EIO:
             raise
-        # The terminal is gone, and the recording is good: nobody reads the report.
+        # The terminal is gone, and the recording is good: there is no reader of the report.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -29,7 +29,7 @@ def with_offline_cpus(source: Source, devices: Iterable[PttDevice]) -> list[PttD
     Returns
     -------
     list of PttDevice
-        The devices. One whose CPUs are all offline has a diagnostic, ``cpus-offline``.
+        The devices. A device with all CPUs offline has a diagnostic, ``cpus-offline``.
     """
     present, online = _list(source, "present"), _list(source, "online")
     if present is None or online is None or set(present) <= set(online):

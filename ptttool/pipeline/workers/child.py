@@ -15,7 +15,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Run the function that the parent sends; its first argument is this end of the connection, whose descriptor is an argument."""
+    """Run the function that the parent sends. Its first argument is this end of the connection; the descriptor is in the command line."""
     descriptor, readable, writable = (int(word) for word in sys.argv[1:])
     ours: connection.Connection[Any, Any] = connection.Connection(descriptor, readable=bool(readable), writable=bool(writable))
     # A main module that starts workers as it is imported, without a guard, would start them here again.

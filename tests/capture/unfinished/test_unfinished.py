@@ -272,6 +272,14 @@ def test_the_sidecar_of_what_is_gone(tmp_path: Path, recording: bytes, known: Si
         assert names(tmp_path) == {"perf.data"}
 
 
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "[" * 200_000, '{"recording": {"head_sha256": [1]}}'], ids=["empty", "list", "cut", "deep", "wrong"]
+)
+def test_what_is_not_a_sidecar_stops_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / f"perf.data.{'0' * 16}.part{SUFFIX}").write_text(text)
+    assert list(leftovers(tmp_path)) == []
+
+
 # ---- recover
 
 

@@ -38,6 +38,6 @@ REMARKS = {
     Problem.IMPLICIT_EXCEPTION: "the encoder leaves the addresses of trap handlers out (implicit exception): they cannot be followed",
     Problem.BRANCH_PREDICTION: "the encoder predicts branches: this cannot be followed",
     Problem.JUMP_TARGET_CACHE: "the encoder has a jump target cache: this cannot be followed",
-    Problem.OVER_BUDGET: "the program runs on and on for each byte of trace: it is not followed up to a synchronisation further on",
+    Problem.OVER_BUDGET: "more instructions for each byte of trace than the budget allows: followed again from a later synchronisation",
 }
 """What people read about a problem; :attr:`Problem.NO_CODE` has elements of its own."""
