@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ptttool.errors import AccessError, InputError, MissingPackageError, UsageError
+from ptttool.errors import AccessError, InputError, MissingPackageError, PtttoolError, UsageError
 from ptttool.files.local import fill, identity_of, replaced, shortened
 
 
 def is_remote(path: str) -> bool:
     """Tell whether a path is an address."""
     return "://" in path
+
+
+@contextmanager
+def storage_answers() -> Iterator[None]:
+    """Raise an OSError for an exception of the storage's own package: for a server that is gone, many have classes of their own."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, OSError | PtttoolError) or type(error).__module__ == "builtins":
+            raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise OSError(errno.EIO, reason) from None
 
 
 def open_remote(path: str) -> Any:
@@ -38,8 +53,9 @@ def open_remote(path: str) -> Any:
     except ImportError:
         raise MissingPackageError.of_extra(f"{path}: reading from such storage", "fsspec", "cluster") from None
     try:
-        system, name = fsspec.core.url_to_fs(path)
-        return system.open(name, "rb", cache_type="readahead", block_size=1 << 20)
+        with storage_answers():
+            system, name = fsspec.core.url_to_fs(path)
+            return system.open(name, "rb", cache_type="readahead", block_size=1 << 20)
     except FileNotFoundError:
         raise InputError(path, "no such file", code="no-such-file") from None
     except PermissionError as error:
@@ -93,7 +109,8 @@ def _read_local(path: str, offset: int, into: memoryview, identity: tuple[int, i
 def _read_remote(path: str, offset: int, into: memoryview) -> int:
     import fsspec
 
-    system, name = fsspec.core.url_to_fs(path)
-    data = system.cat_file(name, start=offset, end=offset + len(into))
+    with storage_answers():
+        system, name = fsspec.core.url_to_fs(path)
+        data = system.cat_file(name, start=offset, end=offset + len(into))
     into[: len(data)] = data
     return len(data)

@@ -21,7 +21,7 @@ from ptttool.exporters.parquet import Parquet
 from ptttool.files.failures import output_failure
 from ptttool.files.folders import UnfinishedFolder, output_folder
 from ptttool.files.locations import opened_folder
-from ptttool.files.remote import is_remote
+from ptttool.files.remote import is_remote, storage_answers
 from ptttool.pipeline.jobs import Each, Units, size_of
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import Recording, Request
@@ -198,7 +198,7 @@ def _whole_file(folder: str, name: str, shown: str) -> Iterator[Any]:
     if is_remote(folder):
         path = posixpath.join(folder, name)
         try:
-            with _whole_remote_file(path) as file:
+            with storage_answers(), _whole_remote_file(path) as file:
                 yield file
         except OSError as error:
             raise OutputError(f"{path}: {error.strerror or error}") from None
@@ -460,6 +460,11 @@ def _empty_address(path: str) -> None:
 def _refuse_full_address(path: str) -> None:
     import fsspec
 
-    system, name = fsspec.core.url_to_fs(path)
-    if system.exists(name) and system.ls(name):
+    try:
+        with storage_answers():
+            system, name = fsspec.core.url_to_fs(path)
+            full = system.exists(name) and bool(system.ls(name))
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from None
+    if full:
         raise OutputError(f"{path}: the folder is not empty", hint="name another folder, or empty it", code="exists")

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from ptttool.errors import InputError
-from ptttool.files.remote import open_remote
+from ptttool.files.remote import open_remote, storage_answers
 
 
 class RemoteFile:
@@ -50,7 +50,7 @@ class RemoteFile:
         """Return bytes at an offset, fewer only at the end of the file."""
         parts: list[bytes] = []
         try:
-            with self._lock:
+            with self._lock, storage_answers():
                 self._file.seek(offset)
                 while size > 0 and (part := self._file.read(size)):
                     parts.append(part)

@@ -14,6 +14,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from ptttool.cli.main import main
+from tests.support import captures
 from tests.support.recordings import build_perfdata, words_8dw
 
 MEMORY: Any = MemoryFileSystem
@@ -107,3 +108,20 @@ def test_writing_fails(storage: type[Failing], writable: int, capsys: pytest.Cap
     assert "Traceback" not in said.err
     assert "No space left" in said.err + said.out
     assert not [name for name in storage.store if name.startswith("/out/")]
+
+
+class GoneError(Exception):
+    """As packages of storages have them: not an OSError."""
+
+
+def test_a_server_that_is_gone(storage: type[Failing], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def gone(*_arguments: Any, **_options: Any) -> Any:
+        raise GoneError("could not connect\nto the endpoint")
+
+    monkeypatch.setattr(Failing, "_open", gone)
+    assert main(["info", "--json", "failing://perf.data", "--jobs", "1"]) == 6
+    assert refusal(capsys) == "bad-input"
+    monkeypatch.setattr(Failing, "exists", gone)
+    recording = str(captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data")
+    assert main(["decode", recording, "-o", "failing://out/", "--json", "--jobs", "1"]) == 6
+    assert refusal(capsys) == "cannot-write"
