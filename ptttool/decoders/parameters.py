@@ -243,8 +243,8 @@ def read_text(path: str | Path, what: str, hint: str | None = None) -> str:
         raise InputError(path, error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise InputError(path, "not a text file", offset=error.start, hint=hint) from None
-    except ValueError as error:  # a zero byte in the path, which another file can hold
-        raise InputError(path, str(error), code="bad-path") from None
+    except ValueError:  # another file can name such a path
+        raise InputError(path, "the path holds a zero byte", code="bad-path") from None
     return text
 
 

@@ -71,6 +71,18 @@ def test_one_that_is_still_recorded_does_not_stop_the_others(unfinished: Path, c
     assert {path.name for path in unfinished.parent.iterdir()} == {unfinished.name, "other.data"}
 
 
+def test_one_that_cannot_get_its_name_does_not_stop_the_others(unfinished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = unfinished.with_name(f"a.data.{MARK}.part")
+    other.write_bytes(unfinished.read_bytes())
+    unfinished.with_name("a.data").mkdir()
+    body, err = run(capsys, "recover", "--force", str(unfinished.parent), code=6)
+    assert {one["unfinished"]: one["recording"] for one in body["recordings"]} == {
+        str(other): None,
+        str(unfinished): str(unfinished.with_name("perf.data")),
+    }
+    assert err.count("ptttool: error: ") == 1
+
+
 def test_the_next_trace_reports_it(unfinished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = unfinished.with_name("new.data")
     body, err = run(capsys, "trace", "--demo", "--rootport", "0000:00:10.0", "-o", str(output))

@@ -10,8 +10,8 @@ import typer
 
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.terminal.streams import drop_output_if_closed
-from ptttool.cli.terminal.talk import note, print_json, print_line, warn
-from ptttool.errors import InputError
+from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_line, warn
+from ptttool.errors import InputError, OutputError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -46,9 +46,12 @@ def recover(
     found = find_unfinished(file)
     if not found and not file.is_dir():
         raise InputError(file, "there is no unfinished recording of that name", code="nothing-unfinished")
-    done = [_recovered(one, several=len(found) > 1, force=force, dry_run=dry_run) for one in found]
+    failures: list[OutputError] = []
+    done = [_recovered(one, failures, several=len(found) > 1, force=force, dry_run=dry_run) for one in found]
     if json:
         print_json(RecoverDocument(tuple(done)))
+        if failures:
+            raise PrintedError(failures[0])
         return
     if not found:
         note(f"there is no unfinished recording in {clean(str(file))}")
@@ -57,10 +60,12 @@ def recover(
         if one.recording is not None:
             old = "" if one.old is None else f"; the recording before is now {one.old}"
             print_line(clean(f"now {one.recording}{old}; ptttool info {shlex.quote(one.recording)} sums it up"))
+    if failures:
+        raise failures[0]
 
 
-def _recovered(one: Leftover, *, several: bool, force: bool, dry_run: bool) -> RecoveredRecording:
-    """Recover one recording; of several, one that is still being recorded does not stop the others."""
+def _recovered(one: Leftover, failures: list[OutputError], *, several: bool, force: bool, dry_run: bool) -> RecoveredRecording:
+    """Recover one recording. Of several, one that is still being recorded, or that cannot get its name, does not stop the others."""
     from ptttool.api.capture import recover_recording
     from ptttool.capture.unfinished.recover import RecoveredRecording
 
@@ -72,4 +77,10 @@ def _recovered(one: Leftover, *, several: bool, force: bool, dry_run: bool) -> R
         if not several:
             raise
         warn(clean(error.message))
-        return RecoveredRecording.of(one)
+    except OutputError as error:
+        if not several:
+            raise
+        if failures:  # the first one is raised at the end
+            warn(clean(error.message))
+        failures.append(error)
+    return RecoveredRecording.of(one)

@@ -242,5 +242,5 @@ def _size(path: Path) -> int:
         raise InputError(
             path, f"memory image: {error.strerror or error}", hint="to do without, leave it out of memory= or the snapshot"
         ) from None
-    except ValueError as error:  # a zero byte in the path, which a file can hold
-        raise InputError(path, f"memory image: {error}", code="bad-path") from None
+    except ValueError:  # a file can name such a path
+        raise InputError(path, "memory image: the path holds a zero byte", code="bad-path") from None
