@@ -58,7 +58,7 @@ WRONG = [
     ("hisi_ptt0_2/type=0X1/", "not-a-number"),
     ("hisi_ptt0_2/type=١/", "not-a-number"),
     ("hisi_ptt0_2/filter=0000:00:14.0/", "not-a-number"),
-    (f"hisi_ptt0_2/filter={'9' * 10000}/", "not-a-number"),
+    (f"hisi_ptt0_2/filter={'9' * 10000}/", "over-budget"),
     ("", "bad-event"),
 ]
 
