@@ -67,11 +67,22 @@ class FolderFiles:
 
     def write(self, path: str, data: bytes) -> None:
         """Replace the content of a regular file."""
-        descriptor = self._open(path, os.O_WRONLY | os.O_TRUNC)
+        descriptor = self._open(path, os.O_WRONLY)
         try:
+            self._require_path(descriptor, path)
+            os.ftruncate(descriptor, 0)
             os.write(descriptor, data)
         finally:
             os.close(descriptor)
+
+    def _require_path(self, descriptor: int, path: str) -> None:
+        """Raise OSError if an open file has another path: a folder on the way became a link after the path was resolved."""
+        try:
+            opened = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+        except OSError:  # without procfs
+            return
+        if opened != self._real(path):
+            raise OSError(errno.ELOOP, "a link on the path appeared meanwhile", self._real(path))
 
     def _open(self, path: str, flags: int) -> int:
         """Open a regular file, and nothing else: a foreign tree can hold pipes and device nodes."""

@@ -13,7 +13,7 @@ from pyfakefs.fake_filesystem import FakeFilesystem
 
 from ptttool.errors import AccessError, InputError
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.sources.tree import TreeSource
+from ptttool.machine.sources.tree import FolderFiles, TreeSource
 from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of, document, run, with_recorded_modes
 
 PTT = f"{BUS}/0000:00:09.0/hisi_ptt0_2"
@@ -237,3 +237,16 @@ class TestPermissions:
         (tree / "sys").chmod(0o755)
         assert document(done)["error"]["code"] == "no-permission"
         assert "Permission denied" in done.stderr
+
+
+def test_a_folder_that_became_a_link_is_not_written_through(tmp_path: Path) -> None:
+    """Links are resolved before the file is opened; who owns the tree can exchange a folder in between."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "tree").mkdir()
+    file = tmp_path / "elsewhere" / "attribute"
+    file.write_text("keep")
+    (tmp_path / "tree" / "tune").symlink_to("../elsewhere")
+    with pytest.raises(OSError) as caught:
+        FolderFiles(str(tmp_path / "tree"), sysfs_only=False).write("/tune/attribute", b"2\n")
+    assert caught.value.errno == errno.ELOOP
+    assert file.read_text() == "keep"
