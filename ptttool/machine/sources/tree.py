@@ -70,8 +70,9 @@ class FolderFiles:
         descriptor = self._open(path, os.O_WRONLY)
         try:
             self._require_path(descriptor, path)
-            os.ftruncate(descriptor, 0)
+            # Not emptied before: if this process is killed, the old or the new value is there. A sysfs ignores the new size.
             os.write(descriptor, data)
+            os.ftruncate(descriptor, len(data))
         finally:
             os.close(descriptor)
 
