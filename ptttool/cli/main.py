@@ -188,6 +188,8 @@ def _closed_pipe() -> int:
 
 
 def _from_os_error(error: OSError) -> PtttoolError:
+    from ptttool.files.failures import output_failure
+
     reason = error.strerror or str(error)
     if error.errno == errno.EBADF and "stdout" in CLOSED and error.filename is None:
         return no_standard_output()
@@ -195,7 +197,9 @@ def _from_os_error(error: OSError) -> PtttoolError:
         return explained(MemoryError(), ())
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
         whole = error.filename is not None and not Path(error.filename).exists()
-        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint="no incomplete file was left behind" if whole else None)
+        code = output_failure("", error).code
+        hint = "no incomplete file was left behind" if whole else None
+        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint=hint, code=code)
     return InputError(str(error.filename or "input"), reason)
 
 

@@ -126,3 +126,12 @@ def test_commands_are_listed_in_one_order() -> None:
     names = [line.split()[0] for line in done.stdout.partition("Commands:")[2].splitlines() if line.startswith("  ") and line[2] != " "]
     assert "decode" in names
     assert names == sorted(names)
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, "disk-full"), (errno.EFBIG, "file-too-large"), (errno.EROFS, "read-only")])
+def test_an_output_without_room_has_one_code(
+    failing: dict[str, BaseException], capsys: pytest.CaptureFixture[str], number: int, code: str
+) -> None:
+    failing["now"] = OSError(number, os.strerror(number))
+    assert main(["fail", "--json"]) == 6
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == code
