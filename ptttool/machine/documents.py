@@ -373,8 +373,10 @@ def from_json(body: Any) -> Machine:
             hostname=_may(str, body["hostname"]),
             diagnostics=_diagnostics(body["diagnostics"]),
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"not the description of a machine: {type(error).__name__}: {error}") from None
+    except KeyError as error:
+        raise ValueError(f"not the description of a machine: the field {error} is missing") from None
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"not the description of a machine: {error}") from None
 
 
 def _device(one: Any) -> PttDevice:

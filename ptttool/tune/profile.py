@@ -16,6 +16,7 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, time
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -280,8 +281,10 @@ def parse_profile(data: bytes, path: str) -> Profile:
         document = tomllib.loads(text)
     except RecursionError:
         raise InputError(path, "not valid TOML: nested too deeply", code="bad-toml") from None
-    except ValueError as error:  # TOMLDecodeError, or Python's limit on the digits of a number
+    except tomllib.TOMLDecodeError as error:
         raise InputError(path, f"not valid TOML: {error}", code="bad-toml") from None
+    except ValueError:  # Python's limit on the digits of a number
+        raise InputError(path, "not valid TOML: a number has too many digits", code="bad-toml") from None
     return _checked(document, path)
 
 
@@ -466,6 +469,8 @@ def _shown(value: object) -> str:
         return "a table" if isinstance(value, dict) else "a list"
     if isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
         return "a number of more than 64 bits"
+    if isinstance(value, date | time):
+        return f"the date or time {value.isoformat()}"
     return shortened(repr(value))
 
 

@@ -84,3 +84,12 @@ def test_damaged_anywhere() -> None:
             place_there[path[-1]] = wrong
             with pytest.raises(ValueError, match=r"description|PCI address|invalid literal"):
                 from_json(document)
+
+
+def test_a_missing_field_is_named() -> None:
+    """In words: no name of an exception of Python."""
+    document = as_json(read_machine(TreeSource(MACHINES / NEW)))
+    del document["diagnostics"]
+    with pytest.raises(ValueError, match="'diagnostics'") as caught:
+        from_json(document)
+    assert "Error" not in str(caught.value)

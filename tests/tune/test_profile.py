@@ -80,6 +80,13 @@ def test_damaged_profiles(text: str, code: str, key: str | None) -> None:
     assert caught.value.exit_code == 6
 
 
+@pytest.mark.parametrize("value", ["1979-01-01", "07:32:00", "1979-01-01T00:00:00Z", "1" + "0" * 5000])
+def test_a_problem_is_said_without_python(value: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_profile(f"version = {value}".encode(), "p.toml")
+    assert not any(word in caught.value.message for word in ("datetime.", "sys."))
+
+
 @pytest.mark.parametrize(("text", "line"), [("version = 1\n[devices.a]\nx = 7 7\n", 3), ("version = 1\nversion = 1\n", 2)])
 def test_the_line_of_bad_toml_is_named(text: str, line: int) -> None:
     with pytest.raises(InputError, match=f"line {line}"):
