@@ -69,7 +69,6 @@ class FolderFiles:
         """Replace the content of a regular file."""
         descriptor = self._open(path, os.O_WRONLY)
         try:
-            self._require_path(descriptor, path)
             # Not emptied before: if this process is killed, the old or the new value is there. A sysfs ignores the new size.
             os.write(descriptor, data)
             os.ftruncate(descriptor, len(data))
@@ -90,11 +89,15 @@ class FolderFiles:
         real = self._real(path)
         # O_NONBLOCK: opening a named pipe would wait for its other end; on regular files the flag does nothing.
         descriptor = os.open(real, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+                raise OSError(code, os.strerror(code), real)
+            self._require_path(descriptor, path)
+        except OSError:
             os.close(descriptor)
-            code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-            raise OSError(code, os.strerror(code), real)
+            raise
         return descriptor
 
 

@@ -239,14 +239,16 @@ class TestPermissions:
         assert "Permission denied" in done.stderr
 
 
-def test_a_folder_that_became_a_link_is_not_written_through(tmp_path: Path) -> None:
+def test_a_folder_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
     """Links are resolved before the file is opened; who owns the tree can exchange a folder in between."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "tree").mkdir()
     file = tmp_path / "elsewhere" / "attribute"
     file.write_text("keep")
     (tmp_path / "tree" / "tune").symlink_to("../elsewhere")
-    with pytest.raises(OSError) as caught:
-        FolderFiles(str(tmp_path / "tree"), sysfs_only=False).write("/tune/attribute", b"2\n")
-    assert caught.value.errno == errno.ELOOP
+    files = FolderFiles(str(tmp_path / "tree"), sysfs_only=False)
+    for use in (lambda: files.write("/tune/attribute", b"2\n"), lambda: files.read("/tune/attribute", 10)):
+        with pytest.raises(OSError) as caught:
+            use()
+        assert caught.value.errno == errno.ELOOP
     assert file.read_text() == "keep"
