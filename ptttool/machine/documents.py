@@ -371,7 +371,7 @@ def from_json(body: Any) -> Machine:
             functions={function.address: function for function in functions},
             kernel=_may(str, body["kernel"]),
             hostname=_may(str, body["hostname"]),
-            diagnostics=_diagnostics(body["diagnostics"]),
+            diagnostics=_diagnostics(body.get("diagnostics", [])),
         )
     except KeyError as error:
         raise ValueError(f"not the description of a machine: the field {error} is missing") from None
@@ -402,7 +402,7 @@ def _device(one: Any) -> PttDevice:
         tune=tuple(
             TuneAttribute(_is(str, each["name"]), _may(int, each["value"]), _may(str, each["problem"])) for each in _is(list, one["tune"])
         ),
-        diagnostics=_diagnostics(one["diagnostics"]),
+        diagnostics=_diagnostics(one.get("diagnostics", [])),
     )
 
 

@@ -61,6 +61,21 @@ def test_round_trip(recording: Path, full: Sidecar) -> None:
     assert back.command[:3] == ("perf", "record", "-o")
 
 
+def test_without_diagnostics(recording: Path, full: Sidecar) -> None:
+    """As older ones are."""
+    path = save(recording, full)
+
+    def older(body: dict[str, object]) -> dict[str, object]:
+        body.pop("diagnostics", None)
+        return body
+
+    path.write_text(json.dumps(json.loads(path.read_text(), object_hook=older)))
+    back, problem = find(recording)
+    assert problem is None
+    assert back is not None
+    assert back.machine.devices == full.machine.devices
+
+
 def test_part_of_the_machine(machine: Machine, full: Sidecar) -> None:
     behind = {str(address) for address in full.machine.functions}
     assert {"0000:00:09.0", "0000:00:14.0", "0000:04:00.0", "0000:05:01.0", "0000:06:00.0", "0000:08:00.1"} <= behind

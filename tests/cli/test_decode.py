@@ -571,3 +571,13 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         command = [sys.executable, "-c", code, "decode", str(path), "--input", "8dw", "--to", "parquet", "-o", str(path) + ".parquet"]
         peaks.append(int(subprocess.run(command, capture_output=True, check=True).stdout) / 1024)
     assert peaks[1] < peaks[0] + 40, peaks
+
+
+def test_the_sidecar_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "perf.data"
+    shutil.copy(REAL, path)
+    sidecar = tmp_path / "perf.data.ptttool.json"
+    sidecar.write_text("{}")
+    assert main(["decode", str(path), "-o", str(sidecar), "--to", "jsonl", "--force", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "output-is-input"
+    assert sidecar.read_text() == "{}"

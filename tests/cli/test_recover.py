@@ -45,6 +45,12 @@ def test_recover(unfinished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "recover", str(wanted.parent))[0] == {"recordings": []}
 
 
+def test_the_current_folder(unfinished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(unfinished.parent)
+    (one,) = run(capsys, "recover", "--dry-run")[0]["recordings"]
+    assert Path(one["unfinished"]).name == unfinished.name
+
+
 def test_for_people(unfinished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unfinished.with_name("perf.data").write_bytes(b"the last one")
     assert main(["recover", "--force", str(unfinished)]) == 0

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 @app.command("recover")
 def recover(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The recording's name as it was to be, its unfinished file (FILE.….part), or a folder.")
-    ],
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="The recording's name as it was to be, its unfinished file (FILE.….part), or a folder. By default the current folder.",
+            show_default=False,
+        ),
+    ] = Path(),
     force: Annotated[
         bool,
         typer.Option("--force", help="Take the name even if a file has it, which becomes FILE.old. By default FILE.1, FILE.2, …"),

@@ -13,6 +13,8 @@ from typing import IO
 from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.errors import OutputError, UsageError
 
+# What follows a recording's name in that of its sidecar.
+_SIDECAR = ".ptttool.json"
 # Lines of a terminal that are not rows of the table: the header line, the note, the prompt.
 _NOT_ROWS = 4
 
@@ -78,6 +80,8 @@ def destination(
             raise UsageError(f"{output} is {article} recording itself", hint="name another file", code="output-is-input")
         if any(_same_file(output, str(other)) or (other.is_dir() and output.resolve().parent == other.resolve()) for other in others):
             raise UsageError(f"{output} is an input, too", hint="name another file", code="output-is-input")
+        if any(_same_file(output, f"{recording}{_SIDECAR}") for recording in recordings if recording != "-"):
+            raise UsageError(f"{output} is the sidecar of a recording", hint="name another file", code="output-is-input")
         with output_file(output, force=force) as file:
             if binary and file.isatty():
                 raise _not_for_a_terminal(name)
