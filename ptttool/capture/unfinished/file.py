@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import signal
 import stat
 from collections.abc import Iterator
@@ -25,14 +24,7 @@ from ptttool.files.failures import output_failure
 from ptttool.files.locations import opened_folder
 from ptttool.files.renaming import rename_new
 
-_NAME = re.compile(r"(?P<wanted>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
 _F_SETSIG = 10
-
-
-def wanted_name(name: str) -> str | None:
-    """Return the name that an unfinished recording is to get; None for the name of another file."""
-    found = _NAME.fullmatch(name)
-    return None if found is None else found["wanted"]
 
 
 class UnfinishedFile:
@@ -188,18 +180,6 @@ class UnfinishedFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-def unfinished_in(folder: Path, wanted: str | None = None) -> list[Path]:
-    """Return the unfinished recordings of a folder, the oldest first; ``wanted``: only those that are to get this name."""
-    found: list[tuple[int, Path]] = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            name = wanted_name(entry.name)
-            if name is not None and wanted in (None, name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):  # it has just got its name
-                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, folder / entry.name))
-    return [path for _, path in sorted(found)]
 
 
 def is_being_written(descriptor: int) -> bool:

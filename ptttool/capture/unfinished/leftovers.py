@@ -13,8 +13,9 @@ from pathlib import Path
 
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
 from ptttool.capture.sidecar import SUFFIX, Sidecar, find, identifies, sidecar_path
-from ptttool.capture.unfinished.file import UnfinishedFile, unfinished_in, wanted_name
+from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
+from ptttool.capture.unfinished.names import unfinished_in, unfinished_of, wanted_name
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import PtttoolError
 from ptttool.wording import counted
@@ -104,9 +105,7 @@ def look_at(path: Path) -> Leftover:
 def beside(recording: Path) -> list[Leftover]:
     """Return the unfinished recordings that are to get a path, or the one that has it; none where they cannot be read."""
     try:
-        if wanted_name(recording.name) is not None:
-            return [look_at(recording)]
-        return [look_at(path) for path in unfinished_in(recording.absolute().parent, recording.name)]
+        return [look_at(path) for path in unfinished_of(recording)]
     except (PtttoolError, OSError):
         return []
 

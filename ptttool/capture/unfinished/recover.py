@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ptttool.capture.sidecar import save, sidecar_path
-from ptttool.capture.unfinished.file import UnfinishedFile, unfinished_in, wanted_name
+from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.leftovers import Leftover, look_at, tidy_sidecars
+from ptttool.capture.unfinished.names import unfinished_in, wanted_name
 from ptttool.documents import document
 from ptttool.errors import InputError, OutputError, PtttoolError
 from ptttool.files.leftovers import sweep

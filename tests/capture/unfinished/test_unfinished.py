@@ -16,9 +16,10 @@ import pytest
 
 from ptttool.capture import replay
 from ptttool.capture.sidecar import SUFFIX, Sidecar, find, identifies, part_of, save, sidecar_path
-from ptttool.capture.unfinished.file import UnfinishedFile, is_being_written, unfinished_in, wanted_name
+from ptttool.capture.unfinished.file import UnfinishedFile, is_being_written
 from ptttool.capture.unfinished.held_trace import held_trace
 from ptttool.capture.unfinished.leftovers import leftovers, look_at
+from ptttool.capture.unfinished.names import unfinished_in, wanted_name
 from ptttool.capture.unfinished.recover import find_unfinished, recover
 from ptttool.errors import InputError, OutputError
 from ptttool.machine.discovery import read_machine

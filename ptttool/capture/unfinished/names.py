@@ -1,0 +1,35 @@
+"""Names of unfinished recordings. Imports little: every ``info`` looks for them."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+_NAME = re.compile(r"(?P<wanted>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
+
+
+def wanted_name(name: str) -> str | None:
+    """Return the name that an unfinished recording is to get; None for the name of another file."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else found["wanted"]
+
+
+def unfinished_in(folder: Path, wanted: str | None = None) -> list[Path]:
+    """Return the unfinished recordings of a folder, the oldest first; ``wanted``: only those that are to get this name."""
+    found: list[tuple[int, Path]] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = wanted_name(entry.name)
+            if name is not None and wanted in (None, name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):  # it has just got its name
+                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, folder / entry.name))
+    return [path for _, path in sorted(found)]
+
+
+def unfinished_of(recording: Path) -> list[Path]:
+    """Return the unfinished recordings that are to get a path, or the one that has it; OSError where the folder cannot be read."""
+    if wanted_name(recording.name) is not None:
+        return [recording]
+    return unfinished_in(recording.absolute().parent, recording.name)
