@@ -122,7 +122,7 @@ class RowsJob:
 
     def _workers(self, name: str) -> Workers:
         """Start the workers: the number that the user named, or else a number by the size of the recording."""
-        worth = name in ("parquet", "jsonl") and self.limit is None and not self.offset
+        worth = name == "parquet" and self.limit is None and not self.offset
         return chosen_workers(self.paths[0], self.jobs, self.scheduler, WORTH_A_WRITER if worth else 0)
 
     def _run(self, name: str, workers: Workers) -> None:
