@@ -18,9 +18,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 pytest_plugins = ["ptttool.testing.plugin", "pytester"]
 
 # A runner in the background may have these ignored, and children inherit that; tests that send them mean a program in the foreground.
-for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL), (signal.SIGHUP, signal.SIG_DFL)):
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
-        signal.signal(number, handler)
+        signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

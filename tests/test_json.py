@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from ptttool.api.recording import open as open_recording
-from ptttool.capture.sidecar import sidecar_path
+from ptttool.capture.names import sidecar_path
 from ptttool.cli.main import main
 from ptttool.cli.schemas import schemas
 from ptttool.documents import to_json

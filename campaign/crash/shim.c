@@ -195,16 +195,6 @@ static int open_kind(int flags)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? CREATE : (flags & O_ACCMODE) == O_RDONLY ? OPEN : META;
 }
 
-/* A sysfs ignores O_TRUNC; a tune attribute of a copied sysfs behaves the same here. */
-static int sysfs_flags(int folder, const char *path, int flags)
-{
-	char full[PATH_MAX];
-
-	if (armed() && flags & O_TRUNC && full_path(folder, path, full, sizeof full) && is_below(full, plan.quiet) && strstr(full, "/tune/"))
-		return flags & ~O_TRUNC;
-	return flags;
-}
-
 #define OPEN_AT(symbol) \
 	int symbol(int folder, const char *path, int flags, ...) \
 	{ \
@@ -218,7 +208,7 @@ static int sysfs_flags(int folder, const char *path, int flags)
 		} \
 		struct verdict verdict = judge_path("open", open_kind(flags), folder, path, 0); \
 		FAIL_IF(verdict); \
-		return real(folder, path, sysfs_flags(folder, path, flags), mode); \
+		return real(folder, path, flags, mode); \
 	}
 
 #define OPEN_PATH(symbol) \
@@ -234,7 +224,7 @@ static int sysfs_flags(int folder, const char *path, int flags)
 		} \
 		struct verdict verdict = judge_path("open", open_kind(flags), AT_FDCWD, path, 0); \
 		FAIL_IF(verdict); \
-		return real(path, sysfs_flags(AT_FDCWD, path, flags), mode); \
+		return real(path, flags, mode); \
 	}
 
 OPEN_AT(openat)

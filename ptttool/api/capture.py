@@ -23,8 +23,7 @@ from ptttool.capture.plan import Plan, choose_cpu
 from ptttool.capture.replay import replay
 from ptttool.capture.sidecar import load
 from ptttool.capture.unfinished.leftovers import Leftover
-from ptttool.capture.unfinished.recover import RecoveredRecording, recover
-from ptttool.capture.unfinished.recover import find_unfinished as find_leftovers
+from ptttool.capture.unfinished.recover import RecoveredRecording, find_unfinished, recover_recording
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError, UsageError
 from ptttool.machine.model import Machine
@@ -384,63 +383,3 @@ def record(
         with hold_device(plan.device.name, purpose=f"trace -o {plan.output}"):
             return record_live(plan, source, progress=progress, report=report, command_stdout=command_stdout)
     return replay(plan, report=report)
-
-
-def find_unfinished(path: str | Path) -> list[Leftover]:
-    """Find recordings that :func:`record` could not finish, because a process was killed or the machine lost power.
-
-    Parameters
-    ----------
-    path : str or Path
-        A folder; the name that a recording was to get; or an unfinished file.
-
-    Returns
-    -------
-    list of Leftover
-        The oldest first; none if there is none.
-
-    Raises
-    ------
-    InputError, AccessError
-        The folder or file cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     find_unfinished(folder)
-    []
-    """
-    return find_leftovers(Path(path))
-
-
-def recover_recording(leftover: Leftover, *, force: bool = False) -> RecoveredRecording:
-    """Give an unfinished recording its name.
-
-    Parameters
-    ----------
-    leftover : Leftover
-        The recording, from :func:`find_unfinished`.
-    force : bool
-        Take the wanted name in any case; a recording that has it becomes ``.old``. Without: the first free one of ``NAME``, ``NAME.1``, …
-
-    Returns
-    -------
-    RecoveredRecording
-        What it is and where it is now.
-
-    Raises
-    ------
-    InputError
-        ``still-recording``: a process still writes it.
-    OutputError
-        The file system refuses.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [recover_recording(one).recording for one in find_unfinished(f"{folder}/perf.data")]
-    []
-    """
-    return recover(leftover, force=force)

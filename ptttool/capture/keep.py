@@ -18,8 +18,9 @@ from pathlib import Path
 
 from ptttool import __version__
 from ptttool.capture.documents import PlanBody, RecordedBody, TracedCommand
+from ptttool.capture.names import sidecar_path
 from ptttool.capture.plan import Plan
-from ptttool.capture.sidecar import Sidecar, part_of, save, sidecar_path
+from ptttool.capture.sidecar import Sidecar, part_of, save
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import OutputError, PtttoolError

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
+from ptttool.capture.names import sidecar_path
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import to_json
 from ptttool.pci import PciAddress
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ptttool.machine.model import Machine, PttDevice
 
 KEY, VERSION = "ptttool_sidecar", 1
-SUFFIX = ".ptttool.json"
 # The first bytes of a perf.data hold sizes, offsets and event numbers: they differ between recordings, and stay when the end is cut off.
 _HEAD = 4096
 
@@ -78,11 +78,6 @@ class Sidecar:
         """The CPU that recorded."""
         cpu = self.options.get("cpu")
         return cpu if isinstance(cpu, int) else None
-
-
-def sidecar_path(recording: str | Path) -> Path:
-    """Return the path of a recording's sidecar."""
-    return Path(f"{recording}{SUFFIX}")
 
 
 def part_of(machine: Machine, device: PttDevice) -> Machine:

@@ -188,7 +188,7 @@ def _closed_pipe() -> int:
 
 
 def _from_os_error(error: OSError) -> PtttoolError:
-    from ptttool.files.failures import output_failure
+    from ptttool.files.failures import output_code
 
     reason = error.strerror or str(error)
     if error.errno == errno.EBADF and "stdout" in CLOSED and error.filename is None:
@@ -197,9 +197,8 @@ def _from_os_error(error: OSError) -> PtttoolError:
         return explained(MemoryError(), ())
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
         whole = error.filename is not None and not Path(error.filename).exists()
-        code = output_failure("", error).code
         hint = "no incomplete file was left behind" if whole else None
-        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint=hint, code=code)
+        return OutputError(f"{error.filename or 'standard output'}: {reason}", hint=hint, code=output_code(error))
     return InputError(str(error.filename or "input"), reason)
 
 

@@ -11,6 +11,13 @@ from ptttool.errors import AccessError, OutputError, PtttoolError
 # Errors that say that there is no more room: on the disk, in the user's quota, in a file of the largest size allowed.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+_CODES = {errno.EFBIG: "file-too-large", errno.EROFS: "read-only"} | dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "disk-full")
+
+
+def output_code(error: OSError) -> str:
+    """Return the code of the error for an output that cannot be written: ``cannot-write`` if there is none for the cause."""
+    return _CODES.get(error.errno or 0, "cannot-write")
+
 
 def output_failure(path: str | Path, error: OSError, *, kind: str = "file") -> PtttoolError:
     """Return the error for an output that cannot be written.
@@ -33,13 +40,13 @@ def output_failure(path: str | Path, error: OSError, *, kind: str = "file") -> P
     reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
     message = f"{path}: {reason}"
     if error.errno == errno.EFBIG:
-        return OutputError(message, hint=f"no incomplete {kind} was left behind", code="file-too-large")
+        return OutputError(message, hint=f"no incomplete {kind} was left behind", code=output_code(error))
     if error.errno in NO_ROOM:
         hint = f"no incomplete {kind} was left behind; make room, or write to another disk"
-        return OutputError(message, hint=hint, code="disk-full")
+        return OutputError(message, hint=hint, code=output_code(error))
     if error.errno == errno.EROFS:
-        return OutputError(message, hint="the file system is mounted read-only: write to another one", code="read-only")
+        return OutputError(message, hint="the file system is mounted read-only: write to another one", code=output_code(error))
     if error.errno in (errno.EACCES, errno.EPERM):
         hint = "write to another folder, or run as a user who may write there"
         return AccessError(message, hint=hint, code="output-not-permitted")
-    return OutputError(message, code="cannot-write")
+    return OutputError(message, code=output_code(error))

@@ -137,6 +137,11 @@ def process_start(pid: int) -> int | None:
     return int(fields[19]) if len(fields) > 19 and fields[0] != b"Z" else None
 
 
+def utc_now() -> str:
+    """Return date and time in UTC, ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 def user_name(uid: int) -> str:
     """Return the name of a user, or the number of one without a name."""
     import pwd
@@ -220,7 +225,7 @@ def _say_who(descriptor: int, purpose: str) -> None:
         "started": process_start(os.getpid()),
         "user": user_name(os.geteuid()),
         "purpose": purpose[:LONGEST_PURPOSE],
-        "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "since": utc_now(),
     }
     with suppress(OSError):
         os.ftruncate(descriptor, 0)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptttool.files.locks import process_start, user_name
+from ptttool.files.locks import process_start, user_name, utc_now
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import RUNNING, Source
 
@@ -106,11 +105,6 @@ def driver_identity(devices: Sequence[PttDevice]) -> dict[str, int]:
             with suppress(OSError):
                 found[device.name] = Path(device.sysfs).stat().st_ino
     return found
-
-
-def utc_now() -> str:
-    """Return date and time in UTC, ISO 8601."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _first_line(path: str) -> str | None:

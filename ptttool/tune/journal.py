@@ -35,9 +35,10 @@ from pathlib import Path
 from typing import Any
 
 from ptttool.errors import InputError
+from ptttool.files.locks import utc_now
 from ptttool.files.own_folders import open_own_folder
 from ptttool.machine.sources.contract import Source
-from ptttool.tune.author import Author, utc_now
+from ptttool.tune.author import Author
 from ptttool.tune.budget import MAX_JOURNAL_BYTES, MAX_JOURNAL_STEPS
 from ptttool.tune.journal_folder import OPEN, journal_folder, journal_names
 

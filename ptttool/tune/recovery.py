@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ptttool.diagnostics import Diagnostic
+from ptttool.files.locks import utc_now
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.contract import Source
-from ptttool.tune.author import utc_now
 from ptttool.tune.driver import Change, OnChange, Setting, apply_changes, plan_changes
 from ptttool.tune.journal import Outcome, journal_of
 from ptttool.tune.session import Session, no_journal, tuning

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ptttool.capture.documents import TracedCommand
-from ptttool.capture.sidecar import Sidecar, find, load, part_of, save, sidecar_path
+from ptttool.capture.names import sidecar_path
+from ptttool.capture.sidecar import Sidecar, find, load, part_of, save
 from ptttool.errors import OutputError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine

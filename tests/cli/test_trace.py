@@ -19,6 +19,7 @@ import pytest
 from ptttool.capture import replay, sidecar
 from ptttool.capture.device.tracers import running_processes
 from ptttool.capture.documents import TracedCommand
+from ptttool.capture.names import sidecar_path
 from ptttool.capture.perf.recorder import is_complete
 from ptttool.cli.main import main
 from ptttool.machine.sources.tree import TreeSource
@@ -336,7 +337,7 @@ def last_ones(tmp_path: Path) -> Iterator[None]:
     live = Files(tmp_path)
     live.output.write_bytes(b"the last one")
     Path(f"{live.output}.old").write_bytes(b"the one before")
-    sidecar.sidecar_path(live.output).write_text("{}", encoding="utf-8")
+    sidecar_path(live.output).write_text("{}", encoding="utf-8")
     yield
     assert live.output.read_bytes() == b"the last one"
     assert Path(f"{live.output}.old").read_bytes() == b"the one before"

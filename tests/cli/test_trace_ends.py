@@ -14,6 +14,7 @@ import pytest
 
 from ptttool.capture import sidecar
 from ptttool.capture.keep import settle
+from ptttool.capture.names import sidecar_path
 from ptttool.capture.perf.recorder import is_complete
 from ptttool.capture.unfinished.leftovers import look_at
 from ptttool.cli.main import main
@@ -228,7 +229,7 @@ def test_the_arguments_of_the_command_are_not_kept(here: Here) -> None:
         assert secret.encode() not in path.read_bytes(), path
         assert path.stat().st_mode & 0o777 == 0o600, path
     here.run(*EIGHT_DW, "--json", "--keep-command", *command)
-    assert secret in sidecar.sidecar_path(here.output).read_text(encoding="utf-8")
+    assert secret in sidecar_path(here.output).read_text(encoding="utf-8")
 
 
 def test_perf_is_not_given_the_arguments(live: Live) -> None:

@@ -111,18 +111,19 @@ def sidecars() -> Iterator[bytes]:
 def run_sidecar(data: bytes, place: Path) -> None:
     """Read the sidecar of a recording."""
     from ptttool.capture import sidecar
+    from ptttool.capture.names import sidecar_path
 
     recording = saved(small_recording(), place, "perf.data")
-    sidecar.sidecar_path(recording).write_bytes(data)
+    sidecar_path(recording).write_bytes(data)
     sidecar.find(recording)
 
 
 def command_sidecar(data: bytes, place: Path) -> list[str]:
     """Show a recording that has the sidecar."""
-    from ptttool.capture import sidecar
+    from ptttool.capture.names import sidecar_path
 
     recording = saved(small_recording(), place, "perf.data")
-    sidecar.sidecar_path(recording).write_bytes(data)
+    sidecar_path(recording).write_bytes(data)
     return ["info", str(recording), "--jobs", "1"]
 
 

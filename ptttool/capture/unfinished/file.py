@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ptttool.capture.sidecar import SUFFIX
+from ptttool.capture.names import SUFFIX
 from ptttool.errors import AccessError, InputError, PtttoolError
 from ptttool.files.failures import output_failure
 from ptttool.files.locations import opened_folder

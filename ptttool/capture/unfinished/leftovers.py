@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
-from ptttool.capture.sidecar import SUFFIX, Sidecar, find, identifies, sidecar_path
+from ptttool.capture.names import SUFFIX, sidecar_path, unfinished_in, unfinished_of, wanted_name
+from ptttool.capture.sidecar import Sidecar, find, identifies
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
-from ptttool.capture.unfinished.names import unfinished_in, unfinished_of, wanted_name
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import PtttoolError
 from ptttool.wording import counted

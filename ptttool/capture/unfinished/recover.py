@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptttool.capture.sidecar import save, sidecar_path
+from ptttool.capture.names import sidecar_path, unfinished_in, wanted_name
+from ptttool.capture.sidecar import save
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.leftovers import Leftover, look_at, tidy_sidecars
-from ptttool.capture.unfinished.names import unfinished_in, wanted_name
 from ptttool.documents import document
 from ptttool.errors import InputError, OutputError, PtttoolError
 from ptttool.files.leftovers import sweep
@@ -88,12 +88,12 @@ class RecoverDocument:
     recordings: tuple[RecoveredRecording, ...]
 
 
-def find_unfinished(target: Path) -> list[Leftover]:
-    """Find unfinished recordings.
+def find_unfinished(path: str | Path) -> list[Leftover]:
+    """Find recordings that :func:`ptttool.record` could not finish, because a process was killed or the machine lost power.
 
     Parameters
     ----------
-    target : Path
+    path : str or Path
         A folder; the name that a recording was to get; or an unfinished file.
 
     Returns
@@ -105,7 +105,15 @@ def find_unfinished(target: Path) -> list[Leftover]:
     ------
     InputError, AccessError
         The folder or file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     find_unfinished(folder)
+    []
     """
+    target = Path(path)
     if wanted_name(target.name) is not None and not target.is_dir():
         return [look_at(target)]
     folder, name = (target, None) if target.is_dir() else (target.parent, target.name)
@@ -143,12 +151,12 @@ def _those_still_there(paths: list[Path]) -> Iterator[Leftover]:
                 raise
 
 
-def recover(one: Leftover, *, force: bool = False) -> RecoveredRecording:
+def recover_recording(leftover: Leftover, *, force: bool = False) -> RecoveredRecording:
     """Give an unfinished recording its name.
 
     Parameters
     ----------
-    one : Leftover
+    leftover : Leftover
         The recording, from :func:`find_unfinished`.
     force : bool
         Take the wanted name in any case: a recording that has it becomes ``NAME.old``. Without: the first free one of ``NAME``,
@@ -165,20 +173,29 @@ def recover(one: Leftover, *, force: bool = False) -> RecoveredRecording:
         ``still-recording``: a process still writes it.
     OutputError
         The file system refuses.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [recover_recording(one).recording for one in find_unfinished(f"{folder}/perf.data")]
+    []
     """
-    if one.being_written:
-        raise InputError(one.path, "still being recorded", hint="wait until that has ended, or end it with Ctrl-C", code="still-recording")
-    if one.held.holds_none:
-        return RecoveredRecording.of(one)
-    with UnfinishedFile(one.wanted, one.path.name) as file:
+    if leftover.being_written:
+        raise InputError(
+            leftover.path, "still being recorded", hint="wait until that has ended, or end it with Ctrl-C", code="still-recording"
+        )
+    if leftover.held.holds_none:
+        return RecoveredRecording.of(leftover)
+    with UnfinishedFile(leftover.wanted, leftover.path.name) as file:
         try:
             recording, old = _named(file, force)
         except OSError as error:
-            raise OutputError(f"{one.path}: it cannot be given a name: {error.strerror}") from None
-        if one.sidecar is not None:
+            raise OutputError(f"{leftover.path}: it cannot be given a name: {error.strerror}") from None
+        if leftover.sidecar is not None:
             with suppress(OSError, PtttoolError):  # the one of before the recording is there
-                save(recording, one.sidecar, file=file.through_proc)
-    return RecoveredRecording.of(one, recording, old)
+                save(recording, leftover.sidecar, file=file.through_proc)
+    return RecoveredRecording.of(leftover, recording, old)
 
 
 def _named(file: UnfinishedFile, force: bool) -> tuple[Path, Path | None]:

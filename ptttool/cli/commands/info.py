@@ -70,12 +70,9 @@ def _unfinished(path: str) -> list[Leftover]:
     """Return the unfinished recordings of a path on this machine."""
     if path == "-" or "://" in path:
         return []
-    from ptttool.capture.unfinished.names import unfinished_of
+    from ptttool.capture.names import unfinished_of
 
-    try:
-        if not unfinished_of(Path(path)):
-            return []
-    except OSError:
+    if not unfinished_of(Path(path)):
         return []
     from ptttool.capture.unfinished.leftovers import beside
 

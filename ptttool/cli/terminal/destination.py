@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ptttool.capture.names import sidecar_path
 from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.errors import OutputError, UsageError
 
-# What follows a recording's name in that of its sidecar.
-_SIDECAR = ".ptttool.json"
 # Lines of a terminal that are not rows of the table: the header line, the note, the prompt.
 _NOT_ROWS = 4
 
@@ -80,7 +79,7 @@ def destination(
             raise UsageError(f"{output} is {article} recording itself", hint="name another file", code="output-is-input")
         if any(_same_file(output, str(other)) or (other.is_dir() and output.resolve().parent == other.resolve()) for other in others):
             raise UsageError(f"{output} is an input, too", hint="name another file", code="output-is-input")
-        if any(_same_file(output, f"{recording}{_SIDECAR}") for recording in recordings if recording != "-"):
+        if any(_same_file(output, str(sidecar_path(recording))) for recording in recordings if recording != "-"):
             raise UsageError(f"{output} is the sidecar of a recording", hint="name another file", code="output-is-input")
         with output_file(output, force=force) as file:
             if binary and file.isatty():

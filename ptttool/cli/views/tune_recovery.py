@@ -27,6 +27,8 @@ def print_recovery(recovery: Recovery) -> None:
     print_changes(recovery.changes, dry_run=not recovery.done)
     if recovery.action is RecoverAction.KEEP and recovery.done:
         note(f"{counted(len(found.changes), 'change')} taken as they are: nothing was written")
+    elif found.damaged:
+        note(f"{counted(len(found.damaged), 'change')} in the journal cannot be read: what was noted there is not recovered")
     elif not recovery.changes and not recovery.left:
         note("nothing to do")
     for one in recovery.left:

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from ptttool.capture import replay
-from ptttool.capture.sidecar import SUFFIX, Sidecar, find, identifies, part_of, save, sidecar_path
+from ptttool.capture.names import SUFFIX, sidecar_path, unfinished_in, wanted_name
+from ptttool.capture.sidecar import Sidecar, find, identifies, part_of, save
 from ptttool.capture.unfinished.file import UnfinishedFile, is_being_written
 from ptttool.capture.unfinished.held_trace import held_trace
 from ptttool.capture.unfinished.leftovers import leftovers, look_at
-from ptttool.capture.unfinished.names import unfinished_in, wanted_name
-from ptttool.capture.unfinished.recover import find_unfinished, recover
+from ptttool.capture.unfinished.recover import find_unfinished, recover_recording
 from ptttool.errors import InputError, OutputError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.recorded import DemoSource
@@ -290,7 +290,7 @@ def test_recover(tmp_path: Path, recording: bytes, known: Sidecar, by: str) -> N
     save(path, known, name="perf.data", finished=False)
     (found,) = find_unfinished({"name": tmp_path / "perf.data", "file": path, "folder": tmp_path}[by])
     assert found.started == known.started
-    done = recover(found)
+    done = recover_recording(found)
     assert done.recording == str(tmp_path / "perf.data")
     assert (done.state, done.tlps, done.old, done.sidecar) == ("cut-short", TLPS, None, f"{done.recording}{SUFFIX}")
     assert names(tmp_path) == {"perf.data", f"perf.data{SUFFIX}"}
@@ -308,7 +308,7 @@ def test_recover_replaces_nothing(tmp_path: Path, recording: bytes) -> None:
     (tmp_path / "perf.data.1").symlink_to("nowhere")
     for number in range(2):
         left(tmp_path, cut(recording), mark=f"{number:016x}")
-    done = [recover(one).recording for one in find_unfinished(tmp_path)]
+    done = [recover_recording(one).recording for one in find_unfinished(tmp_path)]
     assert done == [str(tmp_path / "perf.data.2"), str(tmp_path / "perf.data.3")]
     assert (tmp_path / "perf.data").read_bytes() == b"the last one"
     assert names(tmp_path) == {"perf.data", "perf.data.1", "perf.data.2", "perf.data.3"}
@@ -316,7 +316,7 @@ def test_recover_replaces_nothing(tmp_path: Path, recording: bytes) -> None:
 
 def test_recover_with_force(tmp_path: Path, recording: bytes) -> None:
     (tmp_path / "perf.data").write_bytes(b"the last one")
-    done = recover(look_at(left(tmp_path, cut(recording))), force=True)
+    done = recover_recording(look_at(left(tmp_path, cut(recording))), force=True)
     assert (done.recording, done.old) == (str(tmp_path / "perf.data"), str(tmp_path / "perf.data.old"))
     assert (tmp_path / "perf.data.old").read_bytes() == b"the last one"
 
@@ -324,7 +324,7 @@ def test_recover_with_force(tmp_path: Path, recording: bytes) -> None:
 def test_recover_leaves_what_is_still_recorded(tmp_path: Path, recording: bytes) -> None:
     path = left(tmp_path, cut(recording))
     with path.open("ab"), pytest.raises(InputError) as caught:
-        recover(look_at(path))
+        recover_recording(look_at(path))
     assert caught.value.code == "still-recording"
     assert names(tmp_path) == {path.name}
 
@@ -332,7 +332,7 @@ def test_recover_leaves_what_is_still_recorded(tmp_path: Path, recording: bytes)
 def test_recover_nothing(tmp_path: Path, recording: bytes) -> None:
     assert find_unfinished(tmp_path) == []
     assert find_unfinished(tmp_path / "perf.data") == []
-    done = recover(look_at(left(tmp_path, without_trace(recording))))
+    done = recover_recording(look_at(left(tmp_path, without_trace(recording))))
     assert (done.state, done.recording) == ("empty", None)
 
 

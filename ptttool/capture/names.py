@@ -1,4 +1,7 @@
-"""Names of unfinished recordings. Imports little: every ``info`` looks for them."""
+"""Names of the files beside a recording: its sidecar, and what is not finished yet.
+
+Imports little, because every ``info`` and ``decode`` looks at these names.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,19 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-_NAME = re.compile(r"(?P<wanted>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
+SUFFIX = ".ptttool.json"
+"""What follows the name of a recording in that of its sidecar."""
+_UNFINISHED = re.compile(r"(?P<wanted>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
+
+
+def sidecar_path(recording: str | Path) -> Path:
+    """Return the path of a recording's sidecar."""
+    return Path(f"{recording}{SUFFIX}")
 
 
 def wanted_name(name: str) -> str | None:
     """Return the name that an unfinished recording is to get; None for the name of another file."""
-    found = _NAME.fullmatch(name)
+    found = _UNFINISHED.fullmatch(name)
     return None if found is None else found["wanted"]
 
 
@@ -29,7 +39,10 @@ def unfinished_in(folder: Path, wanted: str | None = None) -> list[Path]:
 
 
 def unfinished_of(recording: Path) -> list[Path]:
-    """Return the unfinished recordings that are to get a path, or the one that has it; OSError where the folder cannot be read."""
+    """Return the unfinished recordings that are to get a path, or the one that has it; none where the folder cannot be read."""
     if wanted_name(recording.name) is not None:
         return [recording]
-    return unfinished_in(recording.absolute().parent, recording.name)
+    try:
+        return unfinished_in(recording.absolute().parent, recording.name)
+    except OSError:
+        return []
