@@ -1,0 +1,1 @@
+"""Requests and the completions that belong to them."""

@@ -1,0 +1,195 @@
+"""What people see of a result, for any medium: facts, tables, histograms, time lines and notes.
+
+A result that has a method ``shown(names)`` says once what is to be seen of it. The terminal, Markdown and the HTML report each draw the
+same parts in their own form. Texts are plain: whoever draws them escapes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from ptttool.diagnostics import Severity
+
+Cell: TypeAlias = str | int | float | None
+"""A value of a table: numbers stay numbers, so that they are aligned, grouped and sorted as such; None is an empty cell."""
+
+
+class Unit(StrEnum):
+    """What a number counts; it decides how the number is written."""
+
+    NONE = ""
+    TLPS = "TLPs"
+    BYTES = "bytes"
+    TICKS = "ticks"
+    NANOSECONDS = "ns"
+    PERCENT = "%"
+    INDEX = "index"
+    """Number of a TLP in its recording: written without groups of digits, and a link where the medium has links."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a shown table.
+
+    Parameters
+    ----------
+    title : str
+        Its head.
+    unit : Unit
+        What its numbers are.
+    is_number : bool
+        Whether it is aligned to the right.
+    weight : int
+        Where there is no room for all columns, those of the largest weight are left out first; 0 is never left out.
+    """
+
+    title: str
+    unit: Unit = Unit.NONE
+    is_number: bool = True
+    weight: int = 0
+
+
+def text_column(title: str, weight: int = 0) -> Column:
+    """Return a column of texts."""
+    return Column(title, is_number=False, weight=weight)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Single values, each with its label; shown one a line."""
+
+    rows: Sequence[tuple[str, str]]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Parameters
+    ----------
+    title : str
+        What it shows.
+    columns : sequence of Column
+        Its columns.
+    rows : sequence of sequence of Cell
+        Its rows, in the order that says most.
+    total : sequence of Cell or None
+        The last row, where columns are summed up.
+    more : int
+        How many rows were left out behind the last one.
+    note : str
+        One sentence below the table.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    total: Sequence[Cell] | None = None
+    more: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How often values of each size occur.
+
+    Parameters
+    ----------
+    title : str
+        What it shows.
+    edges : sequence of float
+        Limits of the bins, ascending, one more than there are bins.
+    counts : sequence of int
+        Values in each bin: ``edges[i] <= value < edges[i + 1]``.
+    unit : Unit
+        Of the edges.
+    what : str
+        What is counted.
+    marks : Mapping[str, float]
+        Values to point out by name, such as ``p99``.
+    """
+
+    title: str
+    edges: Sequence[float]
+    counts: Sequence[int]
+    unit: Unit
+    what: str = "TLPs"
+    marks: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line of a time line: its name, and a value for each point; None where nothing was seen."""
+
+    name: str
+    values: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Values over time.
+
+    Parameters
+    ----------
+    title : str
+        What it shows.
+    times : sequence of float
+        Where each interval begins, ascending.
+    time_unit : Unit
+        Unit of the times.
+    series : sequence of Series
+        The lines, all as long as ``times``.
+    unit : str
+        Unit of the values.
+    indexes : sequence of int or None
+        Number of the first TLP of each interval.
+    limits : Mapping[str, float]
+        Values to draw as level lines, such as the rate of the link.
+    """
+
+    title: str
+    times: Sequence[float]
+    time_unit: Unit
+    series: Sequence[Series]
+    unit: str
+    indexes: Sequence[int] | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence that must not be overlooked.
+
+    Parameters
+    ----------
+    text : str
+        The sentence.
+    severity : Severity
+        How much it matters.
+    """
+
+    text: str
+    severity: Severity = Severity.NOTE
+
+
+Part: TypeAlias = Facts | Table | Histogram | Timeline | Note
+
+Names: TypeAlias = Callable[[str], str]
+"""Returns what an ID is called, such as ``nvme0`` for ``01:00.0``; the ID itself where it has no name."""
+
+
+def no_names(identity: str) -> str:
+    """Return the ID as it is: nothing is known of the machine."""
+    return identity
+
+
+@runtime_checkable
+class Showable(Protocol):
+    """A result that says what people see of it."""
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield what is to be seen, the most important first."""

@@ -1,0 +1,1 @@
+"""What the Time field of TLPs says, and what it cannot say."""
