@@ -173,7 +173,7 @@ class Note:
     """
 
     text: str
-    severity: Severity = Severity.NOTE
+    severity: Severity = Severity.INFO
 
 
 Part: TypeAlias = Facts | Table | Histogram | Timeline | Note
