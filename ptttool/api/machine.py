@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
+from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.resolve import find_device as find_device_of
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 
-def find_machine(sysfs: str | Path | None = None, *, demo: bool = False, tune: bool = False) -> Machine:
+def find_machine(sysfs: str | Path | None = None, *, demo: bool = False, tune: bool = False, details: bool = False) -> Machine:
     """Find a machine with its PTT devices and PCI functions.
 
     What cannot be read is left out; the diagnostics of the machine and of its devices say so.
@@ -54,6 +55,8 @@ def find_machine(sysfs: str | Path | None = None, *, demo: bool = False, tune: b
         Take the recorded machine that comes with ptttool.
     tune : bool
         Read the values of the tune attributes, too. Otherwise the devices have only their names.
+    details : bool
+        Read the addresses of the functions and of memory, and the settings of the links, too; most of that needs root.
 
     Returns
     -------
@@ -82,7 +85,9 @@ def find_machine(sysfs: str | Path | None = None, *, demo: bool = False, tune: b
     >>> [str(port.address) for port in machine.devices[0].root_ports]
     ['0000:00:10.0', '0000:00:11.0', '0000:00:12.0']
     """
-    return require_machine(open_source(sysfs, demo), tune=tune)
+    source = open_source(sysfs, demo)
+    machine = require_machine(source, tune=tune)
+    return with_details(source, machine) if details else machine
 
 
 def find_devices(sysfs: str | Path | None = None, *, demo: bool = False) -> tuple[PttDevice, ...]:

@@ -18,13 +18,14 @@ from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, 
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.capture.perf.workload import Workload
 from ptttool.capture.plan import Plan
-from ptttool.capture.sidecar import Sidecar
+from ptttool.capture.sidecar import Sidecar, part_of
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
 from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InterruptedByUserError, PerfError, PtttoolError
 from ptttool.files.failures import output_failure
+from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.contract import Source
 
@@ -71,7 +72,7 @@ def record(
     for found in leftovers(plan.output.absolute().parent):
         log.add(found)
     with UnfinishedFile(plan.output) as file:
-        known = _known_before(plan, host)
+        known = _known_before(plan, host, source)
         try:
             keep_plan(plan, file, known)
         except BaseException as error:
@@ -107,10 +108,10 @@ def _held(plan: Plan, file: UnfinishedFile) -> HeldTrace:
     return held_trace(file.through_proc, plan.chosen.built.config)
 
 
-def _known_before(plan: Plan, host: Host) -> Sidecar:
+def _known_before(plan: Plan, host: Host, source: Source) -> Sidecar:
     version = host.perf.version if isinstance(host.perf, PerfTool) else None
     return Sidecar(
-        machine=plan.machine,
+        machine=with_details(source, part_of(plan.machine, plan.device)),
         options=PlanBody.options_of(plan),
         command=tuple(plan.kept_command),
         tune={one.name: one.value for one in plan.device.tune if one.value is not None},
@@ -197,7 +198,7 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: Unf
     error = translate(attempt)
     held = _held(plan, file)
     if held.aux_bytes:
-        kept = _keep(plan, _known_before(plan, host), outcome, file, log, _went_offline(source, host))
+        kept = _keep(plan, _known_before(plan, host, source), outcome, file, log, _went_offline(source, host))
         before = f", and the recording before in {kept.old}" if kept.old else ""
         _add_hint(error, f"what perf wrote until then is in {kept.path}{before}")
         error.details["recording"] = str(kept.path)

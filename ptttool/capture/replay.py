@@ -20,12 +20,13 @@ from ptttool.capture.documents import PlanBody
 from ptttool.capture.event.terms import DIRECTION_VALUES, FORMATS, OUTBOUND, TYPES, fields_of
 from ptttool.capture.keep import Log, Recorded, Report, settle
 from ptttool.capture.plan import Plan
-from ptttool.capture.sidecar import Sidecar
+from ptttool.capture.sidecar import Sidecar, part_of
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, InputError
 from ptttool.files.failures import output_failure
+from ptttool.machine.details.read import with_details
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import root_port_value
 from ptttool.pci import PciAddress
@@ -89,9 +90,10 @@ def replay(plan: Plan, *, report: Report | None = None) -> Recorded:
             file.remove()
             raise
         # CPU, AUX area and duration of the plan had no part in that recording: its own command has them.
+        part = part_of(plan.machine, plan.device)
         options = {name: value for name, value in PlanBody.options_of(plan).items() if name not in ("cpu", "aux_size", "duration")}
         known = Sidecar(
-            machine=plan.machine,
+            machine=part if plan.device.source is None else with_details(plan.device.source, part),
             options=options,
             command=tuple(shlex.split(recording.command)),
             versions={"perf": recording.perf, "kernel": recording.kernel},

@@ -13,6 +13,9 @@ MAX_FILTERS: Final = 1 << 17
 MAX_BUSES_ABOVE: Final = 1 << 8
 MAX_PATH: Final = 1 << 12
 MAX_ATTRIBUTE_BYTES: Final = 1 << 16
+MAX_CONFIG_BYTES: Final = 1 << 8
+MAX_MEMORY_BYTES: Final = 1 << 20
+MAX_MEMORY_RANGES: Final = 1 << 8
 MAX_DATABASE_BYTES: Final = 64 << 20
 MAX_DATABASE_DEVICES: Final = 1 << 17
 MAX_DATABASE_PROPERTIES: Final = 1 << 20
@@ -28,6 +31,9 @@ BUDGETS: Final = (
     Budget("MAX_BUSES_ABOVE", MAX_BUSES_ABOVE, "bridges", "Bridges above a PCI function; a PCI domain has 256 buses."),
     Budget("MAX_PATH", MAX_PATH, "bytes", "A path in sysfs, links followed; Linux has the same limit."),
     Budget("MAX_ATTRIBUTE_BYTES", MAX_ATTRIBUTE_BYTES, "bytes", "A file of sysfs; what follows is not read. The kernel writes a page."),
+    Budget("MAX_CONFIG_BYTES", MAX_CONFIG_BYTES, "bytes", "Configuration space that is read of a function: all of its capability list."),
+    Budget("MAX_MEMORY_BYTES", MAX_MEMORY_BYTES, "bytes", "The text of /proc/iomem; what follows is not read."),
+    Budget("MAX_MEMORY_RANGES", MAX_MEMORY_RANGES, "ranges", "Ranges of /proc/iomem that are kept; further ones are counted."),
     Budget("MAX_DATABASE_BYTES", MAX_DATABASE_BYTES, "bytes", "The text of a udev database."),
     Budget("MAX_DATABASE_DEVICES", MAX_DATABASE_DEVICES, "devices", "Devices in a udev database."),
     Budget("MAX_DATABASE_PROPERTIES", MAX_DATABASE_PROPERTIES, "properties", "Properties of all devices in a udev database."),

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, to_json
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FilterKind, FormatTerm, Link, Machine, PciFunction, PttDevice, TuneAttribute
+from ptttool.machine.model import (
+    REQUESTER,
+    ROOT_PORT,
+    AddressSpace,
+    Bar,
+    Filter,
+    FilterKind,
+    FormatTerm,
+    Link,
+    Machine,
+    MemoryRange,
+    PciFunction,
+    PttDevice,
+    Transfers,
+    TuneAttribute,
+)
 from ptttool.pci import PciAddress
 
 T = TypeVar("T")
@@ -180,6 +195,56 @@ class DeviceDocument:
 
 
 @dataclass(frozen=True)
+class BarDocument:
+    """A Base Address Register.
+
+    Parameters
+    ----------
+    number : int
+        Its number.
+    first, last : str
+        Its first and its last byte on the link.
+    space : str
+        ``memory`` or ``io``.
+    prefetchable : bool
+        Whether reads have no side effects.
+    """
+
+    number: int
+    first: str
+    last: str
+    space: str
+    prefetchable: bool
+
+    @classmethod
+    def of(cls, bar: Bar) -> BarDocument:
+        """Make the document of a Base Address Register."""
+        return cls(bar.number, hex(bar.first), hex(bar.last), bar.space.value, bar.prefetchable)
+
+
+@dataclass(frozen=True)
+class MemoryRangeDocument:
+    """A range of physical addresses.
+
+    Parameters
+    ----------
+    first, last : str
+        Its first and its last byte.
+    name : str
+        The kernel's name for it.
+    """
+
+    first: str
+    last: str
+    name: str
+
+    @classmethod
+    def of(cls, one: MemoryRange) -> MemoryRangeDocument:
+        """Make the document of a range."""
+        return cls(hex(one.first), hex(one.last), one.name)
+
+
+@dataclass(frozen=True)
 class FunctionDocument:
     """One PCI function.
 
@@ -203,6 +268,12 @@ class FunctionDocument:
         First and last bus behind a bridge.
     parent : str or None
         Address of the bridge above.
+    bars : list of BarDocument or None
+        Its Base Address Registers; null where they were not read.
+    transfers : Transfers or None
+        Settings of its PCI Express capability; null where they were not read (that needs root).
+    iommu : str or None
+        Type of its IOMMU group: ``identity``, or ``DMA`` and the like where addresses are translated.
     """
 
     address: str
@@ -217,6 +288,9 @@ class FunctionDocument:
     secondary: int | None
     subordinate: int | None
     parent: str | None
+    bars: list[BarDocument] | None = None
+    transfers: Transfers | None = None
+    iommu: str | None = None
 
     @classmethod
     def of(cls, function: PciFunction) -> FunctionDocument:
@@ -234,6 +308,9 @@ class FunctionDocument:
             secondary=function.secondary,
             subordinate=function.subordinate,
             parent=_text(function.parent),
+            bars=None if function.bars is None else [BarDocument.of(bar) for bar in function.bars],
+            transfers=function.transfers,
+            iommu=function.iommu,
         )
 
 
@@ -258,6 +335,8 @@ class MachineDocument:
         Its PTT devices.
     functions : list of FunctionDocument
         Its PCI functions, by address.
+    memory : list of MemoryRangeDocument or None
+        Ranges of physical addresses with a name, from ``/proc/iomem``; null where they were not read (that needs root).
     """
 
     version: int
@@ -267,6 +346,7 @@ class MachineDocument:
     diagnostics: list[Diagnostic]
     devices: list[DeviceDocument]
     functions: list[FunctionDocument]
+    memory: list[MemoryRangeDocument] | None = None
 
     @classmethod
     def of(cls, machine: Machine) -> MachineDocument:
@@ -279,6 +359,7 @@ class MachineDocument:
             diagnostics=list(machine.diagnostics),
             devices=[DeviceDocument.of(device) for device in machine.devices],
             functions=[FunctionDocument.of(function) for _, function in sorted(machine.functions.items())],
+            memory=None if machine.memory is None else [MemoryRangeDocument.of(one) for one in machine.memory],
         )
 
 
@@ -372,6 +453,7 @@ def from_json(body: Any) -> Machine:
             kernel=_may(str, body["kernel"]),
             hostname=_may(str, body["hostname"]),
             diagnostics=_diagnostics(body.get("diagnostics", [])),
+            memory=_optional_list(_memory_range, body.get("memory")),
         )
     except KeyError as error:
         raise ValueError(f"not the description of a machine: the field {error} is missing") from None
@@ -424,6 +506,39 @@ def _function(one: Any) -> PciFunction:
         secondary=_may(int, one["secondary"]),
         subordinate=_may(int, one["subordinate"]),
         parent=_address(one["parent"]),
+        # Documents of older versions do not have these.
+        bars=_optional_list(_bar, one.get("bars")),
+        transfers=_transfers(one.get("transfers")),
+        iommu=_may(str, one.get("iommu")),
+    )
+
+
+def _bar(one: Any) -> Bar:
+    first, last = _range(one)
+    return Bar(_is(int, one["number"]), first, last, AddressSpace(_is(str, one["space"])), _is(bool, one["prefetchable"]))
+
+
+def _memory_range(one: Any) -> MemoryRange:
+    return MemoryRange(*_range(one), _is(str, one["name"]))
+
+
+def _range(one: Any) -> tuple[int, int]:
+    first, last = int(_is(str, one["first"]), 16), int(_is(str, one["last"]), 16)
+    if not 0 <= first <= last < 1 << 64:
+        raise ValueError(f"not a range of addresses: {first:#x} to {last:#x}")
+    return first, last
+
+
+def _transfers(one: Any) -> Transfers | None:
+    if one is None:
+        return None
+    return Transfers(
+        max_payload_supported=_may(int, one["max_payload_supported"]),
+        max_payload=_may(int, one["max_payload"]),
+        max_read_request=_may(int, one["max_read_request"]),
+        extended_tags=_may(bool, one["extended_tags"]),
+        ten_bit_tags=_may(bool, one["ten_bit_tags"]),
+        read_boundary=_may(int, one["read_boundary"]),
     )
 
 
@@ -460,6 +575,10 @@ def _may(kind: type[T], value: Any) -> T | None:
 
 def _all(kind: type[T], values: Any) -> tuple[T, ...]:
     return tuple(_is(kind, value) for value in _is(list, values))
+
+
+def _optional_list(read: Callable[[Any], T], values: Any) -> tuple[T, ...] | None:
+    return None if values is None else tuple(read(value) for value in _is(list, values))
 
 
 def _text(address: PciAddress | None) -> str | None:

@@ -76,6 +76,79 @@ class Link:
     max_width: int | None
 
 
+class AddressSpace(StrEnum):
+    """What a range of addresses is reached by: memory requests or I/O requests."""
+
+    MEMORY = "memory"
+    IO = "io"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The range of addresses of one Base Address Register, as it is seen on the link.
+
+    Parameters
+    ----------
+    number : int
+        Number of the register, 0 to 5.
+    first, last : int
+        Its first and its last byte.
+    space : AddressSpace
+        Whether memory or I/O requests reach it.
+    prefetchable : bool
+        Whether reads have no side effects.
+    """
+
+    number: int
+    first: int
+    last: int
+    space: AddressSpace
+    prefetchable: bool
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """What a function's PCI Express capability says of its requests and completions; None for what is not known.
+
+    Parameters
+    ----------
+    max_payload_supported, max_payload : int or None
+        Most bytes of data in a TLP: what the function is able to, and what is set (MPS).
+    max_read_request : int or None
+        Most bytes that one of its reads asks for, as set (MRRS).
+    extended_tags : bool or None
+        Whether its requests may have tags of 8 bits.
+    ten_bit_tags : bool or None
+        Whether its requests may have tags of 10 bits.
+    read_boundary : int or None
+        Read Completion Boundary in bytes, 64 or 128. That of a root port says where its completions may be split.
+    """
+
+    max_payload_supported: int | None = None
+    max_payload: int | None = None
+    max_read_request: int | None = None
+    extended_tags: bool | None = None
+    ten_bit_tags: bool | None = None
+    read_boundary: int | None = None
+
+
+@dataclass(frozen=True)
+class MemoryRange:
+    """A range of the machine's physical addresses, as ``/proc/iomem`` names it.
+
+    Parameters
+    ----------
+    first, last : int
+        Its first and its last byte.
+    name : str
+        The kernel's name for it, such as ``System RAM``.
+    """
+
+    first: int
+    last: int
+    name: str
+
+
 @dataclass(frozen=True)
 class PciFunction:
     """One PCI function.
@@ -100,6 +173,12 @@ class PciFunction:
         First and last bus behind a bridge.
     parent : PciAddress or None
         The bridge above; None for a root port.
+    bars : tuple of Bar or None
+        Its Base Address Registers; None where they were not read.
+    transfers : Transfers or None
+        Settings of its PCI Express capability; None where they were not read.
+    iommu : str or None
+        Type of its IOMMU group: ``identity``, or ``DMA`` and the like where addresses are translated. None where the kernel names none.
     """
 
     address: PciAddress
@@ -114,6 +193,9 @@ class PciFunction:
     secondary: int | None = None
     subordinate: int | None = None
     parent: PciAddress | None = None
+    bars: tuple[Bar, ...] | None = None
+    transfers: Transfers | None = None
+    iommu: str | None = None
 
 
 @dataclass(frozen=True)
@@ -254,6 +336,8 @@ class Machine:
         Its name.
     diagnostics : tuple of Diagnostic
         What is unknown of the machine as a whole; each device has its own.
+    memory : tuple of MemoryRange or None
+        Ranges of physical addresses with a name, by address; None where they were not read.
     """
 
     origin: str
@@ -262,6 +346,7 @@ class Machine:
     kernel: str | None = None
     hostname: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    memory: tuple[MemoryRange, ...] | None = None
 
     def ancestors(self, address: PciAddress) -> Iterator[PciAddress]:
         """Yield the bridges above a function, nearest first; the last one is its root port.

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.documents import as_json, from_json
 from ptttool.machine.model import Machine
@@ -24,7 +25,7 @@ def test_round_trip(name: str) -> None:
 def test_schema() -> None:
     """Keys and spelling are a contract."""
     document = as_json(read_machine(TreeSource(MACHINES / NEW)))
-    assert list(document) == ["version", "origin", "kernel", "hostname", "diagnostics", "devices", "functions"]
+    assert list(document) == ["version", "origin", "kernel", "hostname", "diagnostics", "devices", "functions", "memory"]
     assert (document["version"], document["kernel"], document["hostname"]) == (1, "6.12.95+deb12-arm64", "ptt-rig")
     device = document["devices"][1]
     assert device["pci"] == "0000:00:09.0"
@@ -46,6 +47,25 @@ def test_schema() -> None:
         "secondary": None,
         "subordinate": None,
         "parent": "0000:05:00.0",
+        "bars": None,
+        "transfers": None,
+        "iommu": None,
+    }
+    assert document["memory"] is None
+
+
+def test_details() -> None:
+    source = TreeSource(MACHINES / NEW)
+    document = as_json(with_details(source, read_machine(source)))
+    function = document["functions"][-4]
+    assert function["bars"] == [{"number": 0, "first": "0x10600000", "last": "0x10603fff", "space": "memory", "prefetchable": False}]
+    assert function["transfers"] == {
+        "max_payload_supported": 256,
+        "max_payload": 256,
+        "max_read_request": 512,
+        "extended_tags": True,
+        "ten_bit_tags": False,
+        "read_boundary": 64,
     }
 
 

@@ -140,7 +140,9 @@ def _analyze(name: str, request: Request, workers: Workers, *, where: str | None
         query = None if where is None else parse_query(recording.schema, columns=(), where=where)
         sidecar = reading.sidecar_of(request.path)
         known = None if sidecar is None else sidecar.machine
-        machine = traced_part(reading.machine_of(request.path, sysfs, demo) if sysfs is not None or demo else known, recording)
+        machine = traced_part(
+            reading.machine_of(request.path, sysfs, demo, details=True) if sysfs is not None or demo else known, recording
+        )
         went_offline = () if sidecar is None else sidecar.went_offline
         walk = recording.walk(workers)
         with shown_progress(walk.progress):

@@ -44,7 +44,9 @@ def list_devices(
     if chosen is not None:
         machine = replace(machine, devices=(chosen,))
     if json:
-        print_json(MachineDocument.of(machine))
+        from ptttool.machine.details.read import with_details
+
+        print_json(MachineDocument.of(with_details(source, machine)))
         print_unfinished(source)
         return
     out = console()

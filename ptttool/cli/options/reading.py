@@ -232,12 +232,21 @@ def several(request: Request, paths: Sequence[str]) -> list[Request]:
     return [replace(request, path=path, file=path) for path in paths]
 
 
-def machine_of(recording: str, sysfs: Path | None, demo: bool) -> Machine | None:
-    """Return the machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither."""
+def machine_of(recording: str, sysfs: Path | None, demo: bool, *, details: bool = False) -> Machine | None:
+    """Return the machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither.
+
+    `details`: with addresses and settings of its functions, too (a sidecar has them already).
+    """
     if sysfs is not None or demo:
         from ptttool.machine.discovery import open_source, require_machine
 
-        return require_machine(open_source(sysfs, demo), tune=False)
+        source = open_source(sysfs, demo)
+        machine = require_machine(source, tune=False)
+        if details:
+            from ptttool.machine.details.read import with_details
+
+            return with_details(source, machine)
+        return machine
     sidecar = sidecar_of(recording)
     return None if sidecar is None else sidecar.machine
 

@@ -41,6 +41,9 @@ class Source(Protocol):
     def read(self, path: str) -> str:
         """Read a file's text, without the final newline."""
 
+    def read_bytes(self, path: str, limit: int) -> bytes:
+        """Read the first `limit` bytes of a file, and no more: of a configuration space, reading each byte reaches the device."""
+
     def write(self, path: str, text: str) -> None:
         """Write an existing file in place with one write(2)."""
 

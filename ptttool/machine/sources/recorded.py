@@ -109,6 +109,10 @@ class RecordedSource:
         """Read the first 64 KiB of a file without the final newline: no attribute is longer. Bytes that are not UTF-8 are surrogates."""
         return self._files.read(self._follow(path), MAX_ATTRIBUTE_BYTES).decode("utf-8", "surrogateescape").removesuffix("\n")
 
+    def read_bytes(self, path: str, limit: int) -> bytes:
+        """Read the first `limit` bytes of a file."""
+        return self._files.read(self._follow(path), limit)
+
     def write(self, path: str, text: str) -> None:
         """Replace a recorded file's content."""
         self._files.write(self._follow(path), text.encode())

@@ -72,6 +72,14 @@ class UdevSource:
         with Path(path).open("rb") as file:
             return file.read(MAX_ATTRIBUTE_BYTES).decode("utf-8", "surrogateescape").removesuffix("\n")
 
+    def read_bytes(self, path: str, limit: int) -> bytes:
+        """Read the first `limit` bytes of a file, and no more."""
+        found = bytearray()
+        with Path(path).open("rb", buffering=0) as file:
+            while len(found) < limit and (piece := file.read(limit - len(found))):
+                found += piece
+        return bytes(found)
+
     def write(self, path: str, text: str) -> None:
         """Write an existing attribute with one write(2)."""
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)

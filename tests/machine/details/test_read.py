@@ -1,0 +1,139 @@
+"""Details of a machine: what is read of which function, what stays unknown, and that a sidecar keeps all of it."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+from ptttool.capture.sidecar import Sidecar, load, part_of, save
+from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_RANGES
+from ptttool.machine.details.read import with_details
+from ptttool.machine.discovery import read_machine
+from ptttool.machine.documents import as_json, from_json
+from ptttool.machine.model import AddressSpace, Bar, Machine, MemoryRange, Transfers
+from ptttool.machine.sources.recorded import DemoSource
+from ptttool.machine.sources.tree import TreeSource
+from ptttool.pci import PciAddress
+from tests.support.machines import BUS, MACHINES, NEW, OLD, contents, in_memory
+
+NVME = PciAddress(0, 1, 0, 0)
+IOMEM = b"40000000-13fffffff : System RAM\n08080000-0809ffff : GICv3 ITS\n"
+
+
+def detailed(files: dict[str, bytes], links: dict[str, str]) -> Machine:
+    source = in_memory(files, links)
+    return with_details(source, read_machine(source))
+
+
+@pytest.mark.parametrize("name", [NEW, OLD])
+def test_read(name: str) -> None:
+    source = TreeSource(MACHINES / name)
+    machine = read_machine(source)
+    assert all((one.bars, one.transfers) == (None, None) for one in machine.functions.values())
+    nvme = with_details(source, machine).functions[NVME]
+    assert nvme.bars == (Bar(0, 0x1000_0000, 0x1000_3FFF, AddressSpace.MEMORY, False),)
+    assert nvme.transfers == Transfers(256, 256, 512, True, False, 64)
+
+
+def test_the_demo_has_what_was_recorded() -> None:
+    demo, tree = DemoSource(), TreeSource(MACHINES / NEW)
+    assert with_details(demo, read_machine(demo)).functions == with_details(tree, read_machine(tree)).functions
+
+
+def test_only_what_was_asked_for() -> None:
+    source = TreeSource(MACHINES / NEW)
+    machine = read_machine(source)
+    part = part_of(machine, machine.devices[0])
+    assert set(with_details(source, part).functions) == set(part.functions)
+
+
+def test_without_privileges() -> None:
+    files, links = contents(NEW)
+    path = f"{BUS}/0000:00:10.0/0000:01:00.0"
+    files[f"{path}/config"] = files[f"{path}/config"][:64]
+    files["/proc/iomem"] = b"00000000-00000000 : System RAM\n"
+    machine = detailed(files, links)
+    nvme = machine.functions[NVME]
+    assert nvme.bars is not None
+    assert (len(nvme.bars), nvme.transfers, machine.memory) == (1, None, None)
+
+
+def test_memory_and_iommu() -> None:
+    files, links = contents(NEW)
+    files["/proc/iomem"] = IOMEM
+    files[f"{BUS}/0000:00:10.0/0000:01:00.0/iommu_group/type"] = b"DMA-FQ\n"
+    machine = detailed(files, links)
+    assert machine.memory == (MemoryRange(0x808_0000, 0x809_FFFF, "GICv3 ITS"), MemoryRange(0x4000_0000, 0x1_3FFF_FFFF, "System RAM"))
+    assert machine.functions[NVME].iommu == "DMA-FQ"
+    assert from_json(json.loads(json.dumps(as_json(machine)))) == machine
+
+
+def test_too_many_ranges_are_counted() -> None:
+    files, links = contents(NEW)
+    files["/proc/iomem"] = b"".join(b"%08x-%08x : System RAM\n" % (i << 13, (i << 13) + 0xFFF) for i in range(MAX_MEMORY_RANGES + 5))
+    machine = detailed(files, links)
+    assert machine.memory is not None
+    assert len(machine.memory) == MAX_MEMORY_RANGES
+    assert [one.details["left_out"] for one in machine.diagnostics if one.code == "over-budget"] == [5]
+
+
+def test_no_more_is_read_of_a_configuration_space() -> None:
+    """Every byte that is read of it is a request to the device."""
+    read: list[tuple[str, int]] = []
+
+    class Watched(TreeSource):
+        def read(self, path: str) -> str:
+            assert not path.endswith("/config")
+            return super().read(path)
+
+        def read_bytes(self, path: str, limit: int) -> bytes:
+            read.append((path, limit))
+            return super().read_bytes(path, limit)
+
+    source = Watched(MACHINES / NEW)
+    with_details(source, read_machine(source))
+    assert {limit for path, limit in read if path.endswith("/config")} == {MAX_CONFIG_BYTES}
+
+
+def test_a_function_that_goes_away() -> None:
+    class Gone(TreeSource):
+        def read_bytes(self, path: str, limit: int) -> bytes:
+            raise OSError(errno.ENODEV, "", path)
+
+    source = Gone(MACHINES / NEW)
+    machine = with_details(source, read_machine(source))
+    assert all(one.transfers is None for one in machine.functions.values())
+    assert machine.memory is None
+
+
+def test_a_sidecar_keeps_them(tmp_path: Path) -> None:
+    files, links = contents(NEW)
+    files["/proc/iomem"] = IOMEM
+    machine = detailed(files, links)
+    part = part_of(machine, machine.devices[0])
+    recording = tmp_path / "perf.data"
+    recording.write_bytes(b"PERFILE2" * 100)
+    path = save(recording, Sidecar(part))
+    back = load(recording)
+    assert back is not None
+    assert back.machine == part
+    old = json.loads(path.read_text())
+    for function in old["machine"]["functions"]:
+        for key in ("bars", "transfers", "iommu"):
+            del function[key]
+    del old["machine"]["memory"]
+    path.write_text(json.dumps(old))
+    before = load(recording)
+    assert before is not None, "a sidecar of an older version"
+    assert (before.machine.memory, before.machine.functions[NVME].bars) == (None, None)
+
+
+@pytest.mark.parametrize("damage", [{"first": "0x10", "last": "0x1"}, {"first": "0x0", "last": hex(1 << 64)}, {"first": 1, "last": "0x1"}])
+def test_damaged_ranges(damage: dict[str, object]) -> None:
+    body = as_json(Machine("here", memory=(MemoryRange(0, 1, "x"),)))
+    body["memory"][0].update(damage)
+    with pytest.raises(ValueError, match=r"range|description"):
+        from_json(body)
