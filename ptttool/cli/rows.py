@@ -165,6 +165,8 @@ class RowsJob:
                 extra={"dws": self.dws},
             )
             query = self._query(first, exporter, context, page)
+            if first.is_ptt and (self.sysfs is not None or self.demo):
+                first.topology = self._machine(first) if context.machine is None else context.machine
 
             with (
                 tidy_end(),

@@ -134,6 +134,7 @@ def opened(first: Recording, requests: Sequence[Request], workers: Workers) -> I
                 continue
             with Recording(request) as recording:
                 recording.lanes = ahead.pop(number, None)
+                recording.topology = first.topology
                 yield recording
     finally:
         for lanes in ahead.values():

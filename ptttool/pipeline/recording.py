@@ -100,6 +100,8 @@ class Recording:
         self._is_walked = False
         # Processes that decode a packet trace already.
         self.lanes: Lanes | None = None
+        # Its topology tells in from out; without it, that of the recording's sidecar does.
+        self.topology: Machine | None = None
         self._is_closed = False
         try:
             self.stack = self._check(stack)
@@ -223,7 +225,8 @@ class Recording:
             if request.channels:
                 raise UsageError(f"{protocol.name} has no channels", hint="leave --channel out", code="no-channels")
             source = self.source()
-            splitter = protocol.splitter(source, self.stack.settings, file=request.file, strict=request.strict)
+            settings = self._with_buses(self.stack.settings) if self.is_ptt else self.stack.settings
+            splitter = protocol.splitter(source, settings, file=request.file, strict=request.strict)
             return RecordWalk(source, splitter, workers, strict=request.strict)
         from ptttool.decoders.elements.rows import ElementFindings
         from ptttool.pipeline.streams import Filter, StreamDecoder, StreamWalk
@@ -241,6 +244,28 @@ class Recording:
             lanes=lanes,
             findings=ElementFindings(notes=list(self._notes)),
         )
+
+    def _with_buses(self, settings: Any) -> Any:
+        """Return the settings with the buses behind the traced root ports, where they are needed, known, and not given."""
+        from ptttool.decoders.hisi_ptt.traced import direction_rule
+        from ptttool.recording.traced_buses import buses_behind
+        from ptttool.tlp.direction import format_buses
+
+        attribute = self.attribute
+        if settings.downstream is not None or attribute is None:
+            return settings
+        if direction_rule(attribute.config, given=settings.direction).constant is not None:
+            return settings
+        topology = self.topology
+        if topology is None:
+            from ptttool.capture.sidecar import load
+
+            sidecar = load(self.path)
+            topology = None if sidecar is None else sidecar.machine
+        buses = buses_behind(self.contents, topology)
+        if not buses:
+            return settings
+        return replace(settings, downstream=format_buses(tuple((one[0], one[-1]) for one in buses if one)) or None)
 
     def _check(self, stack: Stack | None) -> Stack:
         """Return the stack to decode it with. Raises where the recording holds something else."""

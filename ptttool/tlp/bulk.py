@@ -48,6 +48,9 @@ STEER = STEER_ENABLES | STEER_TAG
 
 ANYTHING = 1 << 24  # every header, and what is not a valid record
 
+HALF = 1 << 25  # two operands: CAS asks for half of its Length
+REQUEST = ADDRESS | CONFIG  # a request that asks for bytes, or writes them
+
 NO_RECORD = ANYTHING | UNKNOWN | NO_CLASS << CLASS_SHIFT
 
 
@@ -69,6 +72,8 @@ def _traits(code: int, th: bool) -> int:
             bits |= ADDRESS | ENABLES | SEGMENT | LOW_EXTRA
         case "memory" | "atomic":
             bits |= ADDRESS | MEMORY | SEGMENT | (ADDRESS_64 if known.four_dws else LOW_EXTRA) | (HINT if th else 0)
+    if known.kind == "CAS":
+        bits |= HALF
     if known.family == "memory":
         if th and known.kind in ("MRd", "DMWr"):
             bits |= STEER_ENABLES
@@ -215,6 +220,28 @@ def _payload(h: Headers) -> U32:
     return h.pick(DATA, h.lengths << 2, _NOTHING)
 
 
+DISABLED: U32 = np.array(
+    [
+        codes.disabled_bytes(index & 0xF, index >> 4 & 0xF, is_single=bool(index & 1 << 8), is_write=bool(index & 1 << 9))
+        for index in range(1024)
+    ],
+    dtype=np.uint32,
+)
+"""Disabled bytes of a request by byte enables (bits 7:0), Length 1 (bit 8), data (bit 9): shape (1024,), dtype uint32."""
+
+
+def _requested(h: Headers) -> U32:
+    asked = h.lengths << 2
+    if h.some & HALF:
+        asked >>= h.traits >> (HALF.bit_length() - 1) & 1
+    if h.some & ENABLES:
+        index = h.dw1 & 0xFF
+        index |= (h.lengths == 1).astype(np.uint32) << 8
+        index |= (h.traits & DATA) << 1
+        asked -= h.pick(ENABLES, DISABLED.take(index.astype(np.intp)), _NOTHING)
+    return asked
+
+
 def _requester(h: Headers) -> U32:
     return h.transaction >> 16
 
@@ -295,6 +322,7 @@ RULES: dict[str, Rule] = {
     "class": Rule(_class, KNOWN),
     "length_dw": Rule(_length, RECORD),
     "payload_bytes": Rule(_payload, KNOWN),
+    "requested_bytes": Rule(_requested, REQUEST),
     "requester": Rule(_requester, KNOWN),
     "completer": Rule(_bits(1, 16, 16), COMPLETION),
     "tag": Rule(_tag, TAG),

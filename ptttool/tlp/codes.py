@@ -74,6 +74,27 @@ TYPES: dict[int, TlpType] = {
 }
 """The TLP type of every code that has one; all other codes are of kind Unknown."""
 
+
+def disabled_bytes(first: int, last: int, *, is_single: bool, is_write: bool) -> int:
+    """Return how many bytes of a request's DWs are not asked for, by its byte enables (section 2.2.5.1).
+
+    Parameters
+    ----------
+    first, last : int
+        First and Last DW Byte Enable, four bits each. A DW of which no byte is enabled counts four bytes.
+    is_single : bool
+        Whether its Length is 1: then the Last DW Byte Enable means nothing.
+    is_write : bool
+        Whether all disabled bytes count, as for a write. A read asks for all bytes from its first to its last one.
+    """
+    if is_write:
+        return 4 - first.bit_count() + (0 if is_single else 4 - last.bit_count())
+    before = (first & -first).bit_length() - 1 if first else 4
+    if is_single:
+        return before + (4 - first.bit_length() if first else 0)
+    return before + 4 - last.bit_length()
+
+
 FLIT_MODE_READ = 0x03
 PREFIX_FMT = 0b100
 

@@ -13,6 +13,7 @@ KINDS = (
 )  # fmt: skip
 CLASSES = ("P", "NP", "CPL")
 STATUSES = ("SC", "UR", "RRS", "CA", "reserved")
+DIRECTIONS = ("inbound", "outbound", "unknown")
 
 
 COLUMNS: tuple[Column, ...] = (
@@ -27,8 +28,24 @@ COLUMNS: tuple[Column, ...] = (
     Column("time", DType.U32, "the record's Time field, raw: its unit and origin are not documented (11 bits in 4DW)", default=True),
     Column("kind", DType.ENUM, "what the TLP is, from Fmt and Type", KINDS, style=Style.PLAIN, default=True),
     Column("class", DType.ENUM, "P posted, NP non-posted, CPL completion", CLASSES, style=Style.PLAIN, default=True),
+    Column(
+        "direction",
+        DType.ENUM,
+        "inbound: from a device to the root port; unknown where neither the recording's event nor IDs and buses decide",
+        DIRECTIONS,
+        style=Style.PLAIN,
+        default=True,
+    ),
     Column("length_dw", DType.U16, "the Length field in DWs (4 bytes), of every kind; 0 is read as 1024", default=True),
     Column("payload_bytes", DType.U16, "bytes of data that the TLP carries: 4 × Length, 0 for a TLP without data", default=True),
+    Column(
+        "requested_bytes",
+        DType.U16,
+        "bytes that a request asks for or writes: 4 × Length without the disabled bytes at both ends of a read, or without all disabled "
+        "bytes of a write; the operand of an atomic. A zero-length read asks for 0, although its completion has Byte Count 1. Absent for "
+        "completions and messages",
+        default=True,
+    ),
     Column("requester", DType.U16, "Requester ID", style=Style.ID, default=True),
     Column("completer", DType.U16, "Completer ID of a completion", style=Style.ID, default=True),
     Column("tag", DType.U16, "tag with all its bits (8, 10 or 14); absent where the field is a Steering Tag", default=True),

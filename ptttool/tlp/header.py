@@ -5,8 +5,9 @@ Fields have the names of :mod:`ptttool.tlp.columns`. Sections and tables are tho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
@@ -100,8 +101,21 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
     fields = _common(known, dw[0]) | ({"prefix": prefix} if prefix else {})
     reader = {"completion": _completion, "message": _message, "config": _config}.get(known.family, _request)
     reader(fields, known, (dw[0], dw[1], dw[2], extra), pattern, prefix or 0)
+    if known.family not in ("completion", "message"):
+        fields["requested_bytes"] = _requested(known, fields)
     ordered = {name: fields[name] for name in (*TLP_SCHEMA.names, *_EXTRA_FIELDS) if name in fields}
     return Header(tuple(words), prefix, pattern, ordered, meaning_of(known, ordered, words[2] & 0xFFFF), tuple(diagnose(known, ordered)))
+
+
+def _requested(known: codes.TlpType, fields: Mapping[str, Any]) -> int:
+    """Return the bytes that a request asks for or writes."""
+    asked = 4 * int(fields["length_dw"])
+    if known.kind == "CAS":
+        return asked // 2
+    if "first_be" not in fields:
+        return asked
+    single = fields["length_dw"] == 1
+    return asked - codes.disabled_bytes(fields["first_be"], fields["last_be"], is_single=single, is_write=known.has_data)
 
 
 # Fields of pattern v1 that no column has.

@@ -13,9 +13,9 @@ from typing import Any
 Record = dict[str, Any]
 
 FIELDS = (
-    "time", "kind", "class", "length_dw", "payload_bytes", "requester", "completer", "tag", "address", "first_be", "last_be",
-    "destination", "register", "status", "byte_count", "bcm", "lower_address", "message", "routing", "tc", "attr", "at", "th", "td", "ep",
-    "so", "ln", "ph", "st", "prefix", "segment", "completer_segment", "dw0", "dw1", "dw2", "dw3",
+    "time", "kind", "class", "direction", "length_dw", "payload_bytes", "requested_bytes", "requester", "completer", "tag", "address",
+    "first_be", "last_be", "destination", "register", "status", "byte_count", "bcm", "lower_address", "message", "routing", "tc",
+    "attr", "at", "th", "td", "ep", "so", "ln", "ph", "st", "prefix", "segment", "completer_segment", "dw0", "dw1", "dw2", "dw3",
 )  # fmt: skip
 
 
@@ -60,8 +60,97 @@ def kind_and_class(fmt: int, type_: int) -> tuple[str, str | None]:
     return "Unknown", None
 
 
-def decode(words: list[int], *, pattern: int = 0) -> Record | None:
+Way = dict[str, Any]
+"""What a recording says of directions: ``in`` and ``out`` (sets of classes), ``buses`` (a set, or None)."""
+ANY_WAY: Way = {"in": {"P", "NP", "CPL"}, "out": {"P", "NP", "CPL"}, "buses": None}
+
+
+def way_of(config: int, buses: set[int] | None = None) -> Way:
+    """The directions that an event's config asks for, by the two tables of the kernel's document."""
+    direction, eight_dw = bits(config, 23, 20), bits(config, 35, 32) == 1
+    everything = {"P", "NP", "CPL"}
+    inbound, outbound = {
+        (False, 0): (everything, set()),
+        (False, 1): (set(), everything),
+        (False, 2): (everything, everything),
+        (False, 3): ({"CPL"}, everything),
+        (True, 0): (everything, everything),
+        (True, 1): (set(), everything),
+        (True, 2): (everything, set()),
+        (True, 3): ({"CPL"}, set()),
+    }[eight_dw, direction]
+    return {"in": inbound, "out": outbound, "buses": buses}
+
+
+def direction_of(record: Record, way: Way) -> str | None:
+    """Inbound or outbound, by the classes that are recorded, else by IDs, message codes and buses."""
+    if record["class"] is None:
+        return None
+    if not way["out"]:
+        return "inbound"
+    if not way["in"]:
+        return "outbound"
+    if (record["class"] in way["in"]) != (record["class"] in way["out"]):
+        return "inbound" if record["class"] in way["in"] else "outbound"
+    buses = way["buses"]
+
+    def is_behind(identity: int) -> bool | None:
+        bus = identity >> 8
+        return False if bus == 0 else None if buses is None else bus in buses
+
+    if "Cfg" in record["kind"]:
+        return "outbound"
+    if record["class"] == "CPL":
+        if is_behind(record["completer"]):
+            return "inbound"
+        return "outbound" if is_behind(record["completer"]) is False and is_behind(record["requester"]) else "unknown"
+    if record["kind"].startswith("Msg"):
+        code = record["message"]
+        if code in (0x02, 0x04, 0x10, 0x18, 0x1B, 0x30, 0x31, 0x33, 0x52) or 0x20 <= code <= 0x27:
+            return "inbound"
+        if code in (0x00, 0x01, 0x05, 0x12, 0x14, 0x19, 0x50, 0x53):
+            return "outbound"
+        if record["routing"] in (0, 5):
+            return "inbound"
+        if record["routing"] == 3:
+            return "outbound"
+        if record["requester"] == 0:
+            return "unknown"
+    return {True: "inbound", False: "outbound", None: "unknown"}[is_behind(record["requester"])]
+
+
+def requested_bytes(record: Record) -> int | None:
+    """Bytes that a request asks for or writes, byte by byte."""
+    kind, length = record["kind"], record["length_dw"]
+    if kind == "Unknown" or kind.startswith(("Cpl", "Msg")):
+        return None
+    if kind == "CAS":
+        return int(length) * 2
+    if record["first_be"] is None:  # implied
+        return int(length) * 4
+    enabled = [True] * (4 * length)
+    ends = [(0, record["first_be"])] + ([(length - 1, record["last_be"])] if length > 1 else [])
+    for dw, enables in ends:
+        for byte in range(4):
+            enabled[4 * dw + byte] = bool(enables >> byte & 1)
+    if record["payload_bytes"]:
+        return sum(enabled)
+    if length == 1:
+        return 4 - enabled.index(True) - enabled[::-1].index(True) if any(enabled) else 0
+    head, tail = enabled[:4], enabled[:-5:-1]
+    return 4 * int(length) - (head.index(True) if any(head) else 4) - (tail.index(True) if any(tail) else 4)
+
+
+def decode(words: list[int], *, pattern: int = 0, way: Way = ANY_WAY) -> Record | None:
     """One record of 4 or 8 words; None for one that is all zero."""
+    record = _decoded(words, pattern)
+    if record is not None and record["kind"] != "Unknown":
+        record["direction"] = direction_of(record, way)
+        record["requested_bytes"] = requested_bytes(record)
+    return record
+
+
+def _decoded(words: list[int], pattern: int) -> Record | None:
     if not any(words):
         return None
     record: Record = dict.fromkeys(FIELDS)
@@ -179,16 +268,16 @@ def _header(record: Record, fmt: int, type_: int, t9: int, t8: int, words: list[
             record["tag"] = None
 
 
-def decode_bytes(data: bytes, *, eight_dw: bool, pattern: int = 0) -> Iterator[tuple[int, Record]]:
+def decode_bytes(data: bytes, *, eight_dw: bool, pattern: int = 0, way: Way = ANY_WAY) -> Iterator[tuple[int, Record]]:
     """Whole records of a payload, each with its place in bytes; all-zero ones are left out, and a tail."""
     size = 32 if eight_dw else 16
     for place in range(0, len(data) - size + 1, size):
-        record = decode(list(struct.unpack_from(f"<{size // 4}I", data, place)), pattern=pattern)
+        record = decode(list(struct.unpack_from(f"<{size // 4}I", data, place)), pattern=pattern, way=way)
         if record is not None:
             yield place, record
 
 
-def read_recording(path: Path) -> Iterator[Record]:
+def read_recording(path: Path, buses: set[int] | None = None) -> Iterator[Record]:
     """Every TLP of a perf.data file, with index, offset and cpu."""
     data = path.read_bytes()
     configs, payloads = walk(data)
@@ -196,7 +285,7 @@ def read_recording(path: Path) -> Iterator[Record]:
     eight_dw, pattern = bits(config, 35, 32) == 1, bits(config, 39, 36)
     index = 0
     for offset, cpu, payload in payloads:
-        for place, record in decode_bytes(payload, eight_dw=eight_dw, pattern=pattern):
+        for place, record in decode_bytes(payload, eight_dw=eight_dw, pattern=pattern, way=way_of(config, buses)):
             yield {"index": index, "offset": offset + place, "cpu": cpu if cpu >= 0 else None, **record}
             index += 1
 

@@ -15,6 +15,7 @@ from ptttool.decoders.hisi_ptt.records import Piece, Records
 from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit, TlpUnit
 from ptttool.pipeline.jobs import load
 from ptttool.tlp.bulk import U32
+from ptttool.tlp.direction import EITHER, DirectionRule
 
 ALL_CODES = tuple(range(256))
 KNOWN_CODES = (
@@ -67,10 +68,10 @@ def records_4dw(draw: st.DrawFn) -> Words:
     return (four(code, 0, 0, 0, length=0, time=0)[0] | draw(st.integers(0, (1 << 25) - 1)), draw(WORD), draw(WORD), draw(WORD))
 
 
-def loaded(words: U32, layout: Layout, *, offset: int = 0, cpu: int = -1) -> Records:
+def loaded(words: U32, layout: Layout, *, offset: int = 0, cpu: int = -1, direction: DirectionRule = EITHER) -> Records:
     """Records on their way to a decoder. ``words``: shape (n, 4 or 8)."""
     data = memoryview(np.ascontiguousarray(words, dtype="<u4").tobytes())
-    unit = load(TlpUnit(layout, (Piece("", 0, len(data), offset, cpu, data),)))
+    unit = load(TlpUnit(layout, (Piece("", 0, len(data), offset, cpu, data),), direction=direction))
     assert isinstance(unit, LoadedTlpUnit)
     return unit.records
 
@@ -84,9 +85,10 @@ def decode_block(
     offset: int = 0,
     cpu: int | None = None,
     findings: Findings | None = None,
+    direction: DirectionRule = EITHER,
 ) -> pl.DataFrame:
     """Records as a frame."""
-    rows, found = LoadedTlpUnit(loaded(words, layout, offset=offset, cpu=-1 if cpu is None else cpu)).decoded(index)
+    rows, found = LoadedTlpUnit(loaded(words, layout, offset=offset, cpu=-1 if cpu is None else cpu, direction=direction)).decoded(index)
     frame = rows.batch(tuple(columns)).to_polars()
     if findings is not None:
         findings.merge(found)

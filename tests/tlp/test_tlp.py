@@ -19,7 +19,7 @@ from ptttool.tlp.meaning import byte_count, enabled_bytes
 from tests.support.records import ALL_CODES, KNOWN_CODES, WORD, decode_block, eight
 
 # Columns of a header alone: not of the record around it.
-HEADER_COLUMNS = tuple(name for name in ALL_COLUMNS if name not in ("index", "offset", "cpu", "time", "so"))
+HEADER_COLUMNS = tuple(name for name in ALL_COLUMNS if name not in ("index", "offset", "cpu", "time", "so", "direction"))
 
 
 def test_codes_are_those_of_the_specification() -> None:
@@ -62,8 +62,8 @@ def test_same_answers_as_in_bulk(code: int, rest: int, dw1: int, dw2: int, dw3: 
 def test_the_header_of_an_aer_log() -> None:
     header = decode_header((0x60000001, 0x01001E0F, 0x00000004, 0x02810040))
     assert header.fields == {
-        "kind": "MWr", "class": "P", "length_dw": 1, "payload_bytes": 4, "requester": 0x0100, "tag": 0x1E, "address": 0x4_0281_0040,
-        "first_be": 0xF, "last_be": 0, "tc": 0, "attr": 0, "at": 0, "th": 0, "td": 0, "ep": 0, "ln": 0,
+        "kind": "MWr", "class": "P", "length_dw": 1, "payload_bytes": 4, "requested_bytes": 4, "requester": 0x0100, "tag": 0x1E,
+        "address": 0x4_0281_0040, "first_be": 0xF, "last_be": 0, "tc": 0, "attr": 0, "at": 0, "th": 0, "td": 0, "ep": 0, "ln": 0,
     }  # fmt: skip
     assert header.meaning["first_be"] == "4 of 4 bytes enabled"
     assert header.diagnostics == ()

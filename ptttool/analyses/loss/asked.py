@@ -32,6 +32,7 @@ from ptttool.machine.model import REQUESTER, Machine
 from ptttool.pci import format_id
 from ptttool.perfdata.model import Contents
 from ptttool.recording.identity import pmu_names, ptt_attribute
+from ptttool.recording.traced_buses import buses_of, is_of
 from ptttool.tlp.codes import TYPES
 from ptttool.tlp.columns import KINDS
 from ptttool.wording import in_words
@@ -123,26 +124,8 @@ def asked_for(contents: Contents, machine: Machine | None) -> Asked | None:
         inbound=frozenset(group.split()[0] for group in flow.inbound),
         outbound=frozenset(flow.outbound),
         requester=event.filter & 0xFFFF if is_requester else None,
-        buses=None if is_requester or not _is_of(machine, contents) else _buses_behind(event, machine),
+        buses=None if is_requester or not is_of(machine, contents) else buses_of(event, machine),
     )
-
-
-def _is_of(machine: Machine | None, contents: Contents) -> bool:
-    """Tell whether a recording can be of a machine: with --sysfs or --demo, a user may give any."""
-    host = contents.features.get("hostname")
-    return machine is not None and (host is None or machine.hostname is None or str(host) == machine.hostname)
-
-
-def _buses_behind(event: Explanation, machine: Machine | None) -> tuple[range, ...] | None:
-    """Return the buses behind the root ports of an event; None where one of them is not known."""
-    buses = []
-    for named in event.named:
-        port = None if machine is None or named.address is None else machine.functions.get(named.address)
-        if port is None or port.secondary is None or port.subordinate is None:
-            return None
-        # A port that was not configured has the numbers 0.
-        buses.append(range(max(port.secondary, 1), port.subordinate + 1))
-    return tuple(buses)
 
 
 def signs_in_tlps(contents: Contents, tally: Tally, machine: Machine | None) -> Iterator[Diagnostic]:

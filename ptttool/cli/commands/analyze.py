@@ -82,6 +82,7 @@ def analyze(
     channel: reading.ChannelOption = None,
     input_format: reading.InputOption = None,
     pattern: reading.PatternOption = None,
+    downstream: reading.DownstreamOption = None,
     jobs: reading.JobsOption = None,
     scheduler: reading.SchedulerOption = None,
     tls_ca: reading.TlsCaOption = None,
@@ -107,8 +108,8 @@ def analyze(
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end(), reading.chosen_workers(file, jobs, cluster, WORTH_AN_ADDER) as workers:
         request = reading.request_of(
-            file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
-            channel=channel,
+            file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
+            strict=strict, channel=channel,
         )  # fmt: skip
         _analyze(name, request, workers, where=where, json=json, sysfs=sysfs, demo=demo)
 
@@ -143,6 +144,7 @@ def _analyze(name: str, request: Request, workers: Workers, *, where: str | None
         machine = traced_part(
             reading.machine_of(request.path, sysfs, demo, details=True) if sysfs is not None or demo else known, recording
         )
+        recording.topology = machine
         went_offline = () if sidecar is None else sidecar.went_offline
         walk = recording.walk(workers)
         with shown_progress(walk.progress):

@@ -39,6 +39,7 @@ def decode(
     raw: out.RawOption = True,
     input_format: reading.InputOption = None,
     pattern: reading.PatternOption = None,
+    downstream: reading.DownstreamOption = None,
     partition: Annotated[
         str | None,
         typer.Option(
@@ -83,8 +84,8 @@ def decode(
     from ptttool.cli.folder import FolderJob, is_folder
 
     request = reading.request_of(
-        "", protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
-        channel=channel,
+        "", protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
+        strict=strict, channel=channel,
     )  # fmt: skip
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     if is_folder(files, output, partition, to):

@@ -26,6 +26,7 @@ def info(
     channel: reading.ChannelOption = None,
     input_format: reading.InputOption = None,
     pattern: reading.PatternOption = None,
+    downstream: reading.DownstreamOption = None,
     jobs: reading.JobsOption = None,
     scheduler: reading.SchedulerOption = None,
     tls_ca: reading.TlsCaOption = None,
@@ -47,8 +48,8 @@ def info(
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end(), reading.chosen_workers(file, jobs, cluster, WORTH_AN_ADDER) as workers:
         request = reading.request_of(
-            file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
-            channel=channel,
+            file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
+            strict=strict, channel=channel,
         )  # fmt: skip
         try:
             _info(request, workers, json=json, sysfs=sysfs, demo=demo)
@@ -92,6 +93,7 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
         if sysfs is not None or demo:
             machine = reading.machine_of(request.path, sysfs, demo)
         command, started, went_offline = (None, None, ()) if sidecar is None else (sidecar.command, sidecar.started, sidecar.went_offline)
+        recording.topology = machine
         walk = recording.walk(workers)
         with shown_progress(walk.progress):
             report = report_on(recording, workers, walk=walk, machine=machine, command=command, started=started, went_offline=went_offline)

@@ -66,6 +66,16 @@ PatternOption = Annotated[
         show_default=False,
     ),
 ]
+DownstreamOption = Annotated[
+    str | None,
+    typer.Option(
+        "--downstream",
+        metavar="BUSES",
+        help="PTT: the buses behind the traced root ports, such as 01-03,05 (hexadecimal, as in addresses). Recordings of both directions "
+        "need them to tell in from out. By default the file that 'ptttool trace' keeps beside a recording says them, or --sysfs.",
+        show_default=False,
+    ),
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="End with an error at the first row that is not as it should be, such as a reserved value.")
 ]
@@ -175,6 +185,7 @@ def request_of(
     given: Mapping[str, Given] | None = None,
     input_format: str | None = None,
     pattern: str | None = None,
+    downstream: str | None = None,
     strict: bool = False,
     channel: Sequence[str] | None = None,
 ) -> Request:
@@ -184,7 +195,7 @@ def request_of(
     ----------
     path : str
         The recording.
-    params, parameter, protocol, input_format, pattern, strict, channel
+    params, parameter, protocol, input_format, pattern, downstream, strict, channel
         The options of the same names.
     given : mapping of str to Given, optional
         Parameters that other options set.
@@ -212,6 +223,13 @@ def request_of(
         if protocol not in (None, NAME):
             raise UsageError(f"--pattern is of {NAME}, not of {protocol}", hint="leave it out", code="other-protocol")
         parameters["pattern"] = Given(pattern, "--pattern")
+    if downstream is not None:
+        from ptttool.tlp.direction import parse_buses
+
+        if protocol not in (None, NAME):
+            raise UsageError(f"--downstream is of {NAME}, not of {protocol}", hint="leave it out", code="other-protocol")
+        parse_buses(downstream, "--downstream")
+        parameters["downstream"] = Given(downstream, "--downstream")
     return Request(path, protocol, parameters, form, strict, channels=tuple(_channel(text) for text in channel or ()))
 
 

@@ -21,6 +21,7 @@ from ptttool.tlp.columns import DW_COLUMNS, TLP_SCHEMA
 STEP = 1 << 14
 # Columns that do not depend on the header DWs.
 _POSITION = ("index", "offset", "cpu")
+DIRECTION = "direction"
 
 
 def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings: Findings | None = None) -> Batch:
@@ -69,6 +70,7 @@ class _Filled:
 
     def __init__(self, records: Records, columns: Sequence[str]) -> None:
         self.layout = records.layout
+        self._direction = records.direction
         self.size = records.size
         self.traits: U32 = np.empty(self.size, dtype=np.uint32)
         self.codes: Array = np.empty(self.size, dtype=np.uint8)
@@ -96,6 +98,9 @@ class _Filled:
         if not headers.every & KNOWN:
             self.codes[rows] = headers.dw0 >> 24
         for name, array in self.arrays.items():
+            if name == DIRECTION:
+                array[rows] = self._direction.codes(headers)
+                continue
             source = _SOURCES[name]
             if headers.some & source.traits and (headers.v1 or not source.v1_only):
                 array[rows] = source.values(headers, records, self.layout)
@@ -142,10 +147,15 @@ def _prefix(headers: Headers, _records: U32, _layout: Layout) -> Array:
     return headers.prefix
 
 
+def _undirected(_headers: Headers, _records: U32, _layout: Layout) -> Array:
+    raise AssertionError("the direction depends on the recording's rule, too")
+
+
 _SOURCES: dict[str, _Source] = {
     **{name: _from_rule(rule) for name, rule in RULES.items()},
     "time": _Source(lambda _headers, records, layout: layout.times(records), RECORD),
     "prefix": _Source(_prefix, RECORD),
+    DIRECTION: _Source(_undirected, KNOWN),
     "so": _Source(lambda _headers, records, _layout: (records[:, 0] >> 21) & 1, KNOWN),
     **{name: _dw_source(number) for number, name in enumerate(DW_COLUMNS)},
 }

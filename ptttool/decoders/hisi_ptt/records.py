@@ -12,6 +12,7 @@ from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.files.local import LocalFile
 from ptttool.table.values import Array, Mask
 from ptttool.tlp.bulk import U32
+from ptttool.tlp.direction import EITHER, DirectionRule
 
 Rows = npt.NDArray[np.intp]
 
@@ -79,12 +80,15 @@ class Records:
         Where they come from.
     zeros : int
         Number of all-zero records that were left out.
+    direction : DirectionRule
+        How their direction is found.
     """
 
     layout: Layout
     dws: list[U32] = field(default_factory=list)
     runs: list[_Run] = field(default_factory=list)
     zeros: int = 0
+    direction: DirectionRule = EITHER
 
     @property
     def size(self) -> int:
@@ -131,7 +135,7 @@ class Records:
             rows = np.flatnonzero(wanted[at : at + run.count])
             at += run.count
             runs.append(_Run(len(rows), run.offset, run.cpu, rows if run.rows is None else run.rows[rows]))
-        return Records(self.layout, dws, runs, self.zeros)
+        return Records(self.layout, dws, runs, self.zeros, self.direction)
 
 
 def _offsets(run: _Run, record_size: int) -> Array:
@@ -139,9 +143,9 @@ def _offsets(run: _Run, record_size: int) -> Array:
     return rows.astype(np.uint64) * np.uint64(record_size) + np.uint64(run.offset)
 
 
-def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview | None]) -> Records:
+def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview | None], direction: DirectionRule) -> Records:
     """Make the records of pieces, from the bytes of each. All-zero records are left out."""
-    records = Records(layout)
+    records = Records(layout, direction=direction)
     small: list[U32] = []
     for piece, part in zip(pieces, data, strict=True):
         dws = _dws(piece, part, layout)

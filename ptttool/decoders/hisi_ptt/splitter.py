@@ -11,6 +11,7 @@ from ptttool.decoders.hisi_ptt import layout as layouts
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Choice, Declared, Layout
 from ptttool.decoders.hisi_ptt.records import Piece, Records
+from ptttool.decoders.hisi_ptt.traced import direction_rule
 from ptttool.decoders.hisi_ptt.units import TlpRows, TlpUnit
 from ptttool.errors import InputError
 from ptttool.perfdata.budget import MAX_DESCRIPTIONS
@@ -18,6 +19,7 @@ from ptttool.perfdata.model import AuxChunk
 from ptttool.recording.identity import ptt_attribute
 from ptttool.recording.opening import Source
 from ptttool.tlp.bulk import U32
+from ptttool.tlp.direction import EITHER, Buses, DirectionRule
 
 # Records from a pipe after which a unit ends, so that they are decoded soon after they arrive.
 PIPE_RECORDS = 1 << 15
@@ -40,19 +42,39 @@ class TlpSplitter:
         Name of the recording, if there are several.
     strict : bool
         Whether data that are not a whole record raise an InputError.
+    direction : str or None
+        What the user says of the directions that the recording holds; it takes precedence over what the recording says.
+    buses : tuple of (int, int), or None
+        The buses behind the traced root ports.
     """
 
-    def __init__(self, source: Source, *, raw: bool | None, pattern: int | None, file: str | None = None, strict: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        raw: bool | None,
+        pattern: int | None,
+        file: str | None = None,
+        strict: bool = False,
+        direction: str | None = None,
+        buses: Buses | None = None,
+    ) -> None:
         self._source = source
         self._raw = raw
         self._pattern = pattern
         self._file = file
         self._strict = strict
+        self._direction = direction
+        self._buses = buses
         self.findings = Findings()
         # What the recording says of its layout, the revision of the contents that said so, and how many were looked at.
         self._said = Declared(raw, pattern)
         self._revision: int | None = None
         self._looks = 0
+        # The config that the event had then, and the rule that followed from it.
+        self._config: int | None = None
+        self._rule_key: tuple[int | None, bool] | None = None
+        self._last_rule = EITHER
 
     def nothing(self) -> TlpRows:
         """Return no rows."""
@@ -73,21 +95,23 @@ class TlpSplitter:
         """
         pieces: list[Piece] = []
         layout, records, position = Layout(False), 0, 0
+        direction = EITHER
         is_pipe = self._source.size is None
         enough = min(most, PIPE_RECORDS) if is_pipe else most
 
         def planned() -> PlannedUnit:
-            return PlannedUnit(TlpUnit(layout, tuple(pieces), self._file), position)
+            return PlannedUnit(TlpUnit(layout, tuple(pieces), self._file, direction), position)
 
         for chunk, found in self._laid_out():
             begin = self._source.position
             size = chunk.size // found.record_size * found.record_size
+            rule = self._rule(found)
             start = 0
             while start < size:
-                if pieces and (found != layout or records >= enough):
+                if pieces and (found != layout or rule != direction or records >= enough):
                     yield planned()
                     pieces, records = [], 0
-                layout = found
+                layout, direction = found, rule
                 part = min(size - start, (most - records) * layout.record_size)
                 data = chunk.read(start, part) if chunk.in_memory else None
                 offset = chunk.offset + chunk.start + start
@@ -133,6 +157,14 @@ class TlpSplitter:
         self.findings.note(f"the data look like {choice.layout.title} records; they were read as {'8DW' if self._raw else '4DW'}")
         return choice._replace(layout=Layout(self._raw, declared.pattern or 0), conflict=False)
 
+    def _rule(self, layout: Layout) -> DirectionRule:
+        """Return how the direction of records of a layout is found."""
+        key = (self._config, layout.eight_dw)
+        if key != self._rule_key:
+            self._rule_key = key
+            self._last_rule = direction_rule(self._config, given=self._direction, buses=self._buses, eight_dw=layout.eight_dw)
+        return self._last_rule
+
     def _declared(self) -> Declared:
         """Return what the recording says about its layout; the user's choice of a pattern takes precedence."""
         contents = self._source.contents
@@ -144,7 +176,7 @@ class TlpSplitter:
             self.findings.note(f"the events change more than {MAX_DESCRIPTIONS} times between payloads: later changes are not looked at")
             return self._said
         attribute, private = ptt_attribute(contents), contents.auxtrace_priv
-        config = None if attribute is None else attribute.config
+        config = self._config = None if attribute is None else attribute.config
         for sentence in layouts.doubts(config, private):
             self.findings.note(sentence)
         declared = layouts.declared_layout(config, private)

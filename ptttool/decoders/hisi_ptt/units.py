@@ -16,6 +16,7 @@ from ptttool.table.batch import Batch
 from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.values import Mask, Texts, Values
 from ptttool.tlp.columns import KINDS, TLP_SCHEMA
+from ptttool.tlp.direction import EITHER, DirectionRule
 
 _UNKNOWN = KINDS.index("Unknown")
 
@@ -126,11 +127,14 @@ class TlpUnit:
         Where they are.
     file : str or None
         Name of the recording, if there are several.
+    direction : DirectionRule
+        How the direction of the TLPs is found.
     """
 
     layout: Layout
     pieces: tuple[Piece, ...]
     file: str | None = None
+    direction: DirectionRule = EITHER
 
     @property
     def size(self) -> int:
@@ -168,10 +172,10 @@ class TlpUnit:
             Buffer of at least the size of the unit.
         """
         if self.is_loaded:
-            return LoadedTlpUnit(records_of(self.layout, self.pieces, [piece.data for piece in self.pieces]), self.file)
+            return LoadedTlpUnit(records_of(self.layout, self.pieces, [piece.data for piece in self.pieces], self.direction), self.file)
         parts, at = [], 0
         for piece in self.pieces:
             parts.append(memory[at : at + piece.size])
             fetch(piece, parts[-1])
             at += piece.size
-        return LoadedTlpUnit(records_of(self.layout, self.pieces, parts), self.file)
+        return LoadedTlpUnit(records_of(self.layout, self.pieces, parts, self.direction), self.file)

@@ -1,0 +1,202 @@
+"""Whether TLPs go in or out at the traced root ports: inbound is from a device to the root port, outbound the other direction.
+
+Some recordings hold one direction, and say so. In the others the direction follows from the IDs of a TLP and the buses behind the traced
+ports:
+
+- A request is inbound where its requester is behind the ports, else outbound. Configuration requests are always outbound.
+- A completion is inbound where its completer is behind the ports, else outbound where its requester is.
+- A message has a direction by its code, or by its routing (to the root complex, or a broadcast from it); else its requester decides.
+
+A direction stays unknown where the buses are not known, or the IDs do not decide: a device that was not configured yet completes with ID 0,
+and some messages have the Requester ID 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptttool.errors import UsageError
+from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, COMPLETION, CONFIG, MESSAGE
+from ptttool.tlp.columns import CLASSES, DIRECTIONS
+
+if TYPE_CHECKING:
+    from ptttool.tlp.bulk import U8, U32, Headers
+
+INBOUND, OUTBOUND, UNKNOWN = (DIRECTIONS.index(name) for name in ("inbound", "outbound", "unknown"))
+
+# Sections 2.2.8 and 10: messages that only a device sends, and those that only a root complex sends. All others go either way.
+MESSAGES_IN = (0x02, 0x04, 0x10, 0x18, 0x1B, *range(0x20, 0x28), 0x30, 0x31, 0x33, 0x52)
+MESSAGES_OUT = (0x00, 0x01, 0x05, 0x12, 0x14, 0x19, 0x50, 0x53)
+# Table 2-20: routed to the root complex, broadcast from it, gathered and sent to it.
+ROUTINGS = {0b000: INBOUND, 0b011: OUTBOUND, 0b101: INBOUND}
+
+# Whether a bus is behind the traced ports.
+_NO, _YES, _MAYBE = range(3)
+_LAST_BUS = 0xFF
+# The traits that decide, as an index: class, whether it is known, whether it has data, completion, configuration, message.
+_TRAIT_BITS = 7
+
+Buses = tuple[tuple[int, int], ...]
+"""Ranges of buses, first and last, ascending."""
+
+
+def parse_buses(text: str, where: str = "downstream") -> Buses:
+    """Return the buses that a text such as ``01-03,05`` means; numbers are hexadecimal, as in PCI addresses.
+
+    Parameters
+    ----------
+    text : str
+        Buses and ranges of buses, commas between them.
+    where : str
+        What it was given for, for the message.
+
+    Raises
+    ------
+    UsageError
+        The text does not mean buses (code ``bad-parameter``).
+    """
+    found = []
+    for word in text.split(","):
+        first, dash, last = word.strip().partition("-")
+        numbers = [_bus(number) for number in ((first, last) if dash else (first,))]
+        if None in numbers or numbers[0] > numbers[-1]:  # type: ignore[operator]
+            raise UsageError(
+                f"{where}: {text[:80]} does not name buses",
+                hint="such as 01 or 01-03,05: numbers of buses as in PCI addresses, 01 to ff",
+                code="bad-parameter",
+            )
+        found.append((numbers[0], numbers[-1]))
+    return tuple(sorted(found))  # type: ignore[arg-type]
+
+
+def _bus(text: str) -> int | None:
+    text = text.strip().lower().removeprefix("0x")
+    if not 0 < len(text) <= 2 or not all(digit in "0123456789abcdef" for digit in text):
+        return None
+    return int(text, 16) or None
+
+
+def format_buses(buses: Buses) -> str:
+    """Return the text that :func:`parse_buses` reads: ``01-03,05``."""
+    return ",".join(f"{first:02x}" if first == last else f"{first:02x}-{last:02x}" for first, last in buses)
+
+
+@dataclass(frozen=True)
+class DirectionRule:
+    """How the direction of a recording's TLPs is found; it can be pickled.
+
+    Parameters
+    ----------
+    inbound, outbound : tuple of str
+        Classes of TLPs that the recording can hold in each direction. A class that it can hold in neither counts as any other.
+    buses : tuple of (int, int), or None
+        The buses behind the traced root ports; None where they are not known.
+    has_all_buses : bool
+        Whether no other bus is behind the ports.
+    """
+
+    inbound: tuple[str, ...] = CLASSES
+    outbound: tuple[str, ...] = CLASSES
+    buses: Buses | None = None
+    has_all_buses: bool = True
+
+    @property
+    def constant(self) -> int | None:
+        """The direction of all TLPs; None where the recording can hold both."""
+        if self.inbound and self.outbound:
+            return None
+        return INBOUND if self.inbound else OUTBOUND if self.outbound else None
+
+    @property
+    def needs_buses(self) -> bool:
+        """Whether the buses matter, and are not known."""
+        return self.constant is None and self.buses is None
+
+    def codes(self, headers: Headers) -> U8:
+        """Return the direction of TLPs.
+
+        Parameters
+        ----------
+        headers : Headers
+            Their headers.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n,)
+            Positions in :data:`~ptttool.tlp.columns.DIRECTIONS`; any value for headers of kind Unknown.
+        """
+        if self.constant is not None:
+            return np.full(len(headers.dw0), self.constant, dtype=np.uint8)
+        behind, decided = _tables(self)
+        index = (headers.traits >> CLASS_SHIFT) & ((1 << _TRAIT_BITS) - 1)
+        index <<= 4
+        if headers.some & COMPLETION:
+            index |= behind.take((headers.dw1 >> 24).astype(np.intp)) << 2
+        index |= behind.take((headers.transaction >> 24).astype(np.intp))
+        found = decided.take(index.astype(np.intp))
+        if headers.some & MESSAGE and self._is_open("P"):
+            rows = np.flatnonzero(headers.traits & MESSAGE)
+            found[rows] = self._of_messages(headers.dw0[rows], headers.dw1[rows], behind)
+        return found
+
+    def _is_open(self, tlp_class: str) -> bool:
+        """Tell whether a class can have either direction."""
+        return (tlp_class in self.inbound) == (tlp_class in self.outbound)
+
+    def _of_messages(self, dw0: U32, dw1: U32, behind: U32) -> U8:
+        by_code, by_routing = _message_tables()
+        requester = dw1 >> 16
+        found = np.array((OUTBOUND, INBOUND, UNKNOWN), dtype=np.uint8).take(behind.take((requester >> 8).astype(np.intp)))
+        found[requester == 0] = UNKNOWN
+        for table, index in ((by_routing, dw0 >> 24 & 0x7), (by_code, dw1 & 0xFF)):
+            known = table.take(index.astype(np.intp))
+            found = np.where(known == UNKNOWN, found, known)
+        return found
+
+
+EITHER = DirectionRule()
+"""The rule where nothing is known of a recording."""
+
+
+@lru_cache(maxsize=16)
+def _tables(rule: DirectionRule) -> tuple[U32, U8]:
+    """Return which buses are behind the ports, shape (256,), and the direction by traits and buses, shape (2048,)."""
+    behind = np.full(_LAST_BUS + 1, _NO if rule.buses is not None and rule.has_all_buses else _MAYBE, dtype=np.uint32)
+    for first, last in rule.buses or ():
+        behind[first : last + 1] = _YES
+    behind[0] = _NO  # a root bus
+    decided = np.full(1 << (_TRAIT_BITS + 4), UNKNOWN, dtype=np.uint8)
+    for index in range(len(decided)):
+        decided[index] = _decision(rule, index >> 4 << CLASS_SHIFT, index >> 2 & 0x3, index & 0x3)
+    return behind, decided
+
+
+def _decision(rule: DirectionRule, traits: int, completer: int, requester: int) -> int:
+    """Return the direction of a TLP, given whether the buses of its two IDs are behind the ports."""
+    number = traits >> CLASS_SHIFT & CLASS_MASK
+    if number == len(CLASSES):
+        return UNKNOWN
+    if not rule._is_open(CLASSES[number]):
+        return INBOUND if CLASSES[number] in rule.inbound else OUTBOUND
+    if traits & CONFIG:
+        return OUTBOUND
+    if traits & COMPLETION:
+        if completer == _YES:
+            return INBOUND
+        return OUTBOUND if completer == _NO and requester == _YES else UNKNOWN
+    return {_YES: INBOUND, _NO: OUTBOUND}.get(requester, UNKNOWN)
+
+
+@lru_cache(maxsize=1)
+def _message_tables() -> tuple[U8, U8]:
+    """Return the direction of messages by code, shape (256,), and by routing, shape (8,)."""
+    by_code, by_routing = np.full(256, UNKNOWN, dtype=np.uint8), np.full(8, UNKNOWN, dtype=np.uint8)
+    by_code[list(MESSAGES_IN)] = INBOUND
+    by_code[list(MESSAGES_OUT)] = OUTBOUND
+    for routing, direction in ROUTINGS.items():
+        by_routing[routing] = direction
+    return by_code, by_routing
