@@ -58,6 +58,8 @@ RUNS = [
     ("analyze", "analyze loss {capture}", 0),
     ("analyze", "analyze summary {cut} --where kind='MRd'", 6),
     ("analyze", "analyze elements --protocol riscv-encap -p srcid_bits=6 fixtures/etrace/median-basic.bin", 0),
+    ("analyze-several", "analyze summary,loss {capture}", 0),
+    ("analyze-several", "analyze summary {capture} {cut}", 6),
     ("analyze-list", "analyze --list", 0),
     ("decode-protocols", "decode --protocols", 0),
     ("decode-protocols", "decode --protocols hisi-ptt riscv-flow", 0),
@@ -148,6 +150,12 @@ def test_a_result_is_as_its_schema_says(name: str, path: str, files: dict[str, s
     protocol, parameters = ("riscv-encap", {"srcid_bits": 6}) if name == "elements" else (None, None)
     with open_recording(path.format(**files), protocol, parameters=parameters) as recording:
         assert problems_of(name, to_json(recording.analyze(name))) == []
+
+
+def test_no_result_has_a_key_of_the_document_around_it() -> None:
+    """``analyze --json`` puts both into one object."""
+    around = set(schemas()["analyze"]["properties"])
+    assert not [name for name, _ in RESULTS if around & set(schemas()[name]["properties"])]
 
 
 def test_a_sidecar_is_as_its_schema_says(files: dict[str, str]) -> None:

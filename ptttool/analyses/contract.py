@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
+from ptttool.analyses.needs import Captured, Lack, LackCode, Need
 from ptttool.registry import Registry
 
 if TYPE_CHECKING:
@@ -58,11 +59,31 @@ class Analysis(ABC, Generic[R]):
         One line of documentation.
     columns : tuple of str
         The columns that :meth:`update` needs. Empty, without further ones: the result follows from the context alone.
+    needs : tuple of Need
+        What has to be traced, so that the result tells everything.
+    sums_recordings : bool
+        Whether recordings can be summed up: see :meth:`add_recording`.
     """
 
     name: ClassVar[str]
     meaning: ClassVar[str]
     columns: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[Need, ...]] = ()
+    sums_recordings: ClassVar[bool] = False
+
+    @classmethod
+    def lacks(cls, captured: Captured) -> list[Lack]:
+        """Return what the analysis cannot see in a recording: by default, what is missing of :attr:`needs`.
+
+        Parameters
+        ----------
+        captured : Captured
+            What the recording can hold.
+        """
+        missing = [column for column in cls.columns if column not in captured.columns]
+        if missing:
+            return [Lack(LackCode.COLUMNS, f"the columns {', '.join(missing)}", "the rows of this protocol do not have them")]
+        return [lack for need in cls.needs for lack in need.lacks(captured)]
 
     @classmethod
     def further_columns(cls, contents: Contents) -> tuple[str, ...]:  # noqa: ARG003 - for those that derive it
@@ -86,6 +107,13 @@ class Analysis(ABC, Generic[R]):
 
     def merge(self, later: Self) -> None:
         """Add what another one has seen of the rows behind those of this one."""
+
+    def add_recording(self, other: Self) -> None:
+        """Add what another one has seen of another recording, where :attr:`sums_recordings` allows it.
+
+        Nothing joins between recordings: what happened between them is not known, and times begin anew.
+        """
+        self.merge(other)
 
     @abstractmethod
     def result(self, context: AnalysisContext) -> R:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.shown import Column, Facts, Names, Part, Table, Unit, text_column
 from ptttool.documents import document
 from ptttool.table.batch import Batch
 from ptttool.table.values import Texts
@@ -15,7 +18,7 @@ from ptttool.table.values import Texts
 
 @document("elements")
 @dataclass(frozen=True)
-class ElementSummary:
+class ElementSummary(Shown):
     """Elements of packet traces, summed up.
 
     Parameters
@@ -37,6 +40,15 @@ class ElementSummary:
     channels: dict[str, int]
     flags: dict[str, int]
 
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield the sums, and a table for each of the counts."""
+        yield Facts([("records", f"{self.records:,}"), ("bytes", f"{self.bytes:,}")])
+        counts = (("kind", self.kinds), ("protocol", self.protocols), ("channel", self.channels), ("flag", self.flags))
+        for what, counted in counts:
+            if counted:
+                columns = (text_column(what.title()), Column("Elements"), Column("Share", Unit.PERCENT, weight=1))
+                yield Table(f"By {what}", columns, [(name, count, 100 * count / self.records) for name, count in counted.items()])
+
 
 class Elements(Analysis[ElementSummary]):
     """Counts elements of packet traces."""
@@ -44,6 +56,7 @@ class Elements(Analysis[ElementSummary]):
     name = "elements"
     meaning = "elements of packet traces by kind, protocol, channel and flag"
     columns = ("size", "channel", "protocol", "kind", "flags")
+    sums_recordings = True
 
     def __init__(self) -> None:
         self._records = 0

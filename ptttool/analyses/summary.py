@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Part, Table, Unit, text_column
 from ptttool.analyses.tally import Tally
 from ptttool.documents import document
 from ptttool.pci import format_id
@@ -63,7 +65,7 @@ class TimeRange:
     Parameters
     ----------
     first, last : int or None
-        Time of the first and of the last TLP.
+        Time of the first and of the last TLP; None for several recordings together.
     smallest, largest : int or None
         The extremes of all TLPs.
     """
@@ -76,7 +78,7 @@ class TimeRange:
 
 @document("summary")
 @dataclass(frozen=True)
-class TlpSummary:
+class TlpSummary(Shown):
     """TLPs, summed up.
 
     Parameters
@@ -100,6 +102,32 @@ class TlpSummary:
     requesters: list[RequesterSums]
     time: TimeRange
 
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield the sums, the tables by kind, class and requester."""
+        time = self.time
+        facts = [("records", f"{self.records:,}"), ("payload bytes", f"{self.payload_bytes:,}")]
+        if time.smallest is not None:
+            ends = "" if time.first is None else f"first {time.first}, last {time.last}, "
+            facts.append(("time, raw", f"{ends}smallest {time.smallest}, largest {time.largest}"))
+        yield Facts(facts)
+        if not self.records:
+            return
+        sums = (Column("TLPs", Unit.TLPS), Column("Share", Unit.PERCENT, weight=1), Column("Payload bytes", Unit.BYTES))
+        total = ("all", self.records, 100.0, self.payload_bytes)
+        for title, parts in (("By kind", self.kinds), ("By class", {name: each for name, each in self.classes.items() if each.records})):
+            rows = [(name, each.records, 100 * each.records / self.records, each.payload_bytes) for name, each in parts.items()]
+            # Unknown TLPs have no class.
+            yield Table(title, (text_column(title[3:].title()), *sums), rows, total if parts is self.kinds else None)
+        by_class = [Column(name, Unit.TLPS, weight=2) for name in CLASSES]
+        columns = (text_column("Requester"), text_column("Name", 3), sums[0], *by_class, sums[2])
+        yield Table("By requester", columns, [_requester_row(each, names) for each in self.requesters])
+
+
+def _requester_row(sums: RequesterSums, names: Names) -> list[Cell]:
+    name = names(sums.requester)
+    counts = [sums.classes[each].records for each in CLASSES]
+    return [sums.requester, None if name == sums.requester else name, sums.records, *counts, sums.payload_bytes]
+
 
 class Summary(Analysis[TlpSummary]):
     """Sums over TLPs.
@@ -113,6 +141,7 @@ class Summary(Analysis[TlpSummary]):
     name = "summary"
     meaning = "TLPs and bytes of data by kind, class and requester"
     columns = ("kind", "requester", "payload_bytes", "time")
+    sums_recordings = True
 
     def __init__(self) -> None:
         self.tally = Tally()
@@ -120,6 +149,7 @@ class Summary(Analysis[TlpSummary]):
         self._last: int | None = None
         self._smallest: int | None = None
         self._largest: int | None = None
+        self._has_ends = True
 
     @classmethod
     def further_columns(cls, contents: Contents) -> tuple[str, ...]:
@@ -147,6 +177,11 @@ class Summary(Analysis[TlpSummary]):
             self._see_time(later._first, later._last, later._smallest, later._largest)
         self.tally.merge(later.tally)
 
+    def add_recording(self, other: Summary) -> None:
+        """Add the sums of another recording; together they have no first and no last time."""
+        self.merge(other)
+        self._has_ends = False
+
     def result(self, context: AnalysisContext) -> TlpSummary:
         """Return the sums: kinds in the order of :data:`ptttool.tlp.columns.KINDS`, requesters with most TLPs first."""
         records, payload = self.tally.records.sum(axis=0).tolist(), self.tally.payload.sum(axis=0).tolist()
@@ -156,7 +191,7 @@ class Summary(Analysis[TlpSummary]):
             kinds={kind: Sums(records[code], payload[code]) for code, kind in enumerate(KINDS) if records[code]},
             classes=_by_class(records, payload),
             requesters=list(self._by_requester()),
-            time=TimeRange(self._first, self._last, self._smallest, self._largest),
+            time=TimeRange(*((self._first, self._last) if self._has_ends else (None, None)), self._smallest, self._largest),
         )
 
     def _by_requester(self) -> Iterator[RequesterSums]:

@@ -14,6 +14,7 @@ from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import Recording as _Recording
 from ptttool.pipeline.recording import Request, traced_part
 from ptttool.pipeline.report import analyze
+from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import Workers, workers_for
 from ptttool.recording.opening import InputForm
 from ptttool.table.batch import Batch
@@ -133,7 +134,17 @@ class Recording(_Recording):
 
         return pandas_of(self.to_polars(columns, where, offset=offset, limit=limit, jobs=jobs))
 
-    def analyze(self, name: str, *, jobs: int = 1, machine: Machine | None = None, where: str | None = None, **options: Any) -> Any:
+    def analyze(
+        self,
+        name: str,
+        *,
+        jobs: int = 1,
+        machine: Machine | None = None,
+        where: str | None = None,
+        time_model: str = "auto",
+        tick_ns: float | None = None,
+        **options: Any,
+    ) -> Any:
         """Return the result of an analysis, a dataclass.
 
         Parameters
@@ -146,19 +157,26 @@ class Recording(_Recording):
             The machine that was recorded, for names; by default the one that ``trace`` keeps beside a recording.
         where : str or None
             Only rows for which this SQL condition is true.
+        time_model : str
+            How the Time field of TLPs is read: ``counter``, ``delta``, or ``auto`` to see from the recording.
+        tick_ns : float or None
+            Nanoseconds of a tick of Time.
         **options
             Options of the analysis.
 
         Raises
         ------
         UsageError
-            The analysis is unknown, or needs columns that the rows do not have (code ``missing-columns``).
+            The analysis is unknown, or needs columns that the rows do not have (code ``missing-columns``); the time model is unknown.
         """
         query = None if where is None else self._query((), where, 0, None)
         sidecar = self._beside()
         went_offline = () if sidecar is None else sidecar.went_offline
         with self._workers(jobs) as workers:
-            return analyze(self, name, workers, machine=machine or self.machine, query=query, went_offline=went_offline, **options)
+            return analyze(
+                self, name, workers, machine=machine or self.machine, query=query, went_offline=went_offline,
+                time=TimeOptions(time_model, tick_ns), **options,
+            )  # fmt: skip
 
     def export(
         self,

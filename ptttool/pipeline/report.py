@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.elements import ElementSummary
 from ptttool.analyses.loss.analysis import Loss
+from ptttool.analyses.needs import Captured, Lack, captured
+from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.summary import Summary, TlpSummary
 from ptttool.analyses.tally import Tally
 from ptttool.capture.event.decode import Explanation
 from ptttool.capture.event.explain import explain
+from ptttool.capture.event.terms import Format
 from ptttool.decoders.contract import RecordProtocol
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, MissingPackageError, UsageError
@@ -20,8 +23,9 @@ from ptttool.machine.model import Machine
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import Recording
+from ptttool.pipeline.scope import TimeOptions, scope_of
 from ptttool.pipeline.walk import Walk
-from ptttool.pipeline.work import Analyze
+from ptttool.pipeline.work import Analyze, AnalyzeAll
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.cs_etm import CsEtm, parse_cs_etm
 
@@ -110,6 +114,7 @@ def analyze(
     query: Query | None = None,
     walk: Walk | None = None,
     went_offline: Sequence[int] = (),
+    time: TimeOptions | None = None,
     **options: Any,
 ) -> Any:
     """Return the result of an analysis of a whole recording.
@@ -130,6 +135,8 @@ def analyze(
         The pass to take, where its progress is to be seen.
     went_offline : sequence of int
         CPUs that went offline while recording, where a sidecar says so.
+    time : TimeOptions or None
+        What the user says of time.
     **options
         Options of the analysis.
 
@@ -139,32 +146,112 @@ def analyze(
         The analysis is unknown, the recording's rows do not have the columns that it needs (code ``missing-columns``), or a cluster's
         workers would have to share a packet stream (``stream-in-order``).
     """
+    found = analyze_all(
+        recording, (name,), workers, machine=machine, query=query, walk=walk, went_offline=went_offline, time=time, options={name: options}
+    )
+    return found[name]
+
+
+def analyze_all(
+    recording: Recording,
+    names: Sequence[str],
+    workers: Workers,
+    *,
+    machine: Machine | None = None,
+    query: Query | None = None,
+    walk: Walk | None = None,
+    went_offline: Sequence[int] = (),
+    time: TimeOptions | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return the results of several analyses of a whole recording, by name: it is read, and each column decoded, once.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    names : sequence of str
+        Names of the analyses.
+    workers, machine, query, walk, went_offline, time
+        As for :func:`analyze`.
+    options : Mapping or None
+        Options of the analyses, by name of the analysis.
+
+    Raises
+    ------
+    UsageError
+        As :func:`analyze` does.
+    """
     walk = recording.walk(workers) if walk is None else walk
-    return result_of(_run(recording, name, workers, walk, query, options), recording, walk, machine, went_offline)
+    parts = run_all(recording, names, workers, walk, machine=machine, query=query, time=time, options=options)
+    return {name: result_of(part, recording, walk, machine, went_offline) for name, part in parts.items()}
 
 
-def _run(
-    recording: Recording, name: str, workers: Workers, walk: Walk, query: Query | None = None, options: Mapping[str, Any] | None = None
-) -> Analysis[Any]:
-    """Return an analysis that has seen a whole recording; raises as :func:`analyze` does."""
-    check_columns(recording, name)
+def run_all(
+    recording: Recording,
+    names: Sequence[str],
+    workers: Workers,
+    walk: Walk,
+    *,
+    machine: Machine | None = None,
+    query: Query | None = None,
+    time: TimeOptions | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Analysis[Any]]:
+    """Return analyses that have seen a whole recording, by name; parameters and errors are those of :func:`analyze_all`."""
+    for name in names:
+        check_columns(recording, name)
     if workers.reduces and not isinstance(recording.stack.protocol, RecordProtocol):
         raise UsageError(
             "--scheduler: a packet stream is decoded in order, so it is summed up on this machine",
             hint="leave --scheduler out",
             code="stream-in-order",
         )
-    further = tuple(column for column in ANALYSES.get(name).further_columns(recording.contents) if column in recording.schema)
-    return walk.merge(Analyze(name, tuple((options or {}).items()), query, further))
+    scope: Scope | None = None
+    wanted = []
+    for name in dict.fromkeys(names):
+        analysis = ANALYSES.get(name)
+        given = dict((options or {}).get(name, {}))
+        if issubclass(analysis, TlpAnalysis):
+            scope = scope_of(recording, machine=machine, **asdict(time or TimeOptions())) if scope is None else scope
+            given.setdefault("scope", scope)
+        further = tuple(column for column in analysis.further_columns(recording.contents) if column in recording.schema)
+        wanted.append(Analyze(name, tuple(given.items()), further=further))
+    parts = walk.merge(AnalyzeAll(tuple(wanted), query)).parts
+    return dict(zip(dict.fromkeys(names), parts, strict=True))
+
+
+def lacks_of(recording: Recording, name: str, machine: Machine | None = None) -> list[Lack]:
+    """Return what an analysis cannot see in a recording, as far as is known before it is read.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    name : str
+        Name of the analysis.
+    machine : Machine or None
+        The machine that was recorded, where it is known.
+    """
+    return ANALYSES.get(name).lacks(captured_by(recording, machine))
+
+
+def captured_by(recording: Recording, machine: Machine | None = None) -> Captured:
+    """Return what a recording can hold; parameters are those of :func:`lacks_of`."""
+    given = recording.request.parameters.get("input")
+    format_ = None if given is None or given.text not in tuple(Format) else Format(given.text)
+    return captured(recording.contents, recording.schema.names, machine, format_)
 
 
 def check_columns(recording: Recording, name: str) -> None:
     """Raise a UsageError where an analysis is unknown, or the rows do not have the columns that it needs (code ``missing-columns``)."""
-    missing = [column for column in ANALYSES.get(name).columns if column not in recording.schema]
+    analysis = ANALYSES.get(name)
+    missing = [column for column in analysis.columns if column not in recording.schema]
     if missing:
+        lack = analysis.lacks(captured_by(recording))[0]
         raise UsageError(
-            f"the analysis {name} needs the columns {', '.join(missing)}, which {recording.title} does not have",
-            hint="'ptttool analyze --list' shows what each analysis needs",
+            f"the analysis {name}: {lack.message}",
+            hint=f"{recording.path} was decoded as {recording.title}; 'ptttool analyze --list' shows what each analysis needs",
             code="missing-columns",
             columns=missing,
         )
@@ -206,7 +293,8 @@ def report_on(
     summary: TlpSummary | ElementSummary | None = None
     tally: Tally | None = None
     try:
-        analysis = _run(recording, recording.stack.protocol.summary, workers, walk)
+        name = recording.stack.protocol.summary
+        analysis = run_all(recording, (name,), workers, walk)[name]
         summary = result_of(analysis, recording, walk, machine)
         tally = analysis.tally if isinstance(analysis, Summary) else None
     except (InputError, MissingPackageError) as error:

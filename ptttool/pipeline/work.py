@@ -126,15 +126,71 @@ class Analyze:
     unit_records: int = _ANALYSIS_RECORDS
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are decoded."""
+        return (*ANALYSES.get(self.name).columns, *self.further)
+
+    @property
     def needs_index(self) -> bool:
         """Whether the numbers of rows are looked at."""
-        return "index" in (*ANALYSES.get(self.name).columns, *self.further) or (self.query is not None and self.query.needs_index)
+        return "index" in self.columns or (self.query is not None and self.query.needs_index)
+
+    def made(self) -> Analysis[Any]:
+        """Return the analysis, which has seen nothing yet."""
+        return ANALYSES.get(self.name)(**dict(self.options))
 
     def __call__(self, decoded: Decoded, /) -> Analysis[Any]:
         """Return the analysis of these rows."""
-        analysis = ANALYSES.get(self.name)(**dict(self.options))
-        if self.query is not None and self.query.where is not None:
-            wanted = self.query.where.mask(decoded.batch(self.query.where.columns).to_polars(), decoded.size)
-            decoded = decoded.taken(wanted)
-        analysis.update(decoded.batch((*analysis.columns, *self.further)))
+        analysis = self.made()
+        analysis.update(_wanted(decoded, self.query).batch(tuple(dict.fromkeys(self.columns))))
         return analysis
+
+
+class Analyses:
+    """Several analyses that see the same rows.
+
+    Parameters
+    ----------
+    parts : tuple of Analysis
+        The analyses.
+    """
+
+    def __init__(self, parts: tuple[Analysis[Any], ...]) -> None:
+        self.parts = parts
+
+    def merge(self, later: Analyses) -> None:
+        """Add what the other ones have seen of the rows behind."""
+        for mine, theirs in zip(self.parts, later.parts, strict=True):
+            mine.merge(theirs)
+
+
+@dataclass(frozen=True)
+class AnalyzeAll:
+    """Work: several analyses that have seen the rows for which the condition is true; every column is decoded once.
+
+    All of them are given the same batch, so that what they share can be kept with it.
+    """
+
+    parts: tuple[Analyze, ...]
+    query: Query | None = None
+    unit_records: int = _ANALYSIS_RECORDS
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether the numbers of rows are looked at."""
+        return any(part.needs_index for part in self.parts) or (self.query is not None and self.query.needs_index)
+
+    def __call__(self, decoded: Decoded, /) -> Analyses:
+        """Return the analyses of these rows."""
+        analyses = tuple(part.made() for part in self.parts)
+        batch = _wanted(decoded, self.query).batch(tuple(dict.fromkeys(column for part in self.parts for column in part.columns)))
+        for analysis in analyses:
+            analysis.update(batch)
+        return Analyses(analyses)
+
+
+def _wanted(decoded: Decoded, query: Query | None) -> Decoded:
+    """Return the rows for which the condition of a query is true."""
+    if query is None or query.where is None:
+        return decoded
+    return decoded.taken(query.where.mask(decoded.batch(query.where.columns).to_polars(), decoded.size))

@@ -99,7 +99,7 @@ def test_every_command_tells(fault: Path, capsys: pytest.CaptureFixture[str]) ->
 
     (told,) = (sign for sign in document("info", str(fault))["signs_of_loss"] if sign["code"] == CODE)
     assert told["details"]["tlps"] == 11089
-    assert told in document("analyze", "loss", str(fault))["result"]["signs"]
+    assert told in document("analyze", "loss", str(fault))["signs"]
     assert main(["info", str(fault)]) == 0
     assert "11,089 of 11,598" in capsys.readouterr().out
 

@@ -85,9 +85,9 @@ def test_analysis(run: Run) -> None:
     for options in ([], ["--jobs", "2"]):
         document = json.loads(run("-m", "ptttool", "analyze", "toy", "--json", *options, str(TLPS)).stdout)
         even, odd = sum(range(0, 5569, 2)), sum(range(1, 5569, 2))
-        assert document["result"] == {"rows": 5569, "sums": {"0": even, "1": odd}, "path": str(TLPS)}
+        assert {key: document[key] for key in ("rows", "sums", "path")} == {"rows": 5569, "sums": {"0": even, "1": odd}, "path": str(TLPS)}
     packets = json.loads(run("-m", "ptttool", "analyze", "toy", "--json", *TOY, "packets").stdout)
-    assert packets["result"]["sums"] == {"0": 0, "1": 8}
+    assert packets["sums"] == {"0": 0, "1": 8}
     shown = run("-m", "ptttool", "analyze", "toy", *TOY, "packets").stdout
     assert ["rows", "3"] in [line.split() for line in shown.splitlines()]
     assert "toy" in [each["name"] for each in json.loads(run("-m", "ptttool", "analyze", "--list", "--json").stdout)["analyses"]]
@@ -166,7 +166,7 @@ def test_the_others_are_not_disturbed(broken: Run, tmp_path: Path) -> None:
     """Lists report what is broken and show the rest; nothing else mentions it."""
     assert broken("-m", "ptttool", "decode", str(TLPS), "-o", str(tmp_path / "out.csv")).stderr.count("\n") == 1
     assert broken("-m", "ptttool", "info", str(TLPS)).stderr == ""
-    assert json.loads(broken("-m", "ptttool", "analyze", "summary", "--json", str(TLPS)).stdout)["result"]["records"] == 5569
+    assert json.loads(broken("-m", "ptttool", "analyze", "summary", "--json", str(TLPS)).stdout)["records"] == 5569
     for arguments in (["decode", "--protocols"], ["analyze", "--list"], ["--help"]):
         done = broken("-m", "ptttool", *arguments)
         assert all(f"broken_{name}" in done.stderr for name in BROKEN)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
-from ptttool.analyses.loss import signs_of_loss
+from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.loss import causes_of, signs_of_loss
 from ptttool.analyses.loss.asked import signs_in_tlps
+from ptttool.analyses.shown import Names, Note, Part
 from ptttool.analyses.tally import Tally
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
@@ -17,7 +20,7 @@ from ptttool.table.batch import Batch
 
 @document("loss")
 @dataclass(frozen=True)
-class LossSigns:
+class LossSigns(Shown):
     """Signs that trace data are missing, or not what was asked for.
 
     Parameters
@@ -27,6 +30,14 @@ class LossSigns:
     """
 
     signs: list[Diagnostic]
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield the signs."""
+        if not self.signs:
+            yield Note("no sign of loss; not every loss leaves a sign")
+        for sign in self.signs:
+            yield Note(sign.text, sign.severity)
+            yield from (Note(f"possible: {cause}") for cause in causes_of(sign))
 
 
 class Loss(Analysis[LossSigns]):

@@ -1,9 +1,10 @@
-"""``ptttool analyze``: one analysis of a recording."""
+"""``ptttool analyze``: analyses of recordings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,53 +13,144 @@ import typer
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
+from ptttool.cli.options import time as time_options
 from ptttool.cli.terminal.talk import PrintedError, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
-from ptttool.documents import OMIT_NONE, ErrorBody, document
-from ptttool.errors import UsageError
+from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
+from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
-    from ptttool.pipeline.recording import Request
+    from ptttool.cli.views.shown.results import ResultView
+    from ptttool.pipeline.analyzing.several import Analyzed, Sums
+    from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.workers.pool import Workers
+
+# Rows of a table on a terminal.
+_PAGE = 20
+_FORMS = ("text", "md", "json")
+
+
+@dataclass(frozen=True)
+class LackFacts:
+    """Something that an analysis cannot see in a recording.
+
+    Parameters
+    ----------
+    code : str
+        Why: ``not-traced``, ``format``, ``filtered``.
+    what : str
+        What is not to be seen.
+    why : str
+        What the recording was asked for instead.
+    options : str or None
+        Options of ``ptttool trace`` that bring it.
+    """
+
+    code: str
+    what: str
+    why: str
+    options: str | None
 
 
 @document("analyze")
 @dataclass(frozen=True)
 class AnalyzeDocument:
-    """What an analysis found in a recording.
+    """What an analysis found in a recording: the keys of its result, and those of the recording.
 
     Parameters
     ----------
+    result : object
+        The result's keys are keys of this object; the document of the analysis says what they are.
     path : str
         The recording.
     protocol : str
         What it was decoded as.
     analysis : str
         Name of the analysis.
-    result : object
-        Its result; the document of that name says what is in it.
+    lacks : list of LackFacts
+        What the analysis cannot see in this recording.
     diagnostics : list of Diagnostic
         What is odd about the recording.
     error : ErrorBody or None
         With what the command ends; the result is that of the part before.
     """
 
+    result: object = field(metadata=MERGED)
     path: str
     protocol: str
     analysis: str
-    result: object
+    lacks: list[LackFacts]
     diagnostics: list[Diagnostic]
     error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
 
 
 @dataclass(frozen=True)
+class RecordingResults:
+    """What several analyses found in one of several recordings.
+
+    Parameters
+    ----------
+    path : str
+        The recording.
+    protocol : str or None
+        What it was decoded as; null if it could not be read.
+    results : Mapping[str, object]
+        The result of each analysis, by its name; empty if the recording could not be read.
+    lacks : Mapping[str, list of LackFacts]
+        What each analysis cannot see in this recording.
+    diagnostics : list of Diagnostic
+        What is odd about the recording.
+    error : ErrorBody or None
+        Why it could not be read, or not to its end.
+    """
+
+    path: str
+    protocol: str | None
+    results: Mapping[str, object]
+    lacks: Mapping[str, list[LackFacts]]
+    diagnostics: list[Diagnostic]
+    error: ErrorBody | None = None
+
+
+@document("analyze-several")
+@dataclass(frozen=True)
+class SeveralDocument:
+    """What several analyses found, or analyses of several recordings.
+
+    Parameters
+    ----------
+    recordings : list of RecordingResults
+        The recordings, in order.
+    sums : Mapping[str, object]
+        Results of all recordings together, by name of the analysis, where recordings can be summed up.
+    not_summed : Mapping[str, str]
+        Why the other analyses have no sum: ``each-recording`` (times of different recordings do not join), ``other-event`` (they were
+        asked for other TLPs), ``one-recording``.
+    """
+
+    recordings: list[RecordingResults]
+    sums: Mapping[str, object]
+    not_summed: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class NeedFacts:
+    """Something that an analysis looks at, and the options of ``ptttool trace`` that bring it."""
+
+    what: str
+    options: str
+
+
+@dataclass(frozen=True)
 class AnalysisFacts:
-    """An analysis: its name, what it finds, and the columns that it needs."""
+    """An analysis: its name, what it finds, the columns that it needs, and what has to be traced."""
 
     name: str
     meaning: str
     columns: Sequence[str]
+    needs: Sequence[NeedFacts]
 
 
 @document("analyze-list")
@@ -71,10 +163,28 @@ class AnalysesDocument:
 
 @app.command("analyze")
 def analyze(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The analysis; --list lists them.", show_default=False)] = None,
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help="The recording; - reads standard input.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME[,NAME...]", help="The analyses; --list lists them.", show_default=False),
+    ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE...", help="Recordings, or folders of them; - reads standard input.", show_default=False),
+    ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the analyses and end.")] = False,
     where: out.WhereOption = None,
+    time_model: time_options.TimeModelOption = "auto",
+    tick_ns: time_options.TickOption = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            "--top", metavar="N", min=1, help="Rows of a table. By default 20 on a terminal, and all of them elsewhere.", show_default=False
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="<text|md|json>", help="How results are shown: as text, Markdown or JSON.", show_default=False),
+    ] = None,
     protocol: reading.ProtocolOption = None,
     parameter: reading.ParameterOption = None,
     params: reading.ParamsOption = None,
@@ -92,26 +202,60 @@ def analyze(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Run an analysis of a recording and show its result.
+    """Run analyses of recordings and show their results.
 
-    An analysis sums the rows of a recording up, or looks for something in them. Other packages can add analyses. A damaged FILE gives the
-    result for what could be read, and then the exit code 6.
+    An analysis sums the rows of a recording up, or looks for something in them. Other packages can add analyses. Several analyses, with
+    commas between their names, read a recording once. What an analysis cannot see in a recording is said before its result, with the
+    options of 'ptttool trace' that bring it.
+
+    Several recordings are analyzed one after the other. Times of different recordings do not join: only analyses that count are then
+    summed up, too. A damaged FILE gives the result for what could be read, and then the exit code 6.
     """
     from ptttool.cli.terminal.interrupts import tidy_end
-    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
+    from ptttool.pipeline.scope import TimeOptions
+    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
+    from ptttool.recording.folders import with_folders
 
+    form = _form(to, json=json)
     if listing:
-        _list(json=json)
+        _list(json=form == "json")
         return
-    if name is None or file is None:
+    if name is None or not files:
         raise UsageError("NAME and FILE are missing", hint="'ptttool analyze --list' lists the analyses", code="missing-argument")
+    names = _names(name)
+    paths = with_folders(files)
+    if paths.count("-") > 1:
+        raise UsageError("standard input can be read only once", code="stdin-twice")
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    with tidy_end(), reading.chosen_workers(file, jobs, cluster, WORTH_AN_ADDER) as workers:
+    with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:
         request = reading.request_of(
-            file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
-            strict=strict, channel=channel,
+            paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
+            downstream=downstream, strict=strict, channel=channel,
         )  # fmt: skip
-        _analyze(name, request, workers, where=where, json=json, sysfs=sysfs, demo=demo)
+        job = _Job(names, request, workers, where, TimeOptions(time_model, tick_ns), form, top, sysfs, demo)
+        if len(paths) == 1:
+            job.one()
+        else:
+            job.several(paths)
+
+
+def _form(to: str | None, *, json: bool) -> str:
+    """Return how results are shown."""
+    if to is not None and to not in _FORMS:
+        raise UsageError(f"--to {to}: results are not shown so", hint="known: " + ", ".join(_FORMS), code="unknown-form")
+    if json and to not in (None, "json"):
+        raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to json")
+    return "json" if json else to or "text"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names of a list; each counts once. Raises UsageError for an unknown analysis."""
+    from ptttool.analyses.contract import ANALYSES
+
+    names = tuple(dict.fromkeys(each.strip() for each in text.split(",")))
+    for each in names:
+        ANALYSES.get(each)
+    return names
 
 
 def _list(*, json: bool) -> None:
@@ -119,45 +263,140 @@ def _list(*, json: bool) -> None:
 
     for error in ANALYSES.broken():
         warn(clean(str(error)))
-    known = [AnalysisFacts(each.name, each.meaning, each.columns) for each in ANALYSES]
+    known = [
+        AnalysisFacts(each.name, each.meaning, each.columns, [NeedFacts(need.what, need.options) for need in each.needs])
+        for each in ANALYSES
+    ]
     if json:
         print_json(AnalysesDocument(known))
         return
+    at = max(len(facts.name) for facts in known) + 2
     for facts in known:
-        print_labelled(f"{facts.name} ", facts.meaning)
+        print_labelled(f"{facts.name} ", facts.meaning, at)
         if facts.columns:
-            print_labelled("", f"of the columns {', '.join(facts.columns)}")
+            print_labelled("", f"of the columns {', '.join(facts.columns)}", at)
+        for need in facts.needs:
+            print_labelled("", f"{need.what}: ptttool trace {need.options}", at)
 
 
-def _analyze(name: str, request: Request, workers: Workers, *, where: str | None, json: bool, sysfs: Path | None, demo: bool) -> None:
-    from ptttool.cli.terminal.walking import shown_progress
-    from ptttool.pipeline.query import parse_query
-    from ptttool.pipeline.recording import Recording, traced_part
-    from ptttool.pipeline.report import analyze as run
-    from ptttool.pipeline.report import check_columns
+@dataclass
+class _Job:
+    """The options of the command."""
 
-    with Recording(request) as recording:
-        check_columns(recording, name)
-        query = None if where is None else parse_query(recording.schema, columns=(), where=where)
-        sidecar = reading.sidecar_of(request.path)
+    names: tuple[str, ...]
+    request: Request
+    workers: Workers
+    where: str | None
+    time: TimeOptions
+    form: str
+    top: int | None
+    sysfs: Path | None
+    demo: bool
+
+    @cached_property
+    def view(self) -> ResultView:
+        """What shows the results to people."""
+        from ptttool.cli.views.shown.results import ResultView
+
+        return ResultView(self.form == "md", self.top, _PAGE)
+
+    def one(self) -> None:
+        """Analyze one recording."""
+        from ptttool.pipeline.recording import Recording
+
+        with Recording(self.request) as recording:
+            found = self._analyzed(recording, None)
+            failure = reading.failure_of(recording)
+            error = None if failure is None else ErrorBody.of(failure)
+            if self.form != "json":
+                self._show(found)
+            elif len(self.names) == 1:
+                name = self.names[0]
+                lacks = _lack_facts(found)[name]
+                diagnostics = list(found.diagnostics)
+                print_json(AnalyzeDocument(found.results[name], found.path, found.protocol, name, lacks, diagnostics, error))
+            else:
+                print_json(SeveralDocument([_results(found, error)], {}, {}))
+            if failure is not None:
+                raise PrintedError(failure) if self.form == "json" else failure
+
+    def several(self, paths: Sequence[str]) -> None:
+        """Analyze recordings. Those that cannot be read are reported and left out; at the end, the first of their errors is raised."""
+        from ptttool.pipeline.analyzing.several import Sums
+        from ptttool.pipeline.recording import Recording
+
+        sums = Sums(self.names)
+        done: list[RecordingResults] = []
+        failures: list[PtttoolError] = []
+        for path in paths:
+            failure: PtttoolError | None
+            try:
+                with Recording(replace(self.request, path=path)) as recording:
+                    found = self._analyzed(recording, sums)
+                    failure = reading.failure_of(recording)
+                    done.append(_results(found, None if failure is None else ErrorBody.of(failure)))
+                    if self.form != "json":
+                        self._show(found, path)
+            except (InputError, AccessError) as error:
+                failure = error
+                done.append(RecordingResults(path, None, {}, {}, [], ErrorBody.of(error)))
+            if failure is not None:
+                failures.append(failure)
+        if self.form == "json":
+            print_json(SeveralDocument(done, sums.results(), {name: str(reason) for name, reason in sums.reasons().items()}))
+        else:
+            self._show_sums(sums)
+        if failures:
+            first = reading.first_of(failures)
+            raise PrintedError(first) if self.form == "json" else first
+
+    def _analyzed(self, recording: Recording, sums: Sums | None) -> Analyzed:
+        from ptttool.cli.terminal.walking import shown_progress
+        from ptttool.pipeline.analyzing.several import analyze_recording
+        from ptttool.pipeline.query import parse_query
+        from ptttool.pipeline.recording import traced_part
+        from ptttool.pipeline.report import check_columns
+
+        for name in self.names:
+            check_columns(recording, name)
+        query = None if self.where is None else parse_query(recording.schema, columns=(), where=self.where)
+        sidecar = reading.sidecar_of(recording.path)
         known = None if sidecar is None else sidecar.machine
-        machine = traced_part(
-            reading.machine_of(request.path, sysfs, demo, details=True) if sysfs is not None or demo else known, recording
-        )
+        is_named = self.sysfs is not None or self.demo
+        machine = traced_part(reading.machine_of(recording.path, self.sysfs, self.demo, details=True) if is_named else known, recording)
         recording.topology = machine
         went_offline = () if sidecar is None else sidecar.went_offline
-        walk = recording.walk(workers)
+        walk = recording.walk(self.workers)
         with shown_progress(walk.progress):
-            result = run(recording, name, workers, machine=machine, query=query, walk=walk, went_offline=went_offline)
-        failure = reading.failure_of(recording)
-        if json:
-            error = None if failure is None else ErrorBody.of(failure)
-            print_json(AnalyzeDocument(recording.path, recording.title, name, result, list(recording.diagnostics), error))
-        else:
-            from ptttool.cli.views.result import print_result
+            return analyze_recording(
+                recording, self.names, self.workers, walk=walk, machine=machine, query=query, went_offline=went_offline, time=self.time,
+                sums=sums,
+            )  # fmt: skip
 
-            print_result(result)
-            for diagnostic in walk.findings.diagnostics():
-                reading.show_diagnostic(diagnostic)
-        if failure is not None:
-            raise PrintedError(failure) if json else failure
+    def _show(self, found: Analyzed, path: str | None = None) -> None:
+        view = self.view
+        if path is not None:
+            view.heading(path, 1)
+        for name, result in found.results.items():
+            if len(self.names) > 1:
+                view.heading(name, 2)
+            view.show(result, found.lacks[name], found.machine)
+        for diagnostic in found.findings:
+            reading.show_diagnostic(diagnostic, path)
+
+    def _show_sums(self, sums: Sums) -> None:
+        results = sums.results()
+        if results:
+            self.view.heading("all recordings together", 1)
+        for name, result in results.items():
+            if len(self.names) > 1:
+                self.view.heading(name, 2)
+            self.view.show(result, (), sums.machine)
+
+
+def _lack_facts(found: Analyzed) -> dict[str, list[LackFacts]]:
+    return {name: [LackFacts(lack.code.value, lack.what, lack.why, lack.options) for lack in lacks] for name, lacks in found.lacks.items()}
+
+
+def _results(found: Analyzed, error: ErrorBody | None) -> RecordingResults:
+    return RecordingResults(found.path, found.protocol, found.results, _lack_facts(found), list(found.diagnostics), error)

@@ -1,0 +1,1 @@
+"""Shown parts as text: what the terminal, Markdown and notebooks have in common."""

@@ -1,0 +1,92 @@
+"""Shown parts as Markdown: what forges and wikis show as headings, tables and lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ptttool.analyses.drawing.numbers import cell_text, head_text, number_text
+from ptttool.analyses.drawing.pieces import first_rows, histogram_table, limits_text, timeline_table, without_empty_columns
+from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table, Timeline
+from ptttool.wording import clean
+
+# Characters that mean something in a line of Markdown.
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+# Points of a time line that are listed; a longer one is summed up.
+_MOST_POINTS = 24
+
+
+def markdown(parts: Iterable[Part], *, most_rows: int | None = None) -> str:
+    """Return parts as Markdown; nothing in a text of a file acts as markup.
+
+    Parameters
+    ----------
+    parts : iterable of Part
+        What is to be seen.
+    most_rows : int or None
+        Largest number of rows of a table; None for all.
+    """
+    return "\n".join(line for part in parts for line in (*_part(part, most_rows), ""))
+
+
+def escaped(text: str) -> str:
+    """Return a text of a file on one line, with everything escaped that Markdown would obey."""
+    return _MARKUP.sub(r"\\\1", clean(text))
+
+
+def _part(part: Part, most_rows: int | None) -> Iterator[str]:
+    if isinstance(part, Note):
+        yield f"> **{part.severity.value}**: {escaped(part.text)}"
+    elif isinstance(part, Facts):
+        yield from _title(part.title)
+        yield from (f"- {escaped(label)}: {escaped(text)}" for label, text in part.rows)
+    elif isinstance(part, Table):
+        yield from _table(first_rows(part, most_rows))
+    elif isinstance(part, Histogram):
+        yield from _table(histogram_table(part))
+    else:
+        yield from _timeline(part)
+
+
+def _title(title: str) -> Iterator[str]:
+    if title:
+        yield f"### {escaped(title)}"
+        yield ""
+
+
+def _table(table: Table) -> Iterator[str]:
+    table = without_empty_columns(table)
+    yield from _title(table.title)
+    if table.rows:
+        yield _row([head_text(column) for column in table.columns])
+        yield "| " + " | ".join("---:" if column.is_number else "---" for column in table.columns) + " |"
+        for row in (*table.rows, *(() if table.total is None else (table.total,))):
+            yield _row([cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)])
+    else:
+        yield "none"
+    if table.more:
+        yield ""
+        yield f"and {number_text(table.more)} more"
+    if table.note:
+        yield ""
+        yield escaped(table.note)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(escaped, cells)) + " |"
+
+
+def _timeline(timeline: Timeline) -> Iterator[str]:
+    if len(timeline.times) <= _MOST_POINTS:
+        yield from _table(timeline_table(timeline))
+        return
+    yield from _title(f"{timeline.title} [{timeline.unit}]" if timeline.unit else timeline.title)
+    yield _row(["Line", "Smallest", "Mean", "Largest", "Points"])
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for series in timeline.series:
+        seen = [value for value in series.values if value is not None]
+        numbers = [number_text(value) for value in (min(seen), sum(seen) / len(seen), max(seen))] if seen else ["", "", ""]
+        yield _row([series.name, *numbers, number_text(len(seen))])
+    if timeline.limits:
+        yield ""
+        yield escaped(limits_text(timeline))

@@ -1,0 +1,34 @@
+"""Shown parts as HTML for notebooks: tables only, everything escaped."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+from ptttool.analyses.drawing.numbers import cell_text, head_text
+from ptttool.analyses.drawing.pieces import first_rows, histogram_table, timeline_table, without_empty_columns
+from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table
+from ptttool.wording import html_table
+
+# Rows of a table that a notebook shows.
+_MOST_ROWS = 40
+
+
+def notebook_html(parts: Iterable[Part]) -> str:
+    """Return parts as HTML."""
+    return "".join(map(_part, parts))
+
+
+def _part(part: Part) -> str:
+    if isinstance(part, Note):
+        return f"<p><b>{part.severity.value}</b>: {html.escape(part.text)}</p>"
+    if isinstance(part, Facts):
+        return html_table(("", ""), part.rows, caption=part.title or None)
+    table = part if isinstance(part, Table) else histogram_table(part) if isinstance(part, Histogram) else timeline_table(part)
+    table = without_empty_columns(first_rows(table, _MOST_ROWS))
+    rows = [
+        [cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)]
+        for row in (*table.rows, *(() if table.total is None else (table.total,)))
+    ]
+    below = "".join(f"<p>{html.escape(text)}</p>" for text in (f"and {table.more:,} more" if table.more else "", table.note) if text)
+    return html_table([head_text(column) for column in table.columns], rows, caption=table.title) + below

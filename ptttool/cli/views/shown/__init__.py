@@ -1,0 +1,1 @@
+"""Draw the shown parts of results on the terminal."""

@@ -1,0 +1,63 @@
+"""Draw a time line: columns of blocks, the time from left to right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ptttool.analyses.drawing.numbers import number_text, with_unit
+from ptttool.analyses.drawing.pieces import limits_text, together
+from ptttool.analyses.shown import Timeline, Unit
+from ptttool.cli.views.shown.medium import Medium
+from ptttool.wording import clean, shortened
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_ASCII = " .:-=+*%#"
+# Lines of a chart: of one series, and of each of several.
+_HIGH, _LOW = 8, 2
+_MOST_NAME = 20
+
+
+def timeline_lines(timeline: Timeline, medium: Medium) -> Iterator[str]:
+    """Yield the lines of a time line, without its title.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        The time line.
+    medium : Medium
+        What is drawn on.
+    """
+    if not timeline.times or not timeline.series:
+        yield "none"
+        return
+    high = _HIGH if len(timeline.series) == 1 else _LOW
+    names = [shortened(clean(each.name), _MOST_NAME) for each in timeline.series]
+    tops = [max((value for value in each.values if value is not None), default=0) for each in timeline.series]
+    labels = max(len(text) for text in (*names, *map(number_text, tops), "0"))
+    room = max(medium.picture_width - labels - 2, 10)
+    count = 1
+    for name, series, top in zip(names, timeline.series, tops, strict=True):
+        points, count = together(series.values, room)
+        for number, line in enumerate(_rows(points, top, high, is_unicode=medium.is_unicode)):
+            label = number_text(top) if number == 0 else (name if len(timeline.series) > 1 else "0") if number == high - 1 else ""
+            yield f"{label:>{labels}} {'│' if medium.is_unicode else '|'}{line}".rstrip()
+    begin, end = with_unit(timeline.times[0], timeline.time_unit), with_unit(timeline.times[-1], timeline.time_unit)
+    drawn = -(-len(timeline.times) // count)
+    yield f"{'':>{labels}}  {begin}{end:>{max(drawn - len(begin), len(end) + 2)}}"
+    if count > 1:
+        yield f"{'':>{labels}}  each column: the largest of {count} intervals"
+    if timeline.limits:
+        yield f"{'':>{labels}}  {clean(limits_text(timeline))}"
+    for name, series, top in zip(names, timeline.series, tops, strict=True):
+        if timeline.indexes is not None and top:
+            index = timeline.indexes[list(series.values).index(top)]
+            if index is not None:
+                yield f"{'':>{labels}}  largest{'' if len(names) == 1 else f' of {name}'}: index {number_text(index, Unit.INDEX)}"
+
+
+def _rows(points: Sequence[float | None], top: float, high: int, *, is_unicode: bool) -> Iterator[str]:
+    """Yield the lines of a chart, the top one first; a point that is not nothing shows at least the smallest block."""
+    marks = _BLOCKS if is_unicode else _ASCII
+    eighths = [0 if not point or top <= 0 else max(round(point / top * high * 8), 1) for point in points]
+    for row in reversed(range(high)):
+        yield "".join(marks[min(max(each - 8 * row, 0), 8)] for each in eighths)

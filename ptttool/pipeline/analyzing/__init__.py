@@ -1,0 +1,1 @@
+"""Analyses of several recordings: each by itself, summed up, and compared."""
