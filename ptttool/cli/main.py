@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "--plugins" in own:
         allow_foreign_plug_ins()
     try:
-        return _run(arguments, command)
+        return _run(arguments, own, command)
     except PtttoolError as error:
         return report_error(explained(error, arguments) if isinstance(error, InternalError) else error, arguments)
     except PrintedError as printed:
@@ -152,8 +152,8 @@ def _unexpected(error: BaseException, arguments: Sequence[str]) -> int:
     return report_error(found, arguments)
 
 
-def _run(arguments: list[str], command: list[str]) -> int:
-    for problem in load_commands(command):
+def _run(arguments: list[str], own: list[str], command: list[str]) -> int:
+    for problem in [] if "--version" in own else load_commands(command):
         if "_PTTTOOL_COMPLETE" not in os.environ:  # a shell that completes a line shows nothing else
             warn(clean(problem.message))
     group = typer.main.get_command(app)
