@@ -14,7 +14,7 @@ from ptttool.recording.opening import Source
 from ptttool.tlp.bulk import U32
 
 # Records of a part of a payload.
-_RECORDS = 1 << 18
+_RECORDS = 1 << 15
 
 
 @dataclass(frozen=True)
