@@ -240,6 +240,6 @@ def _read_holder(descriptor: int) -> Holder | None:
         found = json.loads(os.read(descriptor, LONGEST_TEXT))
         pid, started = int(found["pid"]), found["started"]
         holder = Holder(pid, str(found["user"])[:100], str(found["purpose"])[:LONGEST_PURPOSE], str(found["since"])[:40])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
         return None
     return holder if process_start(pid) == started else None
