@@ -8,6 +8,8 @@ costs nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+    from ptttool.analyses.needs import Lack, Need
+    from ptttool.api.analyses import Analyzed, AnalyzedRecordings, analyze
     from ptttool.api.capture import (
         BuiltEvent,
         ChosenEvent,
@@ -79,6 +81,8 @@ __all__ = [
     "AccessError",
     "Analysis",
     "AnalysisContext",
+    "Analyzed",
+    "AnalyzedRecordings",
     "Batch",
     "BuiltEvent",
     "BusyError",
@@ -98,9 +102,11 @@ __all__ = [
     "InputError",
     "InternalError",
     "InterruptedByUserError",
+    "Lack",
     "Leftover",
     "Machine",
     "MissingPackageError",
+    "Need",
     "NotAsAskedError",
     "OutputError",
     "PerfError",
@@ -123,6 +129,7 @@ __all__ = [
     "UsageError",
     "WorkersError",
     "__version__",
+    "analyze",
     "apply_tune_profile",
     "build_event",
     "diff_tune_profile",
@@ -146,6 +153,8 @@ _HOMES = {
     name: module
     for module, names in {
         "ptttool.analyses.contract": "ANALYSES Analysis AnalysisContext",
+        "ptttool.analyses.needs": "Lack Need",
+        "ptttool.api.analyses": "Analyzed AnalyzedRecordings analyze",
         "ptttool.api.capture": (
             "BuiltEvent ChosenEvent Explanation Leftover Plan Recorded RecoveredRecording Subject build_event explain_event "
             "find_unfinished plan_recording record recover_recording"

@@ -13,7 +13,7 @@ from ptttool.pipeline.export import export, export_payloads
 from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import Recording as _Recording
 from ptttool.pipeline.recording import Request, traced_part
-from ptttool.pipeline.report import analyze
+from ptttool.pipeline.report import analyze, lacks_of
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import Workers, workers_for
 from ptttool.recording.opening import InputForm
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from ptttool.analyses.needs import Lack
     from ptttool.capture.sidecar import Sidecar
     from ptttool.machine.model import Machine
 
@@ -170,11 +171,9 @@ class Recording(_Recording):
             The analysis is unknown, or needs columns that the rows do not have (code ``missing-columns``); the time model is unknown.
         """
         query = None if where is None else self._query((), where, 0, None)
-        sidecar = self._beside()
-        went_offline = () if sidecar is None else sidecar.went_offline
         with self._workers(jobs) as workers:
             return analyze(
-                self, name, workers, machine=machine or self.machine, query=query, went_offline=went_offline,
+                self, name, workers, machine=machine or self.machine, query=query, went_offline=self.went_offline,
                 time=TimeOptions(time_model, tick_ns), **options,
             )  # fmt: skip
 
@@ -259,6 +258,27 @@ class Recording(_Recording):
         """The part of the machine that was recorded, from the file that ``trace`` keeps beside a recording; None without it."""
         sidecar = self._beside()
         return None if sidecar is None else traced_part(sidecar.machine, self)
+
+    @property
+    def went_offline(self) -> tuple[int, ...]:
+        """CPUs that were online when recording began and offline when it ended, as far as the file beside the recording says it."""
+        sidecar = self._beside()
+        return () if sidecar is None else sidecar.went_offline
+
+    def lacks(self, name: str) -> list[Lack]:
+        """Return what an analysis cannot see in the recording, with the options of ``ptttool trace`` that bring it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the analysis.
+
+        Raises
+        ------
+        UsageError
+            The analysis is unknown.
+        """
+        return lacks_of(self, name, self.machine)
 
     def _beside(self) -> Sidecar | None:
         if not self._has_looked:

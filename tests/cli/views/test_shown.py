@@ -47,10 +47,12 @@ def test_what_is_not_nothing_is_seen() -> None:
 
 def test_the_heaviest_columns_go_first() -> None:
     rows = [[str(cell or "") for cell in row] for row in ROWS]
-    assert fitting(COLUMNS, rows, None) == fitting(COLUMNS, rows, 80) == [0, 1, 2, 3, 4]
-    assert fitting(COLUMNS, rows, 40) == [0, 2, 3, 4]
-    assert fitting(COLUMNS, rows, 32) == [0, 2, 4]
-    assert fitting(COLUMNS, rows, 10) == [0, 2, 4]  # these are never left out
+    assert fitting(COLUMNS, rows, None) == fitting(COLUMNS, rows, 80) == ([[0, 1, 2, 3, 4]], [])
+    assert fitting(COLUMNS, rows, 40) == ([[0, 2, 3, 4]], [1])
+    assert fitting(COLUMNS, rows, 32) == ([[0, 2, 4]], [1, 3])
+    # The others are never left out: the table goes on below, with its first column.
+    assert fitting(COLUMNS, rows, 21) == ([[0, 2], [0, 4]], [1, 3])
+    assert fitting(COLUMNS, rows, 5) == ([[0, 2], [0, 4]], [1, 3])
 
 
 class Terminal(io.StringIO):

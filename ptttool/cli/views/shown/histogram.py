@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from ptttool.analyses.drawing.numbers import number_text
@@ -44,7 +45,7 @@ def histogram_lines(histogram: Histogram, medium: Medium) -> Iterator[str]:
         drawn = bar_text(bar.count / most, length, is_unicode=medium.is_unicode)
         yield f"{bar.label:>{labels}}  {drawn:<{length}}  {number_text(bar.count):>{counts}}  {bar.share:5.1f} %{named}"
     if histogram.marks:
-        yield clean(marks_text(histogram))
+        yield from textwrap.wrap(clean(marks_text(histogram)), medium.picture_width, break_long_words=False)
 
 
 def bar_text(share: float, length: int, *, is_unicode: bool) -> str:

@@ -29,35 +29,43 @@ def print_table(table: Table, medium: Medium, *, cut: bool = True) -> None:
     cut : bool
         Whether rows above the medium's number are left out.
     """
-    from rich.table import Table as RichTable
-
     table = without_empty_columns(first_rows(table, medium.most_rows) if cut else table)
-    if not table.rows:
-        print_line("none")
-    else:
+    if table.rows:
         rows = [[cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
-        total = [] if table.total is None else [[cell_text(cell, column) for cell, column in zip(table.total, table.columns, strict=True)]]
-        chosen = fitting(table.columns, [*rows, *total], medium.width)
-        drawn = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-        for at in chosen:
-            column = table.columns[at]
-            drawn.add_column(head_text(column), justify="right" if column.is_number else "left", no_wrap=column.is_number, overflow="fold")
-        for row in rows:
-            drawn.add_row(*(row[at] for at in chosen))
-        for row in total:
-            drawn.add_row(*(row[at] for at in chosen), style="bold")
-        console().print(drawn)
-        left_out = [head_text(column) for at, column in enumerate(table.columns) if at not in chosen]
+        total = None if table.total is None else [cell_text(cell, column) for cell, column in zip(table.total, table.columns, strict=True)]
+        blocks, left_out = fitting(table.columns, rows if total is None else [*rows, total], medium.width)
+        for number, chosen in enumerate(blocks):
+            if number:
+                print_line("")
+            _print_block(table, rows, total, chosen)
         if left_out:
-            _print_wrapped(f"no room for: {in_words(left_out)}", medium)
+            _print_wrapped(f"no room for: {in_words([head_text(table.columns[at]) for at in left_out])}", medium)
+    else:
+        print_line("none")
     if table.more:
         print_line(f"and {number_text(table.more)} more")
     if table.note:
         _print_wrapped(table.note, medium)
 
 
-def fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> list[int]:
-    """Return the positions of the columns that fit into a width: those of the largest weight are left out first.
+def _print_block(table: Table, rows: Sequence[Sequence[str]], total: Sequence[str] | None, chosen: Sequence[int]) -> None:
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for at in chosen:
+        column = table.columns[at]
+        drawn.add_column(head_text(column), justify="right" if column.is_number else "left", no_wrap=column.is_number, overflow="fold")
+    for row in rows:
+        drawn.add_row(*(row[at] for at in chosen))
+    if total is not None:
+        drawn.add_row(*(total[at] for at in chosen), style="bold")
+    console().print(drawn)
+
+
+def fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[list[int]], list[int]]:
+    """Return which columns are drawn: those of the largest weight are left out first, until the others fit into a width.
+
+    Where those that are never left out do not fit, the table is drawn in several blocks, each with the first column.
 
     Parameters
     ----------
@@ -67,16 +75,23 @@ def fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
         The cells.
     width : int or None
         Characters of a line; None: all columns fit.
+
+    Returns
+    -------
+    blocks : list of list of int
+        Positions of the columns, block by block.
+    left_out : list of int
+        Positions of the columns that have no room.
     """
     from rich.cells import cell_len
 
     chosen = list(range(len(columns)))
     if width is None:
-        return chosen
+        return [chosen], []
     needed = [max(map(cell_len, (head_text(column), *(row[at] for row in rows)))) for at, column in enumerate(columns)]
     # Texts that cannot be left out are wrapped.
     needed = [
-        min(size, _NARROWEST_TEXT) if not column.is_number and not column.weight else size
+        min(size, max(_NARROWEST_TEXT, cell_len(head_text(column)))) if not column.is_number and not column.weight else size
         for size, column in zip(needed, columns, strict=True)
     ]
     while sum(needed[at] + _GAP for at in chosen) - _GAP > width:
@@ -84,7 +99,12 @@ def fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
         if not columns[heaviest].weight:
             break
         chosen.remove(heaviest)
-    return chosen
+    blocks = [chosen[:1]]
+    for at in chosen[1:]:
+        if len(blocks[-1]) > 1 and sum(needed[each] + _GAP for each in (*blocks[-1], at)) - _GAP > width:
+            blocks.append(chosen[:1])
+        blocks[-1].append(at)
+    return blocks, [at for at in range(len(columns)) if at not in chosen]
 
 
 def _print_wrapped(text: str, medium: Medium) -> None:

@@ -1,0 +1,108 @@
+"""Analyses of several recordings for Python: ``ptttool.analyze(paths, names)``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptttool.api.recording import open as open_recording
+from ptttool.pipeline.analyzing.several import Analyzed, Sums, analyze_recording
+from ptttool.pipeline.query import parse_query
+from ptttool.pipeline.scope import TimeOptions
+from ptttool.pipeline.workers.pool import size_of, workers_for
+from ptttool.recording.folders import with_folders
+
+__all__ = ["Analyzed", "AnalyzedRecordings", "analyze"]
+
+_PRELOAD = ("ptttool.pipeline.work",)
+
+
+@dataclass(frozen=True)
+class AnalyzedRecordings:
+    """The results of several recordings.
+
+    Parameters
+    ----------
+    recordings : tuple of Analyzed
+        The results of each recording, in order: ``results`` by name of the analysis, and what each one ``lacks``.
+    sums : Mapping[str, object]
+        Results of all recordings together, by name of the analysis, where recordings can be summed up.
+    not_summed : Mapping[str, str]
+        Why the other analyses have no sum: ``each-recording`` (times of different recordings do not join), ``other-event``,
+        ``one-recording``.
+    """
+
+    recordings: tuple[Analyzed, ...]
+    sums: Mapping[str, Any]
+    not_summed: Mapping[str, str]
+
+
+def analyze(
+    paths: str | Path | Sequence[str | Path],
+    names: str | Sequence[str],
+    *,
+    where: str | None = None,
+    protocol: str | None = None,
+    parameters: Mapping[str, object] | None = None,
+    time_model: str = "auto",
+    tick_ns: float | None = None,
+    jobs: int = 1,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> AnalyzedRecordings:
+    """Run several analyses over several recordings, each of which is read once.
+
+    Parameters
+    ----------
+    paths : str, Path, or sequence of them
+        Recordings, or folders of recordings.
+    names : str or sequence of str
+        Names of analyses: some of ``ptttool.ANALYSES.names()``.
+    where : str or None
+        Only rows for which this SQL condition is true.
+    protocol, parameters
+        As :func:`ptttool.open` takes them.
+    time_model : str
+        How the Time field of TLPs is read: ``counter``, ``delta``, or ``auto`` to see from each recording.
+    tick_ns : float or None
+        Nanoseconds of a tick of Time.
+    jobs : int
+        Processes that decode.
+    options : Mapping or None
+        Options of the analyses, by name of the analysis.
+
+    Returns
+    -------
+    AnalyzedRecordings
+        The results of each recording, and where that is honest of all together.
+
+    Raises
+    ------
+    UsageError
+        An analysis is unknown, or needs columns that a recording does not have (code ``missing-columns``); the condition means nothing.
+    InputError
+        A recording is missing or is none; a folder holds no recording.
+    AccessError
+        A recording may not be read.
+
+    Examples
+    --------
+    >>> found = ptttool.analyze(["fixtures/captures/6.12/m-8dw-port10-type7-dir2.data"], ["summary", "loss"])
+    >>> found.recordings[0].results["summary"].records
+    5569
+    """
+    files = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
+    wanted = (names,) if isinstance(names, str) else tuple(names)
+    sums = Sums(wanted)
+    done = []
+    with workers_for(max(files, key=size_of, default="-"), jobs, 0, preload=_PRELOAD) as workers:
+        for path in files:
+            with open_recording(path, protocol, parameters=parameters) as recording:
+                query = None if where is None else parse_query(recording.schema, columns=(), where=where)
+                found = analyze_recording(
+                    recording, wanted, workers, machine=recording.machine, query=query, went_offline=recording.went_offline,
+                    time=TimeOptions(time_model, tick_ns), options=options, sums=sums,
+                )  # fmt: skip
+                done.append(found)
+    return AnalyzedRecordings(tuple(done), sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
