@@ -14,6 +14,7 @@ KINDS = (
 CLASSES = ("P", "NP", "CPL")
 STATUSES = ("SC", "UR", "RRS", "CA", "reserved")
 DIRECTIONS = ("inbound", "outbound", "unknown")
+LAYOUTS = ("4dw", "8dw", "4dw-v1", "8dw-v1")
 
 
 COLUMNS: tuple[Column, ...] = (
@@ -90,8 +91,12 @@ HEADER_DWS: tuple[Column, ...] = tuple(
     for i in range(4)
 )
 
-TLP_SCHEMA = Schema((*COLUMNS, *HEADER_DWS))
-"""Every column that a TLP can have, the header DWs last."""
+LAYOUT = Column(
+    "layout", DType.ENUM, "layout of the record, v1: with the header pattern of PCIe 6 parts", LAYOUTS, style=Style.PLAIN, on_request=True
+)
+
+TLP_SCHEMA = Schema((*COLUMNS, *HEADER_DWS, LAYOUT))
+"""Every column that a TLP can have; those that are written on request are last."""
 
 DEFAULT_COLUMNS = tuple(column.name for column in COLUMNS if column.default)
 ALL_COLUMNS = tuple(column.name for column in COLUMNS)

@@ -14,7 +14,7 @@ from ptttool.errors import ExitCode
 from ptttool.exporters.contract import EXPORTERS
 from ptttool.generate.profiles import PROFILES
 from ptttool.table.where.functions import FUNCTIONS, Function
-from ptttool.tlp.columns import TLP_SCHEMA
+from ptttool.tlp.columns import DW_COLUMNS, TLP_SCHEMA
 from tests import ROOT
 from tests.support.examples import table
 
@@ -22,7 +22,7 @@ from tests.support.examples import table
 def columns() -> Iterator[str]:
     for column in TLP_SCHEMA:
         values = f": {' '.join(column.values)}" if column.values else ""
-        asked = " (with `--words`)" if column.on_request else ""
+        asked = " (with `--words`)" if column.name in DW_COLUMNS else " (where it is named)" if column.on_request else ""
         yield f"`{column.name}`{' *' if column.default else ''} | {column.dtype} | {column.meaning}{values}{asked}"
 
 

@@ -129,7 +129,7 @@ class _Filled:
 class _Source:
     """Where a column's values come from; they are valid for records with any of ``traits``."""
 
-    values: Callable[[Headers, U32, Layout], Array]
+    values: Callable[[Headers, U32, Layout], Array | np.uint8]
     traits: int
     v1_only: bool = False
 
@@ -158,4 +158,5 @@ _SOURCES: dict[str, _Source] = {
     DIRECTION: _Source(_undirected, KNOWN),
     "so": _Source(lambda _headers, records, _layout: (records[:, 0] >> 21) & 1, KNOWN),
     **{name: _dw_source(number) for number, name in enumerate(DW_COLUMNS)},
+    "layout": _Source(lambda _headers, _records, layout: np.uint8(layout.eight_dw + 2 * (layout.pattern == 1)), ANYTHING),
 }

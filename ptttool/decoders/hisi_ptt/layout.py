@@ -76,7 +76,7 @@ class Layout:
         """Return the standard TLP headers of records, shape (n, DWs)."""
         v1 = self.pattern == 1
         if not self.eight_dw:
-            return Headers(_standard_dw(records[:, 0]), lambda i: np.ascontiguousarray(records[:, i]), v1=v1)
+            return Headers(standard_dw0(records[:, 0]), lambda i: np.ascontiguousarray(records[:, i]), v1=v1)
         dw0 = np.ascontiguousarray(records[:, 2])
         traits = traits_of(dw0)
         checks = np.ascontiguousarray(records[:, 0])
@@ -99,7 +99,7 @@ class Layout:
         return records[:, number + (2 if self.eight_dw else 0)]
 
 
-def _standard_dw(dw0: U32) -> U32:
+def standard_dw0(dw0: U32) -> U32:
     """Return the standard header DW 0 of 4DW records, from their first DWs; bits that the record does not keep are 0."""
     dw0 = np.ascontiguousarray(dw0)
     return (dw0 >> 1) & 0x7F800000 | (dw0 >> 4) & 0x00080000 | (dw0 >> 6) & 0x00010000 | (dw0 >> 11) & 0x3FF
@@ -170,7 +170,7 @@ def layout_in_data(dws: U32, *, sample: int = 64) -> bool | None:
     if not checked.any():
         records = picked.reshape(-1, 4)
         records = records[records.any(axis=1)]
-        if (traits_of(_standard_dw(records[:, 0])) & KNOWN).all():
+        if (traits_of(standard_dw0(records[:, 0])) & KNOWN).all():
             return False
     return None
 
