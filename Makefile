@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What the demonstration and the tests need beyond Python packages: Debian's and Ubuntu's names.
 DEMO_PACKAGES := python3-venv libudev1
-TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1
+TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1 tshark
 # Some tests wait for processes and signals: one more worker than cores keeps the cores busy.
 TEST_WORKERS := $(shell expr $$(nproc) + 1)
 
@@ -20,7 +20,7 @@ help: ## list the targets
 demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded machine that comes with ptttool
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
 
-test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev and libopencsd with apt where they are missing)
+test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev, libopencsd and tshark with apt where they are missing)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 	$(BIN)/python tests/interpreters.py $(VENV)/pythons
 
@@ -85,7 +85,7 @@ $(VENV)/dev.stamp: $(VENV)/pyvenv.cfg pyproject.toml
 	@touch $@ $(VENV)/run.stamp
 
 test-system:
-	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null \
+	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null && command -v tshark >/dev/null \
 		&& $(PYTHON) -c 'import ctypes; ctypes.CDLL("libopencsd_c_api.so.1")' 2>/dev/null \
 		|| sh tests/install-packages.sh $(TEST_PACKAGES)
 

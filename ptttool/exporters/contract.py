@@ -46,6 +46,8 @@ class ExportContext:
         How a table looks: the protocol's name of a layout, or ``columns`` for the columns as they are.
     extra : Mapping[str, bool]
         Options of single exporters.
+    ending : callable
+        Returns what is known to be odd once all rows were written, signs of loss among it.
     """
 
     recordings: Sequence[str] = ()
@@ -56,6 +58,7 @@ class ExportContext:
     width: int | None = None
     layout: str = "columns"
     extra: Mapping[str, bool] = field(default_factory=dict)
+    ending: Callable[[], Sequence[Diagnostic]] = tuple
 
 
 class Writer(Protocol):

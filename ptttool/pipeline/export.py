@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
 from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
+from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
 from ptttool.exporters.contract import ExportContext, Exporter, write_pieces
 from ptttool.exporters.perf import PerfText
@@ -94,7 +95,7 @@ def export(
             exported.rows += rows
             yield piece
 
-    writer = exporter.writer(file, schema, context)
+    writer = exporter.writer(file, schema, replace(context, ending=lambda: _ending(exported, query)))
     if query.is_whole:
         pieces = (piece for walk in walks for piece in walk.pieces(query, exporter, schema))
     else:
@@ -105,6 +106,18 @@ def export(
     write_pieces(writer, counted(pieces))
     exported.cut = getattr(writer, "cut", False)
     return exported
+
+
+def _ending(exported: Exported, query: Query) -> list[Diagnostic]:
+    """Return what was odd about recordings that were read to their ends."""
+    from ptttool.analyses.loss import signs_of_loss
+
+    if query.limit is not None:
+        return []
+    found = []
+    for _, walk in exported.walks:
+        found += [*walk.contents.problems, *walk.findings.diagnostics(), *signs_of_loss(walk.contents)]
+    return found
 
 
 def opened(first: Recording, requests: Sequence[Request], workers: Workers) -> Iterator[Recording]:

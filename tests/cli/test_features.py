@@ -101,6 +101,12 @@ def test_the_text_of_perf_is_for_tlps_alone(case: Case, tmp_path: Path) -> None:
     case.run("--to", "perf", "-o", tmp_path / "text", code=0 if case.protocol == "hisi-ptt" else 2)
 
 
+def test_packets_are_of_tlps_alone(case: Case, tmp_path: Path) -> None:
+    case.run("--to", "pcapng", "-o", tmp_path / "capture", code=0 if case.protocol == "hisi-ptt" else 2)
+    case.run("--columns", ",".join(case.columns), "-o", tmp_path / "columns.pcapng", code=2)
+    assert not (tmp_path / "columns.pcapng").exists()
+
+
 def test_several_inputs_folders_partitions(case: Case, tmp_path: Path) -> None:
     rows = case.frame().height
     second = tmp_path / "second.data"

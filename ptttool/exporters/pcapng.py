@@ -1,0 +1,174 @@
+"""pcapng, for Wireshark and what else reads captures: a packet for each TLP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import IO, TYPE_CHECKING
+
+from ptttool.errors import UsageError
+from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Writer
+from ptttool.exporters.packets import blocks
+from ptttool.pci import format_id
+from ptttool.table.schema import Schema
+from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    from ptttool.machine.model import Machine
+    from ptttool.table.batch import Batch
+
+# LINKTYPE_USER0: for private use; ptttool's dissector is registered for it.
+LINK_TYPE = 147
+# Nanoseconds, as a power of ten: one unit of a timestamp.
+RESOLUTION = 9
+# Most names of PCI functions that the description of an interface lists.
+MOST_NAMES = 512
+_NO_TIME = "Timestamps are 0: how the Time field counts is not known. It is in each packet, raw."
+
+
+class Pcapng(Exporter):
+    """A packet for each TLP, with its header in the order of the link and a pseudo-header in front."""
+
+    name = "pcapng"
+    meaning = "capture file for Wireshark, a packet for each TLP; 'ptttool wireshark install' installs its dissector"
+    suffixes = (".pcapng",)
+    is_binary = True
+    protocols = ("hisi-ptt",)
+    names_devices = True
+
+    def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
+        """Return the columns that packets are made of."""
+        from ptttool.exporters.packets.records import COLUMNS, FURTHER_COLUMNS
+
+        return (*COLUMNS, *(name for name in FURTHER_COLUMNS if name in schema))
+
+    def encoder(self, schema: Schema) -> Encoder:
+        """Return the batches as they are: packets are made where the file is written."""
+        return _same
+
+    def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
+        """Return a writer of blocks.
+
+        Raises
+        ------
+        UsageError
+            Columns were chosen, and some that packets are made of are not among them (code ``columns-fixed``).
+        """
+        missing = [name for name in self.columns(schema, context) if name not in schema]
+        if missing:
+            raise UsageError("a packet holds all fields of a TLP: --columns does not apply to pcapng", hint="leave it out", code="columns-fixed")
+        return PcapngFile(file, context)
+
+
+def _same(batch: Batch) -> Batch:
+    return batch
+
+
+class PcapngFile:
+    """A capture file that is being written.
+
+    Parameters
+    ----------
+    file : IO[bytes]
+        Where to.
+    context : ExportContext
+        The facts, the machine, and what is known once all rows are written.
+    """
+
+    def __init__(self, file: IO[bytes], context: ExportContext) -> None:
+        from ptttool import __version__
+
+        self._file = file
+        self._context = context
+        self._interfaces: dict[str, int] = {}
+        self._counts: list[int] = []
+        self._held: tuple[Batch, int] | None = None
+        facts = [f"{name.removeprefix('ptttool.')}: {value}" for name, value in context.facts.items()]
+        file.write(
+            blocks.section_header(
+                [
+                    blocks.text_option(blocks.SECTION_USER_APPLICATION, f"ptttool {__version__}"),
+                    blocks.text_option(blocks.COMMENT, "\n".join([*facts, _NO_TIME])),
+                    *(blocks.text_option(blocks.COMMENT, clean(diagnostic.message)) for diagnostic in context.diagnostics),
+                ]
+            )
+        )
+
+    def add(self, piece: Batch) -> None:
+        """Write rows. The last one waits: it gets a comment if it is the last of all."""
+        from ptttool.exporters.packets.records import packets
+
+        if not piece.size:
+            return
+        number = self._interface(_file_of(piece))
+        self._counts[number] += piece.size
+        self._write_held()
+        self._file.write(packets(piece.part(0, piece.size - 1), number))
+        self._held = piece.part(piece.size - 1, piece.size), number
+
+    def close(self) -> None:
+        """Write the last packet, with what is known of the recording as a whole, and what was counted."""
+        remarks = [clean(diagnostic.message) for diagnostic in self._context.ending()]
+        self._write_held(remarks)
+        for number, count in enumerate(self._counts):
+            options = [(blocks.RECEIVED_PACKETS, count.to_bytes(8, "little"))]
+            options += [blocks.text_option(blocks.COMMENT, remark) for remark in remarks]
+            self._file.write(blocks.statistics(number, 0, options))
+
+    def abandon(self) -> None:
+        """Write nothing more: a file without its end is a capture all the same."""
+
+    def _write_held(self, comments: Sequence[str] = ()) -> None:
+        from ptttool.exporters.packets.records import packets
+
+        if self._held is not None:
+            row, number = self._held
+            self._file.write(packets(row, number, last_comment=comments))
+            self._held = None
+
+    def _interface(self, file: str) -> int:
+        """Return the number of a recording's interface, which is described when the first of its packets comes."""
+        number = self._interfaces.get(file)
+        if number is None:
+            number = self._interfaces[file] = len(self._interfaces)
+            self._counts.append(0)
+            facts = self._context.facts
+            device = facts.get("ptttool.event", "").partition("/")[0] or "ptt"
+            name = clean(file) if file else device
+            self._file.write(
+                blocks.interface(
+                    LINK_TYPE,
+                    [
+                        blocks.text_option(blocks.INTERFACE_NAME, name),
+                        blocks.text_option(blocks.INTERFACE_TEXT, names_text(self._context.machine)),
+                        (blocks.TIMESTAMP_RESOLUTION, bytes([RESOLUTION])),
+                    ],
+                )
+            )
+        return number
+
+
+def names_text(machine: Machine | None) -> str:
+    """Return the names of PCI functions as a text that the dissector reads: ``PCIe TLPs; names: 01:00.0=nvme0 02:00.0=eth1``."""
+    from ptttool.machine.topology import functions_by_id
+
+    if machine is None:
+        return "PCIe TLPs"
+    named = [
+        f"{format_id(routing_id)}={clean(function.kernel_names[0]).replace(' ', '_')}"
+        for routing_id, function in sorted(functions_by_id(machine).items())
+        if function.kernel_names
+    ]
+    left = len(named) - MOST_NAMES
+    more = f" and {left} more" if left > 0 else ""
+    return f"PCIe TLPs; names: {' '.join(named[:MOST_NAMES])}{more}" if named else "PCIe TLPs"
+
+
+def _file_of(batch: Batch) -> str:
+    """Return the recording that rows are of, where there are several."""
+    from ptttool.table.values import Texts
+
+    values = batch.values("file").array if "file" in batch.schema else None
+    return values.texts[int(values.codes[0])] if isinstance(values, Texts) else ""
+
+
+EXPORTERS.add("pcapng", Pcapng())
