@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from ptttool.errors import UsageError
@@ -37,9 +37,9 @@ class Pcapng(Exporter):
 
     def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
         """Return the columns that packets are made of."""
-        from ptttool.exporters.packets.records import COLUMNS, FURTHER_COLUMNS
+        from ptttool.exporters.packets.records import COLUMNS
 
-        return (*COLUMNS, *(name for name in FURTHER_COLUMNS if name in schema))
+        return COLUMNS
 
     def encoder(self, schema: Schema) -> Encoder:
         """Return the batches as they are: packets are made where the file is written."""
@@ -55,7 +55,9 @@ class Pcapng(Exporter):
         """
         missing = [name for name in self.columns(schema, context) if name not in schema]
         if missing:
-            raise UsageError("a packet holds all fields of a TLP: --columns does not apply to pcapng", hint="leave it out", code="columns-fixed")
+            raise UsageError(
+                "a packet holds all fields of a TLP: --columns does not apply to pcapng", hint="leave it out", code="columns-fixed"
+            )
         return PcapngFile(file, context)
 
 

@@ -25,8 +25,7 @@ ENOUGH = 4000
 def own(path: Path, **options: Any) -> list[dict[str, Any]]:
     """The rows as ptttool decodes them."""
     with ptttool.open(path, **options) as recording:
-        rows = recording.to_polars(list(TLP_SCHEMA.names)).to_dicts()
-    return rows
+        return recording.to_polars(list(TLP_SCHEMA.names)).to_dicts()
 
 
 def read(name: str, text: str) -> Any:

@@ -42,7 +42,9 @@ def test_tshark_loads_what_was_installed(home: Path, capsys: pytest.CaptureFixtu
     assert "pcie.tlp" not in tshark(home, "-G", "fields", dissector=None).stdout
 
 
-def test_without_tshark_it_is_the_documented_folder(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_tshark_it_is_the_documented_folder(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("PATH", str(home))
     assert plugin_folder() == (home / ".local/lib/wireshark/plugins", False)
     assert main(["wireshark", "install"]) == 0

@@ -40,7 +40,7 @@ from ptttool.exporters.packets.blocks import COMMENT, ENHANCED_PACKET, PACKET_FL
 from ptttool.table.batch import Batch
 from ptttool.table.values import Strings, Texts, spread
 from ptttool.tlp.bulk import KNOWN, traits_of
-from ptttool.tlp.columns import KINDS, LAYOUTS, STATUSES
+from ptttool.tlp.columns import DIRECTIONS, KINDS, LAYOUTS, STATUSES
 
 Array = NDArray[Any]
 Words = NDArray[np.uint32]
@@ -53,8 +53,8 @@ NO_DIRECTION = 255
 
 COLUMNS = (
     "index", "offset", "cpu", "time", "kind", "payload_bytes", "status", "ep", "prefix", "dw0", "dw1", "dw2", "dw3", "layout",
+    "direction",
 )  # fmt: skip
-FURTHER_COLUMNS = ("direction",)
 TICKS = "ticks"
 
 
@@ -87,6 +87,7 @@ _COMMENT_WORDS = np.array([len(words) for words in _COMMENTS])
 _HEAD, _PSEUDO = 7, PSEUDO_SIZE // 4
 _DW0 = _HEAD + _PSEUDO
 _FIXED = _DW0 + 4
+_DIRECTIONS = np.array([("unknown", "inbound", "outbound").index(name) for name in DIRECTIONS], dtype=np.uint32)
 _UNKNOWN = KINDS.index("Unknown")
 _V1 = np.array([name.endswith("-v1") for name in LAYOUTS])
 _IS_8DW = np.array([name.startswith("8dw") for name in LAYOUTS])
@@ -98,7 +99,7 @@ def packets(batch: Batch, number: int, timestamps: Array | None = None, last_com
     Parameters
     ----------
     batch : Batch
-        Rows with :data:`COLUMNS`; with those of :data:`FURTHER_COLUMNS` and the column ``ticks`` where they are known.
+        Rows with :data:`COLUMNS`, and with the column ``ticks`` where time is known.
     number : int
         Number of the interface.
     timestamps : ndarray of uint64, shape (n,), or None
@@ -206,10 +207,7 @@ def _flags(batch: Batch, valid: Array) -> tuple[Array, Array]:
     flags |= _present(batch, "prefix") * np.uint32(Flag.PREFIX)
     if TICKS in batch.schema:
         flags |= _present(batch, TICKS) * np.uint32(Flag.TICKS)
-    if "direction" not in batch.schema:
-        return flags, np.zeros(batch.size, dtype=np.uint32)
-    code_of = np.array([{"inbound": 1, "outbound": 2}.get(name, 0) for name in batch.schema["direction"].values], dtype=np.uint32)
-    directions = code_of[_numbers(batch, "direction").astype(np.intp)]
+    directions = _DIRECTIONS[_numbers(batch, "direction").astype(np.intp)]
     return flags, np.where(_present(batch, "direction"), directions, NO_DIRECTION)
 
 

@@ -153,16 +153,27 @@ function pcie.init()
     names_by_text = {}
 end
 
--- The bytes that a request asks for or carries, from Length and byte enables; nil where nothing is asked for.
-local function lowest(enables)
+-- Disabled bytes of a request: all of a write, those at both ends of a read.
+local function disabled(first, last, length, write)
+    local count = 0
+    if write then
+        for bit = 0, 3 do
+            count = count + 1 - bits(first, bit, 1)
+            if length > 1 then count = count + 1 - bits(last, bit, 1) end
+        end
+        return count
+    end
+    local tail = length > 1 and last or first
+    if length == 1 and first == 0 then return 4 end
     for bit = 0, 3 do
-        if bits(enables, bit, 1) == 1 then return bit end
+        if bits(first, bit, 1) == 1 then break end
+        count = count + 1
     end
-end
-local function highest(enables)
     for bit = 3, 0, -1 do
-        if bits(enables, bit, 1) == 1 then return bit end
+        if bits(tail, bit, 1) == 1 then break end
+        count = count + 1
     end
+    return count
 end
 
 local dissect_header
@@ -279,6 +290,15 @@ function dissect_header(tvb, pinfo, tree, at, record)
         first, last = bits(dw[1], 0, 4), bits(dw[1], 4, 4)
         tree:add(f.first_be, range[1], first)
         tree:add(f.last_be, range[1], last)
+    end
+    if family ~= "completion" and family ~= "message" then
+        local requested = 4 * length
+        if kind == "CAS" then
+            requested = 2 * length
+        elseif first then
+            requested = requested - disabled(first, last, length, data)
+        end
+        tree:add(f.requested_bytes, range[0], requested)
     end
     if memory or family == "io" then
         local low = four and dw[3] or dw[2]
