@@ -65,6 +65,7 @@ RUNS = [
     ("decode-protocols", "decode --protocols hisi-ptt riscv-flow", 0),
     ("decode-folder", "decode {capture} {recording} -o {folder}/", 0),
     ("decode-folder", "decode {capture} {cut} -o {folder}/", 6),
+    ("wireshark", "wireshark install --folder {folder}-lua", 0),
     ("error", "event --demo", 2),
     ("error", "tune get --demo hisi_ptt0_0 nothing", 2),
     ("error", "info {missing}", 6),
