@@ -111,12 +111,15 @@ class Ticks:
         The rows, ascending, in front of which records may be missing; each is among the breaks.
     segment : int
         Number of breaks in the part before the batch.
+    record_size : int
+        Bytes of a record: 16 in 4DW, 32 in 8DW.
     """
 
     at: Ticks64 | None
     breaks: Rows
     holes: Rows
     segment: int = 0
+    record_size: int = 32
 
     def segments(self, rows: Array | None = None) -> Array | int:
         """Return the number of the segment that holds each row: time between two rows is known if their numbers are equal.
@@ -223,9 +226,9 @@ class Clock:
         self.back += marks.back
         self.full += marks.full
         if marks.at is None:
-            return Ticks(None, breaks, holes, segment)
+            return Ticks(None, breaks, holes, segment, marks.last.size)
         self.elapsed = shift + int(marks.at[-1])
-        return Ticks(marks.at + shift if shift else marks.at, breaks, holes, segment)
+        return Ticks(marks.at + shift if shift else marks.at, breaks, holes, segment, marks.last.size)
 
     def seam(self, later: Clock) -> Seam:
         """Return what the numbers of a later part become when it joins this one; nothing is changed."""
