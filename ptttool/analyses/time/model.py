@@ -1,7 +1,8 @@
-"""The ways to read the Time field, whose meaning no document states."""
+"""The ways to read the Time field, whose meaning no document states, and what in the data speaks for one of them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -14,3 +15,47 @@ class TimeModel(StrEnum):
     """The ticks since the TLP before: time passes by the sum of the fields."""
     UNKNOWN = "unknown"
     """Not known: nothing is said of time."""
+
+
+class TimeSign(StrEnum):
+    """What the first records show of their Time field."""
+
+    RISES = "rises"
+    """It rises nearly all the time, as a counter does."""
+    DIFFERENCES_REPEAT = "differences-repeat"
+    """It takes all values alike, and its differences do not, as those of a counter."""
+    JUMPS = "jumps"
+    """It falls as it rises and comes back to the same values, as differences do."""
+    AMBIGUOUS = "ambiguous"
+    """Neither of the models fits clearly better."""
+    TOO_FEW = "too-few"
+    """There are too few records, or it changes too seldom."""
+
+
+@dataclass(frozen=True)
+class TimeEvidence:
+    """What the first records show of their Time field.
+
+    Parameters
+    ----------
+    sign : TimeSign
+        What speaks for the model, or why none was found.
+    model : TimeModel
+        The model that fits.
+    records : int
+        Records that were looked at.
+    bits : int
+        Bits of the field.
+    falls : float or None
+        Of the changes of the field, the share by which it falls. Wraps of 32 bits count as rises; None without changes.
+    value_entropy, difference_entropy : float or None
+        Entropy in bits of the values, and of their differences modulo 2^bits; None without differences.
+    """
+
+    sign: TimeSign
+    model: TimeModel
+    records: int
+    bits: int
+    falls: float | None = None
+    value_entropy: float | None = None
+    difference_entropy: float | None = None
