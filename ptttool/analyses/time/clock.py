@@ -8,138 +8,39 @@ a break. All of it follows from pairs of neighbours, so it is the same wherever 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 import numpy as np
-import numpy.typing as npt
 
+from ptttool.analyses.time.line import Line
 from ptttool.analyses.time.model import TimeModel
+from ptttool.analyses.time.ticks import (
+    BACK,
+    BITS_OF_SIZE,
+    SIZE_OF_BITS,
+    Rows,
+    Seam,
+    Stamp,
+    Step,
+    Ticks,
+    Ticks64,
+    is_wide,
+    step_between,
+    widest,
+)
 
 if TYPE_CHECKING:
     from ptttool.table.batch import Batch
     from ptttool.table.values import Array, Mask, Values
 
+__all__ = ("CLOCK_COLUMNS", "Clock", "Seam", "Stamp", "Step", "Ticks", "step_between")
+
 CLOCK_COLUMNS: Final = ("time", "offset", "cpu")
 """The columns that a clock reads."""
-# Bytes of a record by the bits of its Time field, and the reverse.
-_SIZE_OF_BITS: Final = {11: 16, 32: 32}
-_BITS_OF_SIZE: Final = {16: 11, 32: 32}
-# A counter of 32 bits that went on by more than half of its range has gone back, or another counter was begun.
-_BACK: Final = 1 << 31
-
-Rows = npt.NDArray[np.intp]
-Ticks64 = npt.NDArray[np.int64]
+# Pieces of AUX data at whose ends the clock keeps the time: the driver commits whole buffers, which end with such a piece.
+_MARK_GRAIN: Final = 16
 _NO_ROWS: Final[Rows] = np.empty(0, dtype=np.intp)
-
-
-class Stamp(NamedTuple):
-    """Where a record stands, and its Time field.
-
-    Parameters
-    ----------
-    time : int or None
-        Its Time field; None where it has none, because it is not a valid record.
-    cpu : int
-        CPU of its AUX stream; -1 where it is not known.
-    offset : int
-        Its offset in the AUX stream, in bytes.
-    size : int
-        Its size in bytes: 16 in 4DW, 32 in 8DW.
-    """
-
-    time: int | None
-    cpu: int
-    offset: int
-    size: int
-
-
-class Step(NamedTuple):
-    """From one record to the next.
-
-    Parameters
-    ----------
-    ticks : int
-        Time that passed, in ticks; 0 where it is not known.
-    is_break : bool
-        Whether it is not known how much time passed.
-    is_hole : bool
-        Whether records may be missing.
-    is_back : bool
-        Whether the counter went back.
-    """
-
-    ticks: int
-    is_break: bool
-    is_hole: bool
-    is_back: bool = False
-
-
-class Seam(NamedTuple):
-    """What the numbers of a later part become when it joins the part before it.
-
-    Parameters
-    ----------
-    ticks : int
-        To be added to its ticks.
-    rows : int
-        To be added to its numbers of rows.
-    segments : int
-        To be added to its numbers of segments.
-    is_break, is_hole : bool
-        As in :class:`Step`, from the last record of the one to the first of the other.
-    """
-
-    ticks: int
-    rows: int
-    segments: int
-    is_break: bool
-    is_hole: bool
-
-
-@dataclass(frozen=True)
-class Ticks:
-    """The time of the rows of a batch.
-
-    Parameters
-    ----------
-    at : ndarray of int64, shape (n,), or None
-        Ticks of each row since the first row of its part; it never falls. None where the model of time is not known.
-    breaks : ndarray of intp
-        The rows, ascending, from whose predecessor on it is not known how much time passed; none was counted.
-    holes : ndarray of intp
-        The rows, ascending, in front of which records may be missing; each is among the breaks.
-    segment : int
-        Number of breaks in the part before the batch.
-    record_size : int
-        Bytes of a record: 16 in 4DW, 32 in 8DW.
-    """
-
-    at: Ticks64 | None
-    breaks: Rows
-    holes: Rows
-    segment: int = 0
-    record_size: int = 32
-
-    def segments(self, rows: Array | None = None) -> Array | int:
-        """Return the number of the segment that holds each row: time between two rows is known if their numbers are equal.
-
-        Parameters
-        ----------
-        rows : ndarray of integers, optional
-            The rows that are asked for; by default all.
-
-        Returns
-        -------
-        ndarray of int64, or int
-            The numbers; one for all rows where there is no break.
-        """
-        if not len(self.breaks):
-            return self.segment
-        if rows is None:
-            assert self.at is not None, "rows are named where time is not known"
-            rows = np.arange(len(self.at))
-        return np.searchsorted(self.breaks, rows, side="right") + self.segment
 
 
 @dataclass(frozen=True)
@@ -153,7 +54,7 @@ class _Marks:
     first: Stamp
     last: Stamp
     back: int = 0
-    full: int = 0
+    wide: int = 0
 
 
 class Clock:
@@ -178,8 +79,11 @@ class Clock:
         How often records may be missing between two rows.
     back : int
         How often the counter went back; each is a break.
-    full : int
-        Number of differences that are the largest that the Time field can hold: more time may have passed (delta only).
+    wide : int
+        In 11 bits, how often the counter went on by half of its range or more, or how many differences are the largest that there are:
+        where gaps are as long as that, some are longer, and a part of them is not seen.
+    marks : Line
+        The time at the ends of pieces of the AUX data.
     """
 
     def __init__(self, model: TimeModel = TimeModel.UNKNOWN, bits: int = 32) -> None:
@@ -190,9 +94,10 @@ class Clock:
         self.breaks = 0
         self.holes = 0
         self.back = 0
-        self.full = 0
+        self.wide = 0
         self.first: Stamp | None = None
         self.last: Stamp | None = None
+        self.marks = Line(grain=_MARK_GRAIN)
 
     def ticks(self, batch: Batch) -> Ticks:
         """Take the next rows of the part.
@@ -216,7 +121,7 @@ class Clock:
             shift = self.elapsed + step.ticks
             breaks = np.concatenate(([0], breaks)) if step.is_break else breaks
             holes = np.concatenate(([0], holes)) if step.is_hole else holes
-            self._count(step)
+            self._count(step, marks.first.size)
         else:
             self.first = marks.first
         self.last = marks.last
@@ -224,11 +129,13 @@ class Clock:
         self.breaks += len(marks.breaks)
         self.holes += len(marks.holes)
         self.back += marks.back
-        self.full += marks.full
+        self.wide += marks.wide
         if marks.at is None:
             return Ticks(None, breaks, holes, segment, marks.last.size)
         self.elapsed = shift + int(marks.at[-1])
-        return Ticks(marks.at + shift if shift else marks.at, breaks, holes, segment, marks.last.size)
+        ticks = Ticks(marks.at + shift if shift else marks.at, breaks, holes, segment, marks.last.size)
+        self.marks.add(batch, ticks, self.rows - marks.size, self.marks.groups(batch))
+        return ticks
 
     def seam(self, later: Clock) -> Seam:
         """Return what the numbers of a later part become when it joins this one; nothing is changed."""
@@ -245,39 +152,22 @@ class Clock:
         if self.last is None:
             self.first = later.first
         else:
-            self._count(step_between(self.last, later.first, self.model))
+            self._count(step_between(self.last, later.first, self.model), later.first.size)
         self.last = later.last
+        self.marks.merge(later.marks, seam)
         self.rows += later.rows
         self.elapsed = seam.ticks + later.elapsed
         self.breaks += later.breaks
         self.holes += later.holes
         self.back += later.back
-        self.full += later.full
+        self.wide += later.wide
         return seam
 
-    def _count(self, step: Step) -> None:
+    def _count(self, step: Step, size: int) -> None:
         self.breaks += step.is_break
         self.holes += step.is_hole
         self.back += step.is_back
-
-
-def step_between(last: Stamp, following: Stamp, model: TimeModel) -> Step:
-    """Return what lies between two records."""
-    if following.cpu != last.cpu or following.offset != last.offset + last.size or following.size != last.size:
-        return Step(0, is_break=True, is_hole=True)
-    if model is TimeModel.UNKNOWN:
-        return Step(0, is_break=False, is_hole=False)
-    if following.time is None:
-        return Step(0, is_break=True, is_hole=False)
-    if model is TimeModel.DELTA:
-        return Step(following.time, is_break=False, is_hole=False)
-    if last.time is None:
-        return Step(0, is_break=True, is_hole=False)
-    bits = _BITS_OF_SIZE[last.size]
-    ticks = (following.time - last.time) & ((1 << bits) - 1)
-    if bits == 32 and ticks >= _BACK:
-        return Step(0, is_break=True, is_hole=False, is_back=True)
-    return Step(ticks, is_break=False, is_hole=False)
+        self.wide += is_wide(step.ticks, size, self.model)
 
 
 _latest: tuple[ref[Any], TimeModel, _Marks] | None = None
@@ -306,19 +196,18 @@ def _new_marks(batch: Batch, model: TimeModel, bits: int) -> _Marks:
         return _Marks(batch.size, None, holes, holes, first, last)
     if array is None:  # nothing is a valid record
         return _Marks(batch.size, np.zeros(batch.size, dtype=np.int64), np.arange(1, batch.size), holes, first, last)
-    mask = (1 << _BITS_OF_SIZE[size]) - 1
+    mask = (1 << BITS_OF_SIZE[size]) - 1
     steps = np.empty(batch.size, dtype=np.int64)
     steps[0] = 0
     back: Rows = _NO_ROWS
-    full = 0
+    wide = 0
     if model is TimeModel.DELTA:
         steps[1:] = array[1:]
-        full = int(np.count_nonzero(array == mask))
     else:
         differences = (array[1:] - array[:-1]) & np.uint32(mask)
         steps[1:] = differences
-        if mask >> 31 and int(differences.max(initial=0)) >= _BACK:
-            back = np.flatnonzero(differences >= _BACK) + 1
+        if mask >> 31 and int(differences.max(initial=0)) >= BACK:
+            back = np.flatnonzero(differences >= BACK) + 1
     breaks = holes
     if len(back) or times.valid is not None:
         broken = np.zeros(batch.size, dtype=np.bool_)
@@ -328,16 +217,16 @@ def _new_marks(batch: Batch, model: TimeModel, bits: int) -> _Marks:
             if model is TimeModel.COUNTER:
                 back = back[times.valid[back] & times.valid[back - 1]]
                 broken[1:] |= ~times.valid[:-1]
-            else:
-                full = int(np.count_nonzero((array == mask) & times.valid))
         broken[holes] = True
         broken[0] = False
         breaks = np.flatnonzero(broken)
     back = np.setdiff1d(back, holes, assume_unique=True)
     steps[breaks] = 0
+    if size == SIZE_OF_BITS[11]:
+        wide = int(np.count_nonzero(steps >= widest(model)))
     at = np.cumsum(steps, out=steps)
     at.flags.writeable = False  # several analyses look at it
-    return _Marks(batch.size, at, breaks, holes, first, last, len(back), full)
+    return _Marks(batch.size, at, breaks, holes, first, last, len(back), wide)
 
 
 def _record_size(offsets: Values, times: Values, bits: int) -> int:
@@ -346,10 +235,10 @@ def _record_size(offsets: Values, times: Values, bits: int) -> int:
     if isinstance(array, range):
         return array.step
     if times.array is not None and int(np.asarray(times.present()).max(initial=0)) >> 11:
-        return _SIZE_OF_BITS[32]
-    if len(array) > 1 and int((array[1:] - array[:-1]).min()) == _SIZE_OF_BITS[11]:
-        return _SIZE_OF_BITS[11]
-    return _SIZE_OF_BITS[bits]
+        return SIZE_OF_BITS[32]
+    if len(array) > 1 and int((array[1:] - array[:-1]).min()) == SIZE_OF_BITS[11]:
+        return SIZE_OF_BITS[11]
+    return SIZE_OF_BITS[bits]
 
 
 def _holes(offsets: Values, cpus: Values, size: int) -> Rows:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ptttool.analyses.budget import MAX_LINE_POINTS
 
 if TYPE_CHECKING:
-    from ptttool.analyses.time.clock import Seam, Ticks
+    from ptttool.analyses.time.ticks import Seam, Ticks
     from ptttool.table.batch import Batch
 
 Table = npt.NDArray[np.int64]

@@ -129,10 +129,19 @@ def test_analyses_of_one_pass_share_the_work(model: TimeModel) -> None:
     assert first.at.tolist() != other.at.tolist()
 
 
-def test_a_counter_that_goes_back_and_differences_that_are_full_are_counted() -> None:
+def test_a_counter_that_goes_back_is_counted() -> None:
     batch = batch_of(Layout(True), [(0, 0, [eight(0x60000001, 0, 0, 0, time=time) for time in (7, 0xFFFFFFFF, 3, 2, 90)])])
-    counter, delta = Clock(TimeModel.COUNTER), Clock(TimeModel.DELTA)
+    counter = Clock(TimeModel.COUNTER)
     counter.ticks(batch)
-    delta.ticks(batch)
-    assert (counter.back, counter.breaks, counter.elapsed, counter.full) == (2, 2, 4 + 88, 0)
-    assert (delta.back, delta.breaks, delta.elapsed, delta.full) == (0, 0, 0xFFFFFFFF + 95, 1)
+    assert (counter.back, counter.breaks, counter.elapsed, counter.wide) == (2, 2, 4 + 88, 0)
+
+
+@pytest.mark.parametrize(("model", "wide"), [(TimeModel.COUNTER, 3), (TimeModel.DELTA, 2)])
+@pytest.mark.parametrize("at", [0, 1, 3, 5])
+def test_steps_that_11_bits_can_hardly_say_are_counted(model: TimeModel, wide: int, at: int) -> None:
+    words = [four(0x60, 0, 0, 0, time=time) for time in (0, 1024, 2047, 2047, 2046, 2045)]
+    first, later = Clock(model, 11), Clock(model, 11)
+    first.ticks(batch_of(Layout(False), [(0, 0, words[:at])]))
+    later.ticks(batch_of(Layout(False), [(0, 16 * at, words[at:])]))
+    first.merge(later)
+    assert first.wide == wide

@@ -1,0 +1,161 @@
+"""The time of records: what lies between two of them, and what is said of the rows of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.time.model import TimeModel
+
+if TYPE_CHECKING:
+    from ptttool.table.values import Array
+
+# Bytes of a record by the bits of its Time field, and the reverse.
+SIZE_OF_BITS: Final = {11: 16, 32: 32}
+BITS_OF_SIZE: Final = {16: 11, 32: 32}
+BACK: Final = 1 << 31
+"""A counter of 32 bits that went on by this much or more has gone back, or another counter was begun."""
+
+Rows = npt.NDArray[np.intp]
+Ticks64 = npt.NDArray[np.int64]
+
+
+class Stamp(NamedTuple):
+    """Where a record stands, and its Time field.
+
+    Parameters
+    ----------
+    time : int or None
+        Its Time field; None where it has none, because it is not a valid record.
+    cpu : int
+        CPU of its AUX stream; -1 where it is not known.
+    offset : int
+        Its offset in the AUX stream, in bytes.
+    size : int
+        Its size in bytes: 16 in 4DW, 32 in 8DW.
+    """
+
+    time: int | None
+    cpu: int
+    offset: int
+    size: int
+
+
+class Step(NamedTuple):
+    """From one record to the next.
+
+    Parameters
+    ----------
+    ticks : int
+        Time that passed, in ticks; 0 where it is not known.
+    is_break : bool
+        Whether it is not known how much time passed.
+    is_hole : bool
+        Whether records may be missing.
+    is_back : bool
+        Whether the counter went back.
+    """
+
+    ticks: int
+    is_break: bool
+    is_hole: bool
+    is_back: bool = False
+
+
+class Seam(NamedTuple):
+    """What the numbers of a later part become when it joins the part before it.
+
+    Parameters
+    ----------
+    ticks : int
+        To be added to its ticks.
+    rows : int
+        To be added to its numbers of rows.
+    segments : int
+        To be added to its numbers of segments.
+    is_break, is_hole : bool
+        As in :class:`Step`, from the last record of the one to the first of the other.
+    """
+
+    ticks: int
+    rows: int
+    segments: int
+    is_break: bool
+    is_hole: bool
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """The time of the rows of a batch.
+
+    Parameters
+    ----------
+    at : ndarray of int64, shape (n,), or None
+        Ticks of each row since the first row of its part; it never falls. None where the model of time is not known.
+    breaks : ndarray of intp
+        The rows, ascending, from whose predecessor on it is not known how much time passed; none was counted.
+    holes : ndarray of intp
+        The rows, ascending, in front of which records may be missing; each is among the breaks.
+    segment : int
+        Number of breaks in the part before the batch.
+    record_size : int
+        Bytes of a record: 16 in 4DW, 32 in 8DW.
+    """
+
+    at: Ticks64 | None
+    breaks: Rows
+    holes: Rows
+    segment: int = 0
+    record_size: int = 32
+
+    def segments(self, rows: Array | None = None) -> Array | int:
+        """Return the number of the segment that holds each row: time between two rows is known if their numbers are equal.
+
+        Parameters
+        ----------
+        rows : ndarray of integers, optional
+            The rows that are asked for; by default all.
+
+        Returns
+        -------
+        ndarray of int64, or int
+            The numbers; one for all rows where there is no break.
+        """
+        if not len(self.breaks):
+            return self.segment
+        if rows is None:
+            assert self.at is not None, "rows are named where time is not known"
+            rows = np.arange(len(self.at))
+        return np.searchsorted(self.breaks, rows, side="right") + self.segment
+
+
+def step_between(last: Stamp, following: Stamp, model: TimeModel) -> Step:
+    """Return what lies between two records."""
+    if following.cpu != last.cpu or following.offset != last.offset + last.size or following.size != last.size:
+        return Step(0, is_break=True, is_hole=True)
+    if model is TimeModel.UNKNOWN:
+        return Step(0, is_break=False, is_hole=False)
+    if following.time is None:
+        return Step(0, is_break=True, is_hole=False)
+    if model is TimeModel.DELTA:
+        return Step(following.time, is_break=False, is_hole=False)
+    if last.time is None:
+        return Step(0, is_break=True, is_hole=False)
+    bits = BITS_OF_SIZE[last.size]
+    ticks = (following.time - last.time) & ((1 << bits) - 1)
+    if bits == 32 and ticks >= BACK:
+        return Step(0, is_break=True, is_hole=False, is_back=True)
+    return Step(ticks, is_break=False, is_hole=False)
+
+
+def widest(model: TimeModel) -> int:
+    """Return the ticks from which on a step of 11 bits makes it likely that others are longer than the field can say."""
+    return (1 << 11) - 1 if model is TimeModel.DELTA else 1 << 10
+
+
+def is_wide(ticks: int, size: int, model: TimeModel) -> bool:
+    """Return whether a step is so long that others may be longer than the field can say; `size`: bytes of the record."""
+    return size == SIZE_OF_BITS[11] and ticks >= widest(model)
