@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ptttool.analyses.contract import Analysis
-from ptttool.analyses.time.model import TimeModel
+from ptttool.analyses.time.model import FINEST, TimeEvidence, TimeModel
 
 if TYPE_CHECKING:
     from ptttool.analyses.regions import Region
+    from ptttool.analyses.time.clock import Clock
+    from ptttool.analyses.time.facts import TimeFacts
+    from ptttool.perfdata.model import Contents
 
 R = TypeVar("R")
 
@@ -24,16 +27,39 @@ class Scope:
         How the Time field is read.
     time_bits : int
         How many bits it has: 11 in 4DW records, 32 in 8DW records.
+    time_asked : bool
+        Whether the user chose the model.
+    evidence : TimeEvidence or None
+        What the first records show of their Time field; None where they were not looked at.
     tick_ns : float or None
         Nanoseconds of a tick, where the user has said so.
+    grain : int
+        Size of the pieces of AUX data that a point of a time line stands for at least, as an exponent of two in bytes: it follows from the
+        size of the recording, and is the same for all its parts.
     regions : tuple of Region
         Ranges of addresses that have a name, ascending.
     """
 
     time_model: TimeModel = TimeModel.UNKNOWN
     time_bits: int = 32
+    time_asked: bool = False
+    evidence: TimeEvidence | None = None
     tick_ns: float | None = None
+    grain: int = FINEST
     regions: tuple[Region, ...] = ()
+
+    @property
+    def clock(self) -> Clock:
+        """A new clock that reads the Time field."""
+        from ptttool.analyses.time.clock import Clock
+
+        return Clock(self.time_model, self.time_bits)
+
+    def time_facts(self, clock: Clock, contents: Contents) -> TimeFacts:
+        """Return what is known of time, by the clock of a whole recording that has been read to its end."""
+        from ptttool.analyses.time.facts import time_facts
+
+        return time_facts(clock, contents.aux_events, asked=self.time_asked, evidence=self.evidence, tick_ns=self.tick_ns)
 
 
 class TlpAnalysis(Analysis[R], Generic[R]):

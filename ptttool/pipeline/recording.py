@@ -25,6 +25,7 @@ from ptttool.table.schema import Schema
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
+    from ptttool.decoders.decoded import Decoded
     from ptttool.decoders.parameters import Given
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Attribute
@@ -149,6 +150,11 @@ class Recording:
         return schema
 
     @property
+    def size(self) -> int | None:
+        """Bytes of the recording; None for a pipe."""
+        return self._source.size
+
+    @property
     def contents(self) -> Contents:
         """Everything of the recording but the AUX data, as far as it has been read."""
         return self._source.contents
@@ -217,6 +223,29 @@ class Recording:
         self._closing = [*(each for each in self._closing if each.alive), finalize(walk, self._source.close)]
         self._is_walked = True
         return walk
+
+    def look(self, most: int) -> Iterator[Decoded]:
+        """Yield the first rows without beginning to read: of a file as many as are wanted, of a pipe those that have arrived.
+
+        Parameters
+        ----------
+        most : int
+            Number of rows of a part, at most. A packet stream yields nothing.
+        """
+        from ptttool.pipeline.jobs import load
+
+        protocol = self.stack.protocol
+        self.check_open()
+        if not isinstance(protocol, RecordProtocol):
+            return
+        held = self._source
+        if self.path == "-" or held.size is None:
+            source: Source = _Glimpse(held)
+        else:
+            source = open_source(self.path, self.request.form)
+        with source:
+            for planned in protocol.splitter(source, self.stack.settings).units(most):
+                yield load(planned.unit).decoded(0)[0]
 
     def _new_walk(self, workers: Workers) -> Walk:
         protocol = self.stack.protocol
@@ -413,6 +442,11 @@ class _Begun:
         return self._first is not None
 
     @property
+    def first(self) -> AuxChunk | None:
+        """The first chunk, as long as it has not been taken."""
+        return self._first
+
+    @property
     def position(self) -> int:
         return self._source.position
 
@@ -431,3 +465,27 @@ class _Begun:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+class _Glimpse:
+    """The chunk of a source that has been read already, where nobody has taken it yet."""
+
+    def __init__(self, source: Source) -> None:
+        self.path = source.path
+        self.contents = source.contents
+        self.size = source.size
+        self.position = source.position
+        self._first = source.first if isinstance(source, _Begun) else None
+
+    def chunks(self) -> Iterator[AuxChunk]:
+        if self._first is not None:
+            yield self._first
+
+    def close(self) -> None:
+        """Leave the source open: it is read later."""
+
+    def __enter__(self) -> _Glimpse:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._first = None

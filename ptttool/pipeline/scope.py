@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ptttool.analyses.budget import MAX_LINE_POINTS
 from ptttool.analyses.scope import Scope
-from ptttool.analyses.time.model import TimeModel
-from ptttool.errors import UsageError
+from ptttool.analyses.time.model import FINEST, TimeModel
+from ptttool.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from ptttool.analyses.time.model import TimeEvidence
     from ptttool.machine.model import Machine
     from ptttool.pipeline.recording import Recording
 
+# Parts of a recording that are looked at: they are small where there are all-zero records, or many formats.
+_MOST_PARTS = 16
 AUTO = "auto"
 """The time model that follows from the recording."""
 
@@ -62,6 +67,28 @@ def scope_of(
         raise UsageError(f"unknown time model {str(time_model)!r}", hint="known: " + ", ".join(known), code="bad-time-model")
     if tick_ns is not None and not 0 < tick_ns < float("inf"):
         raise UsageError(f"a tick of {tick_ns} ns is not longer than nothing", hint="--tick-ns 4", code="bad-tick")
-    model = TimeModel.UNKNOWN if time_model == AUTO else TimeModel(time_model)
-    bits = 11 if captured(recording.contents, machine=machine).format is Format.DW4 else 32
-    return Scope(time_model=model, time_bits=bits, tick_ns=tick_ns)
+    evidence = _evidence(recording)
+    said = 11 if captured(recording.contents, machine=machine).format is Format.DW4 else 32
+    bits = said if evidence is None else evidence.bits
+    asked = time_model != AUTO
+    model = TimeModel(time_model) if asked else TimeModel.UNKNOWN if evidence is None else evidence.model
+    return Scope(time_model=model, time_bits=bits, time_asked=asked, evidence=evidence, tick_ns=tick_ns, grain=_grain(recording.size))
+
+
+def _evidence(recording: Recording) -> TimeEvidence | None:
+    """Return what the first records of a recording show of their Time field; None where they cannot be looked at."""
+    from ptttool.analyses.time.clock import CLOCK_COLUMNS
+    from ptttool.analyses.time.evidence import LOOK, Look
+
+    look = Look()
+    with suppress(InputError):  # whoever reads it to the end says what is wrong
+        for parts, rows in enumerate(recording.look(LOOK), 1):
+            look.add(rows.batch(CLOCK_COLUMNS))
+            if look.records >= LOOK or parts == _MOST_PARTS:
+                break
+    return look.evidence
+
+
+def _grain(size: int | None) -> int:
+    """Return the size of the finest pieces of AUX data of a time line, as an exponent of two: some more than it has points."""
+    return FINEST if size is None else max(FINEST, (size // MAX_LINE_POINTS).bit_length() - 2)

@@ -69,6 +69,10 @@ class Clock:
 
     Attributes
     ----------
+    model : TimeModel
+        How the Time field is read.
+    bits : int
+        Bits of the Time field, of the first record where there is one.
     rows : int
         Rows that were seen.
     elapsed : int
@@ -88,7 +92,7 @@ class Clock:
 
     def __init__(self, model: TimeModel = TimeModel.UNKNOWN, bits: int = 32) -> None:
         self.model = model
-        self._bits = bits
+        self.bits = bits
         self.rows = 0
         self.elapsed = 0
         self.breaks = 0
@@ -114,7 +118,7 @@ class Clock:
         """
         if not batch.size:
             return Ticks(None if self.model is TimeModel.UNKNOWN else np.empty(0, dtype=np.int64), _NO_ROWS, _NO_ROWS, self.breaks)
-        marks = _marks_of(batch, self.model, self._bits)
+        marks = _marks_of(batch, self.model, self.bits)
         shift, segment, breaks, holes = 0, self.breaks, marks.breaks, marks.holes
         if self.last is not None:
             step = step_between(self.last, marks.first, self.model)
@@ -124,6 +128,7 @@ class Clock:
             self._count(step, marks.first.size)
         else:
             self.first = marks.first
+            self.bits = BITS_OF_SIZE[marks.first.size]
         self.last = marks.last
         self.rows += marks.size
         self.breaks += len(marks.breaks)
@@ -150,7 +155,7 @@ class Clock:
         if later.first is None:
             return seam
         if self.last is None:
-            self.first = later.first
+            self.first, self.bits = later.first, later.bits
         else:
             self._count(step_between(self.last, later.first, self.model), later.first.size)
         self.last = later.last

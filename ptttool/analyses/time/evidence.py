@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ptttool.analyses.time.clock import Clock
 from ptttool.analyses.time.model import TimeEvidence, TimeModel, TimeSign
+from ptttool.analyses.time.ticks import BITS_OF_SIZE
+
+if TYPE_CHECKING:
+    from ptttool.table.batch import Batch
 
 LOOK: Final = 1 << 16
 """Records that are looked at, at most."""
@@ -25,6 +30,52 @@ _LEAST_ROUGHNESS: Final = 16.0
 _GAIN, _NOISE = 0.5, 8.0
 
 Times = npt.NDArray[Any]
+
+
+class Look:
+    """Collects the Time fields of the first records of a recording."""
+
+    def __init__(self) -> None:
+        self._times: list[Times] = []
+        self._follows: list[npt.NDArray[np.bool_]] = []
+        self._clock = Clock()
+
+    @property
+    def records(self) -> int:
+        """Number of valid records that were looked at."""
+        return sum(map(len, self._times))
+
+    def add(self, batch: Batch) -> None:
+        """Take the next rows; rows of another format than the first ones are passed over.
+
+        Parameters
+        ----------
+        batch : Batch
+            Rows with the columns of :data:`~ptttool.analyses.time.clock.CLOCK_COLUMNS`.
+        """
+        bits = self._clock.bits
+        holes = self._clock.ticks(batch).holes
+        times = batch.values("time")
+        if times.array is None or (self._times and self._clock.last is not None and BITS_OF_SIZE[self._clock.last.size] != bits):
+            return
+        follows = np.ones(batch.size, dtype=np.bool_)
+        follows[holes] = False
+        if times.valid is not None:
+            # A record behind one that is not valid has no difference.
+            follows[1:] &= times.valid[:-1]
+            follows = follows[times.valid]
+        if not self._times:
+            follows[:1] = False
+        self._times.append(np.asarray(times.present()))
+        self._follows.append(follows)
+
+    @property
+    def evidence(self) -> TimeEvidence | None:
+        """What the records speak for; None where there are none."""
+        if not self.records:
+            return None
+        times, follows = np.concatenate(self._times)[:LOOK], np.concatenate(self._follows)[:LOOK]
+        return evidence_of(times, follows, self._clock.bits)
 
 
 def evidence_of(times: Times, follows: npt.NDArray[np.bool_], bits: int) -> TimeEvidence:

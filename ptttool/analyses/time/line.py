@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LINE_POINTS
+from ptttool.analyses.time.model import FINEST
 
 if TYPE_CHECKING:
     from ptttool.analyses.time.ticks import Seam, Ticks
@@ -26,8 +27,6 @@ Rows = npt.NDArray[np.intp]
 # number of the first record, number of records, segments of the first and the last record.
 _CPU, _BEGIN, _END, _FIRST, _LAST, _ROW, _ROWS, _SEGMENT, _LAST_SEGMENT = range(9)
 _SUMS: Final = 9
-FINEST: Final = 4
-"""The finest pieces: 2^4 bytes, a record of 4DW."""
 _COARSEST: Final = 62
 INTERVALS: Final = 200
 """Intervals that a time line is shown in."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+FINEST: Final = 4
+"""The finest pieces of AUX data that a point of a time line stands for: 2^4 bytes, a record of 4DW."""
 
 
 class TimeModel(StrEnum):
