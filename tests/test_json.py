@@ -143,7 +143,12 @@ def test_every_document_is_run() -> None:
     assert {name for name, _, _ in RUNS} == ours - {"sidecar"} - {name for name, _ in RESULTS}
 
 
-RESULTS = [("summary", "{capture}"), ("loss", "{capture}"), ("elements", "fixtures/etrace/median-basic.bin")]
+RESULTS = [
+    ("addresses", "{capture}"),
+    ("elements", "fixtures/etrace/median-basic.bin"),
+    ("loss", "{capture}"),
+    ("summary", "{capture}"),
+]
 
 
 @pytest.mark.parametrize(("name", "path"), RESULTS)

@@ -8,9 +8,24 @@ from ptttool.budget import Budget
 
 MAX_STREAM_SIGNS: Final = 1 << 10
 MAX_LINE_POINTS: Final = 1 << 12
+MAX_REGIONS: Final = 1 << 10
+MAX_PAGES: Final = 1 << 16
+MAX_TARGETS: Final = 1 << 12
+MAX_LISTED: Final = 64
 
 BUDGETS: Final = (
     Budget("MAX_LINE_POINTS", MAX_LINE_POINTS, "points", "Points of a time line; beyond it they are joined in pairs."),
     Budget("MAX_STREAM_SIGNS", MAX_STREAM_SIGNS, "signs", "Signs of loss in AUX streams that are listed; each stream has two at most."),
+    Budget("MAX_REGIONS", MAX_REGIONS, "regions", "Named ranges of addresses that requests are sorted into."),
+    Budget(
+        "MAX_PAGES",
+        MAX_PAGES,
+        "sums",
+        "Sums by page, direction and operation that are held. Where pages are more, neighbours are added up: exact sums of larger ranges.",
+    ),
+    Budget(
+        "MAX_TARGETS", MAX_TARGETS, "sums", "Sums by target of small writes and by requester; more of them are added up as those of pages."
+    ),
+    Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),
 )
 """All budgets of this room."""

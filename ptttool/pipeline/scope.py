@@ -60,6 +60,7 @@ def scope_of(
         There is no such time model (code ``bad-time-model``), or a tick is not longer than nothing (``bad-tick``).
     """
     from ptttool.analyses.needs import captured
+    from ptttool.analyses.regions import regions_of
     from ptttool.capture.event.terms import Format
 
     known = (AUTO, *(model.value for model in TimeModel))
@@ -72,7 +73,15 @@ def scope_of(
     bits = said if evidence is None else evidence.bits
     asked = time_model != AUTO
     model = TimeModel(time_model) if asked else TimeModel.UNKNOWN if evidence is None else evidence.model
-    return Scope(time_model=model, time_bits=bits, time_asked=asked, evidence=evidence, tick_ns=tick_ns, grain=_grain(recording.size))
+    return Scope(
+        time_model=model,
+        time_bits=bits,
+        time_asked=asked,
+        evidence=evidence,
+        tick_ns=tick_ns,
+        regions=regions_of(machine),
+        grain=_grain(recording.size),
+    )
 
 
 def _evidence(recording: Recording) -> TimeEvidence | None:

@@ -1,0 +1,1 @@
+"""Requests by their address: regions, pages, interrupts, doorbells, peer-to-peer, alignment."""
