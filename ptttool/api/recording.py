@@ -189,6 +189,8 @@ class Recording(_Recording):
         jobs: int = 1,
         machine: Machine | None = None,
         force: bool = False,
+        time_model: str = "auto",
+        tick_ns: float | None = None,
     ) -> int:
         """Write the rows to a file, which appears whole or not at all.
 
@@ -206,6 +208,10 @@ class Recording(_Recording):
             As in :meth:`analyze`.
         force : bool
             Replace an existing file.
+        time_model : str
+            How a format with time reads the Time field: ``auto``, ``counter`` or ``delta``.
+        tick_ns : float or None
+            Nanoseconds of a tick.
 
         Returns
         -------
@@ -239,6 +245,7 @@ class Recording(_Recording):
         if isinstance(exporter, PerfText):
             with output_file(path, force=force) as file:
                 return export_payloads(self, exporter, file, _unwatched)
+        time = None if time_model == "auto" and tick_ns is None else TimeOptions(time_model, tick_ns)
         layout = self.stack.protocol.layout
         context = ExportContext(
             recordings=(self.path,),
@@ -251,7 +258,7 @@ class Recording(_Recording):
         default = exporter.columns(self.schema, context)
         query = parse_query(self.schema, columns=columns, default=default, where=where, offset=offset, limit=limit)
         with output_file(path, force=force) as file, self._workers(jobs) as workers:
-            return export([self], self, exporter, query, file, context, workers, _unwatched).rows
+            return export([self], self, exporter, query, file, context, workers, _unwatched, time).rows
 
     @property
     def machine(self) -> Machine | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ptttool.pipeline.export import Exported
     from ptttool.pipeline.query import Query
     from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.workers.scheduler import Scheduler
 
 
@@ -60,6 +61,8 @@ class RowsJob:
         Whether the column ``raw`` is written by default.
     limit, offset : int
         The range of rows.
+    time : TimeOptions or None
+        How the Time field is read; None where the user says nothing of it.
     sysfs, demo
         The machine that names come from.
     jobs, scheduler
@@ -83,6 +86,7 @@ class RowsJob:
     raw: bool = True
     limit: int | None = None
     offset: int = 0
+    time: TimeOptions | None = None
     sysfs: Path | None = None
     demo: bool = False
     jobs: int | None = None
@@ -179,7 +183,7 @@ class RowsJob:
                     others=(*self.descriptions, *first.stack.reads),
                 ) as file,
             ):
-                exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch)
+                exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch, self.time)
         self._report(first, exported, page)
 
     def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:
@@ -276,6 +280,7 @@ class RowsJob:
             "--limit": self.limit is not None,
             "--offset": self.offset > 0,
             "--words": self.dws,
+            "--time-model and --tick-ns": self.time is not None,
             "--jobs": self.jobs is not None,
             "--scheduler": self.scheduler is not None,
             "several recordings": len(self.paths) > 1,

@@ -18,10 +18,32 @@ from ptttool.errors import UsageError
 from ptttool.machine.model import Machine
 from ptttool.registry import Registry
 from ptttool.table.batch import Batch
-from ptttool.table.schema import Schema
+from ptttool.table.schema import Column, DType, Schema
 
 Encoder: TypeAlias = Callable[[Batch], Any]
 """Makes a piece of a file of a batch; the piece can be pickled."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What is said of the Time field of TLPs.
+
+    Parameters
+    ----------
+    model : str
+        How it is read: ``counter``, ``delta``, or ``unknown``: then there are no ticks.
+    tick_ns : float or None
+        Nanoseconds of a tick, where the user says so.
+    """
+
+    model: str = "unknown"
+    tick_ns: float | None = None
+
+
+TICKS = Column("ticks", DType.U64, "ticks since the first TLP; absent where it is not known how the Time field counts")
+SEGMENT = Column("segment", DType.I64, "how often before this TLP it was not known how much time passed; no time was counted there")
+TIME_COLUMNS = (TICKS, SEGMENT)
+"""The columns that rows have besides, for exporters with :attr:`Exporter.needs_time`."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +68,8 @@ class ExportContext:
         How a table looks: the protocol's name of a layout, or ``columns`` for the columns as they are.
     extra : Mapping[str, bool]
         Options of single exporters.
+    timing : Timing
+        How the Time field is read.
     ending : callable
         Returns what is known to be odd once all rows were written, signs of loss among it.
     """
@@ -58,6 +82,7 @@ class ExportContext:
     width: int | None = None
     layout: str = "columns"
     extra: Mapping[str, bool] = field(default_factory=dict)
+    timing: Timing = Timing()
     ending: Callable[[], Sequence[Diagnostic]] = tuple
 
 
@@ -95,6 +120,8 @@ class Exporter(ABC):
         Names of the protocols that it can write; None for all.
     names_devices : bool
         Whether it looks at the context's machine. The command line looks for the machine only then.
+    needs_time : bool
+        Whether batches have :data:`TIME_COLUMNS`, too.
     """
 
     name: ClassVar[str]
@@ -105,6 +132,7 @@ class Exporter(ABC):
     worth_workers: ClassVar[bool] = False
     protocols: ClassVar[tuple[str, ...] | None] = None
     names_devices: ClassVar[bool] = False
+    needs_time: ClassVar[bool] = False
 
     def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
         """Return the columns that are written by default."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from ptttool.errors import UsageError
-from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Writer
+from ptttool.exporters.contract import EXPORTERS, SEGMENT, Encoder, ExportContext, Exporter, Timing, Writer
 from ptttool.exporters.packets import blocks
 from ptttool.pci import format_id
 from ptttool.table.schema import Schema
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 # LINKTYPE_USER0: for private use; ptttool's dissector is registered for it.
 LINK_TYPE = 147
-# Nanoseconds, as a power of ten: one unit of a timestamp.
-RESOLUTION = 9
+# One unit of a timestamp, as a negative power of ten: without a known unit a tick is written as a nanosecond.
+NANOSECONDS, PICOSECONDS = 9, 12
 # Most names of PCI functions that the description of an interface lists.
 MOST_NAMES = 512
-_NO_TIME = "Timestamps are 0: how the Time field counts is not known. It is in each packet, raw."
+_NO_TIME = "Timestamps are 0: it is not known how the Time field counts. It is in each packet, raw (pcie.tlp.time)."
+_TICKS = "Timestamps are ticks of the Time field since the first TLP, not seconds: a tick is written as 1 ns. It is read as a {}."
+_NANOSECONDS = "Timestamps are nanoseconds since the first TLP, if a tick of the Time field is {} ns, as was said. It is read as a {}."
 
 
 class Pcapng(Exporter):
@@ -34,6 +36,7 @@ class Pcapng(Exporter):
     is_binary = True
     protocols = ("hisi-ptt",)
     names_devices = True
+    needs_time = True
 
     def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
         """Return the columns that packets are made of."""
@@ -83,13 +86,15 @@ class PcapngFile:
         self._context = context
         self._interfaces: dict[str, int] = {}
         self._counts: list[int] = []
-        self._held: tuple[Batch, int] | None = None
+        self._held: tuple[Batch, int, int] | None = None
+        self._segment = 0
+        self._resolution, self._unit = _resolution(context.timing)
         facts = [f"{name.removeprefix('ptttool.')}: {value}" for name, value in context.facts.items()]
         file.write(
             blocks.section_header(
                 [
                     blocks.text_option(blocks.SECTION_USER_APPLICATION, f"ptttool {__version__}"),
-                    blocks.text_option(blocks.COMMENT, "\n".join([*facts, _NO_TIME])),
+                    blocks.text_option(blocks.COMMENT, "\n".join([*facts, _time_text(context.timing)])),
                     *(blocks.text_option(blocks.COMMENT, clean(diagnostic.message)) for diagnostic in context.diagnostics),
                 ]
             )
@@ -101,11 +106,15 @@ class PcapngFile:
 
         if not piece.size:
             return
+        self._write_held()
         number = self._interface(_file_of(piece))
         self._counts[number] += piece.size
-        self._write_held()
-        self._file.write(packets(piece.part(0, piece.size - 1), number))
-        self._held = piece.part(piece.size - 1, piece.size), number
+        first = piece.part(0, piece.size - 1)
+        self._file.write(packets(first, number, self._segment, self._unit))
+        if first.size:
+            self._segment = _last_segment(first)
+        self._held = piece.part(piece.size - 1, piece.size), number, self._segment
+        self._segment = _last_segment(piece)
 
     def close(self) -> None:
         """Write the last packet, with what is known of the recording as a whole, and what was counted."""
@@ -123,8 +132,8 @@ class PcapngFile:
         from ptttool.exporters.packets.records import packets
 
         if self._held is not None:
-            row, number = self._held
-            self._file.write(packets(row, number, last_comment=comments))
+            row, number, segment = self._held
+            self._file.write(packets(row, number, segment, self._unit, comments))
             self._held = None
 
     def _interface(self, file: str) -> int:
@@ -133,6 +142,7 @@ class PcapngFile:
         if number is None:
             number = self._interfaces[file] = len(self._interfaces)
             self._counts.append(0)
+            self._segment = 0
             facts = self._context.facts
             device = facts.get("ptttool.event", "").partition("/")[0] or "ptt"
             name = clean(file) if file else device
@@ -142,11 +152,31 @@ class PcapngFile:
                     [
                         blocks.text_option(blocks.INTERFACE_NAME, name),
                         blocks.text_option(blocks.INTERFACE_TEXT, names_text(self._context.machine)),
-                        (blocks.TIMESTAMP_RESOLUTION, bytes([RESOLUTION])),
+                        (blocks.TIMESTAMP_RESOLUTION, bytes([self._resolution])),
                     ],
                 )
             )
         return number
+
+
+def _resolution(timing: Timing) -> tuple[int, int]:
+    """Return the resolution of timestamps, and how many units a tick is."""
+    if timing.tick_ns is None:
+        return NANOSECONDS, 1
+    if timing.tick_ns == int(timing.tick_ns):
+        return NANOSECONDS, int(timing.tick_ns)
+    return PICOSECONDS, max(1, round(timing.tick_ns * 1000))
+
+
+def _time_text(timing: Timing) -> str:
+    if timing.model == "unknown":
+        return _NO_TIME
+    return _TICKS.format(timing.model) if timing.tick_ns is None else _NANOSECONDS.format(timing.tick_ns, timing.model)
+
+
+def _last_segment(batch: Batch) -> int:
+    segments: Any = batch.values(SEGMENT.name).array
+    return int(segments[-1])
 
 
 def names_text(machine: Machine | None) -> str:

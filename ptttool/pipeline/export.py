@@ -8,15 +8,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
+from ptttool.analyses.scope import Scope
 from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
-from ptttool.exporters.contract import ExportContext, Exporter, write_pieces
+from ptttool.exporters.contract import ExportContext, Exporter, Timing, write_pieces
 from ptttool.exporters.perf import PerfText
 from ptttool.files.progress import Progress
 from ptttool.files.remote import is_remote
+from ptttool.pipeline.exporting.timed import timed_batches
 from ptttool.pipeline.query import Query, in_range, to_write
 from ptttool.pipeline.recording import Recording, Request, lanes_of
+from ptttool.pipeline.scope import TimeOptions, scope_of
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import encoder_of, selection
 from ptttool.pipeline.workers.pool import Workers
@@ -58,6 +61,7 @@ def export(
     context: ExportContext,
     workers: Workers,
     watch: Watch,
+    time: TimeOptions | None = None,
 ) -> Exported:
     """Write the selected rows of recordings, one after the other.
 
@@ -79,33 +83,71 @@ def export(
         Who decodes.
     watch : callable
         Shows the progress of each walk.
+    time : TimeOptions or None
+        How the Time field is read, for an exporter that needs time.
 
     Raises
     ------
     UsageError
-        A further recording is of another protocol (code ``other-protocol``), or the exporter does not write this one.
+        A further recording is of another protocol (code ``other-protocol``), the exporter does not write this one, or it has no use for
+        what is said of time (``no-time``).
     """
     check_protocol(first, exporter)
+    if time is not None and not exporter.needs_time:
+        message = f"{exporter.name} holds the Time field as it is: how it is read makes no difference"
+        raise UsageError(message, hint="leave --time-model and --tick-ns out", code="no-time")
     exported = Exported()
     schema = first.schema.select(query.columns)
-    walks = _walks(recordings, first, workers, watch, exported)
+    times = _Times(first, exporter, context, time)
+    walks = _walks(times.of_each(recordings), first, workers, watch, exported)
 
     def counted(pieces: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         for rows, piece in pieces:
             exported.rows += rows
             yield piece
 
-    writer = exporter.writer(file, schema, replace(context, ending=lambda: _ending(exported, query)))
-    if query.is_whole:
+    writer = exporter.writer(file, schema, replace(context, timing=times.timing, ending=lambda: _ending(exported, query)))
+    if query.is_whole and not exporter.needs_time:
         pieces = (piece for walk in walks for piece in walk.pieces(query, exporter, schema))
     else:
         encoder = encoder_of(exporter.name, schema)
-        work = selection(replace(query, offset=0, limit=None), exporter.rows)
-        batches: Iterator[Batch] = (batch for walk in walks for batch in walk.run(work))
+        wanted = replace(query, offset=0, limit=None)
+        batches = (batch for walk in walks for batch in times.batches(walk, wanted))
         pieces = ((batch.size, encoder(batch)) for batch in to_write(in_range(batches, query), exporter.rows))
     write_pieces(writer, counted(pieces))
     exported.cut = getattr(writer, "cut", False)
     return exported
+
+
+class _Times:
+    """How the Time field of each recording is read, where the exporter needs time.
+
+    What there is to see is seen before the recording is walked.
+    """
+
+    def __init__(self, first: Recording, exporter: Exporter, context: ExportContext, asked: TimeOptions | None) -> None:
+        self._exporter = exporter
+        self._machine = context.machine
+        self._asked = asked or TimeOptions()
+        self._first = first
+        self._scope = self._scope_of(first) if exporter.needs_time else Scope()
+        self.timing = Timing(self._scope.time_model.value, self._scope.tick_ns)
+
+    def _scope_of(self, recording: Recording) -> Scope:
+        return scope_of(recording, machine=self._machine, time_model=self._asked.time_model, tick_ns=self._asked.tick_ns)
+
+    def of_each(self, recordings: Iterable[Recording]) -> Iterator[Recording]:
+        """Yield the recordings; the scope is that of the last one."""
+        for recording in recordings:
+            if self._exporter.needs_time and recording is not self._first:
+                self._scope = self._scope_of(recording)
+            yield recording
+
+    def batches(self, walk: Walk, query: Query) -> Iterator[Batch]:
+        """Yield the rows of the last recording."""
+        if self._exporter.needs_time:
+            return timed_batches(walk, query, self._scope)
+        return walk.run(selection(query, self._exporter.rows))
 
 
 def _ending(exported: Exported, query: Query) -> list[Diagnostic]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ptttool
+from ptttool.exporters.packets.blocks import ENHANCED_PACKET, block, interface, section_header
+from ptttool.exporters.packets.records import Flag
 from ptttool.pci import format_id
 from ptttool.table.schema import DType, Style
 from ptttool.tlp.columns import TLP_SCHEMA
+from tests.exporters.test_pcapng import pseudo
+from tests.reference.pcapng import read as read_capture
 from tests.support import captures
-from tests.support.records import packed, records_4dw, records_8dw
+from tests.support.records import eight, packed, records_4dw, records_8dw
 from tests.support.tshark import fields
 
 NAMES = [name for name in captures.shapes() if "x86" not in name]
@@ -59,6 +65,97 @@ def test_every_field_of_every_capture(name: str, tmp_path: Path) -> None:
     with ptttool.open(path) as recording:
         recording.export(capture, where=f"index < {ENOUGH} OR index % {step} = 0")
     same([row for row in rows if row["index"] < ENOUGH or row["index"] % step == 0], shown(tmp_path / "home", capture))
+
+
+Match = dict[int, tuple[int, int | None]]
+
+
+def matched(rows: list[dict[str, Any]], heads: list[dict[str, Any]]) -> Match:
+    """By number of the packet of each completion: that of its request, and the ticks between them, packet by packet."""
+    found: Match = {}
+    waiting: dict[tuple[Any, ...], int] = {}
+    epoch, epochs = 0, []
+    for number, (row, head) in enumerate(zip(rows, heads, strict=True)):
+        epoch += bool(head["flags"] & Flag.BREAK)
+        epochs.append(epoch)
+        key = (row["segment"], row["requester"], row["tag"])
+        if row["class"] == "NP":
+            waiting[key] = number
+        elif row["class"] == "CPL" and key in waiting:
+            request = waiting[key]
+            ticks = head["ticks"] - heads[request]["ticks"] if epochs[request] == epoch else None
+            found[number] = request, ticks
+            piece = 4 * row["length_dw"] - row["lower_address"] % 4
+            if row["kind"] == "Cpl" or row["status"] != "SC" or row["byte_count"] <= piece:
+                del waiting[key]
+    return found
+
+
+def traffic(path: Path) -> dict[str, Any]:
+    """Write 8DW records with few requesters and tags: reuse, split completions, errors, orphans, time that goes back."""
+    draw = Random(3)
+    records, time = [], 1 << 31
+    for _ in range(2000):
+        time += draw.choice([1, 5, 900]) if draw.random() < 0.99 else -1000
+        requester, tag, length = draw.choice([0x100, 0x200]), draw.randrange(6), draw.choice([1, 8, 16])
+        if draw.random() < 0.4:
+            records.append(eight(length, requester << 16 | tag << 8 | 0xFF, 0x1000, 0, time=time))
+        else:
+            code, status = draw.choice([(0x4A, 0), (0x4A, 0), (0x4A, 0), (0x0A, 1), (0x0A, 0), (0x4A, 4)])
+            count, lower = draw.choice([4, 31, 64, 100]), draw.choice([0, 2, 64])
+            records.append(eight(code << 24 | length, status << 13 | count, requester << 16 | tag << 8 | lower, 0, time=time))
+    path.write_bytes(packed(records))
+    return {"protocol": "hisi-ptt", "parameters": {"input": "8dw"}, "form": "raw"}
+
+
+@pytest.mark.parametrize("name", ["workloads/w-config-dir3-4dw", None])
+def test_requests_and_completions_are_linked_both_ways(name: str | None, tmp_path: Path) -> None:
+    capture, path = tmp_path / "out.pcapng", tmp_path / "raw.bin"
+    options = traffic(path) if name is None else {}
+    with ptttool.open(path if name is None else captures.path_of(name, tmp_path), **options) as recording:
+        recording.export(capture, limit=ENOUGH, time_model="counter")
+        rows = recording.to_polars(limit=ENOUGH).to_dicts()
+    expected = matched(rows, [pseudo(packet) for packet in read_capture(capture.read_bytes()).packets])
+    assert expected
+    names = ["pcie.tlp.request_in", "pcie.tlp.completion_time", "pcie.tlp.completion_in"]
+    found = fields(tmp_path / "home", capture, names, "-2")
+    requests = {number: (int(row[0]) - 1, int(row[1]) if row[1] else None) for number, row in enumerate(found) if row[0]}
+    assert requests == expected
+    back: dict[int, list[int]] = {}
+    for completion, (request, _) in expected.items():
+        back.setdefault(request, []).append(completion)
+    assert {number: [int(each) - 1 for each in row[2].split(",")] for number, row in enumerate(found) if row[2]} == back
+
+
+def test_names_and_expert_information(tmp_path: Path) -> None:
+    capture = tmp_path / "out.pcapng"
+    records = [eight(1, 0x0100000F, 0x1000, 0), eight(0x0A000000, 0x00002004, 0x01000000, 0), eight(1, 2, 3, 4, check=5)]
+    records += [eight(0x40004001, 0x0200000F, 0x1000, 0), eight(0x7F000000, 0, 0, 0)]
+    (tmp_path / "raw.bin").write_bytes(packed(records))
+    with ptttool.open(tmp_path / "raw.bin", "hisi-ptt", parameters={"input": "8dw"}, form="raw") as recording:
+        recording.export(capture, machine=ptttool.find_machine(demo=True))
+    found = fields(tmp_path / "home", capture, ["pcie.tlp.requester_name", "_ws.expert.message"])
+    assert [row[0] for row in found] == ["nvme0", "nvme0", "", "ens2", ""]
+    expert = ["pcie.tlp.ur", "pcie.tlp.invalid", "pcie.tlp.poisoned", "pcie.tlp.unknown"]
+    assert [row.index("1") for row in fields(tmp_path / "home", capture, expert, "-Y", "_ws.expert")] == [0, 1, 2, 3]
+
+
+def test_other_packets_of_the_link_type_are_left_alone(tmp_path: Path) -> None:
+    """Those without the pseudo-header's mark, and those that end within it."""
+    capture = tmp_path / "other.pcapng"
+    packets = [
+        b"another format".ljust(80),
+        b"PTT\x02".ljust(80),
+        b"PTT\x01" + bytes([56]) + bytes(60),
+        b"PTT\x01" + bytes([200]) + bytes(80),
+        b"",
+    ]
+    with capture.open("wb") as file:
+        file.write(section_header([]) + interface(147, []))
+        for data in packets:
+            file.write(block(ENHANCED_PACKET, struct.pack("<IIIII", 0, 0, 0, len(data), len(data)) + data))
+    found = fields(tmp_path / "home", capture, ["frame.len", "pcie.tlp.kind"])
+    assert found == [[str(len(data)), ""] for data in packets]
 
 
 @settings(max_examples=5)

@@ -9,6 +9,7 @@ import typer
 from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
+from ptttool.cli.options import time as time_options
 from ptttool.cli.terminal.talk import error_as_json_line
 from ptttool.errors import UsageError
 
@@ -34,6 +35,8 @@ def decode(
     ] = False,
     limit: out.LimitOption = None,
     offset: out.OffsetOption = 0,
+    time_model: time_options.TimeModelOption = "auto",
+    tick_ns: time_options.TickOption = None,
     strict: reading.StrictOption = False,
     channel: reading.ChannelOption = None,
     raw: out.RawOption = True,
@@ -88,7 +91,10 @@ def decode(
         strict=strict, channel=channel,
     )  # fmt: skip
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
+    timed = time_model != "auto" or tick_ns is not None
     if is_folder(files, output, partition, to):
+        if timed:
+            raise UsageError("--time-model and --tick-ns are for formats with time, such as pcapng", hint="leave them out", code="no-time")
         if limit is not None or offset:
             raise UsageError("--limit and --offset cannot be combined with a folder, which holds all rows", code="folder-whole")
         FolderJob(
@@ -97,10 +103,12 @@ def decode(
         ).run()  # fmt: skip
         return
     from ptttool.cli.rows import RowsJob
+    from ptttool.pipeline.scope import TimeOptions
 
     with error_as_json_line(json and output in (None, "-")):
         RowsJob(
             files, request, to=form,
-            output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset, sysfs=sysfs,
-            demo=demo, jobs=jobs, scheduler=cluster, descriptions=tuple(params or ()),
+            output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
+            time=TimeOptions(time_model, tick_ns) if timed else None, sysfs=sysfs, demo=demo, jobs=jobs, scheduler=cluster,
+            descriptions=tuple(params or ()),
         ).run()  # fmt: skip

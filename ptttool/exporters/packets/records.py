@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptttool.decoders.hisi_ptt.layout import standard_dw0
+from ptttool.exporters.contract import SEGMENT, TICKS
 from ptttool.exporters.packets.blocks import COMMENT, ENHANCED_PACKET, PACKET_FLAGS, options_of, text_option
 from ptttool.table.batch import Batch
 from ptttool.table.values import Strings, Texts, spread
@@ -55,7 +56,6 @@ COLUMNS = (
     "index", "offset", "cpu", "time", "kind", "payload_bytes", "status", "ep", "prefix", "dw0", "dw1", "dw2", "dw3", "layout",
     "direction",
 )  # fmt: skip
-TICKS = "ticks"
 
 
 class Flag(IntFlag):
@@ -71,13 +71,16 @@ class Flag(IntFlag):
     """The bit SO of a 4DW record is set."""
     TICKS = 16
     """The ticks are known."""
+    BREAK = 32
+    """It is not known how much time passed since the packet before: TLPs may be missing, or the Time field went back."""
 
 
 # Comments on packets: what is odd about a record.
 NO_CHECK_WORD = "not a valid record: the check word of 8DW records is missing"
 UNKNOWN_CODE = "Fmt and Type are not the code of a TLP"
 POISONED = "EP is set: the data are poisoned"
-REMARKS = ("", NO_CHECK_WORD, UNKNOWN_CODE, POISONED, *(f"completion with status {status}" for status in STATUSES[1:]))
+BREAK = "it is not known how much time passed before this TLP: others may be missing here"
+REMARKS = ("", NO_CHECK_WORD, UNKNOWN_CODE, BREAK, POISONED, *(f"completion with status {status}" for status in STATUSES[1:]))
 _COMMENTS: tuple[Array, ...] = tuple(
     np.frombuffer(options_of([text_option(COMMENT, text)])[:-4] if text else b"", dtype="<u4") for text in REMARKS
 )
@@ -93,17 +96,19 @@ _V1 = np.array([name.endswith("-v1") for name in LAYOUTS])
 _IS_8DW = np.array([name.startswith("8dw") for name in LAYOUTS])
 
 
-def packets(batch: Batch, number: int, timestamps: Array | None = None, last_comment: Sequence[str] = ()) -> bytes:
+def packets(batch: Batch, number: int, before: int = 0, unit: int = 1, last_comment: Sequence[str] = ()) -> bytes:
     """Return the packet blocks of rows.
 
     Parameters
     ----------
     batch : Batch
-        Rows with :data:`COLUMNS`, and with the column ``ticks`` where time is known.
+        Rows with :data:`COLUMNS` and :data:`~ptttool.exporters.contract.TIME_COLUMNS`.
     number : int
         Number of the interface.
-    timestamps : ndarray of uint64, shape (n,), or None
-        Time of each packet in units of the interface; None for 0.
+    before : int
+        Segment of the row before.
+    unit : int
+        Units of the interface's timestamps in a tick.
     last_comment : sequence of str
         Further comments on the last packet.
     """
@@ -118,8 +123,12 @@ def packets(batch: Batch, number: int, timestamps: Array | None = None, last_com
     known = (traits_of(dw0) & KNOWN != 0) & valid
     short = known & (dw0 & 0x20000000 == 0)  # Fmt bit 0: the header has three DWs
     flags, direction = _flags(batch, valid)
+    segments = _numbers(batch, SEGMENT.name).astype(np.int64)
+    breaks = np.diff(segments, prepend=before) != 0
+    flags |= breaks * np.uint32(Flag.BREAK)
+    ticks = _numbers(batch, TICKS.name).astype(np.uint64)
     flags |= (~eight & (recorded >> np.uint32(21) & 1 == 1)) * np.uint32(Flag.SO)  # also of records of no known kind
-    remarks = _remarks(batch, valid)
+    remarks = _remarks(batch, valid, breaks)
 
     comment_words = _COMMENT_WORDS[remarks]
     most_comment = int(comment_words.max())
@@ -138,9 +147,9 @@ def packets(batch: Batch, number: int, timestamps: Array | None = None, last_com
     words[:, 0] = ENHANCED_PACKET
     words[:, 1] = lengths
     words[:, 2] = number
-    if timestamps is not None:
-        words[:, 3] = timestamps >> np.uint64(32)
-        words[:, 4] = timestamps & np.uint64(0xFFFFFFFF)
+    timestamps = ticks * np.uint64(unit)
+    words[:, 3] = timestamps >> np.uint64(32)
+    words[:, 4] = timestamps & np.uint64(0xFFFFFFFF)
     words[:, 5] = captured
     words[:, 6] = captured + _numbers(batch, "payload_bytes")
 
@@ -153,8 +162,7 @@ def packets(batch: Batch, number: int, timestamps: Array | None = None, last_com
     _put64(pseudo, 6, _numbers(batch, "offset"))
     pseudo[:, 8] = _numbers(batch, "cpu").astype(np.int64) & 0xFFFFFFFF
     pseudo[:, 9] = _numbers(batch, "time")
-    if TICKS in batch.schema:
-        _put64(pseudo, 10, _numbers(batch, TICKS))
+    _put64(pseudo, 10, ticks)
     pseudo[:, 12] = _numbers(batch, "prefix")
     dw3 = _numbers(batch, "dw3").astype(np.uint32)
     pseudo[:, 13] = np.where(short, dw3, 0)
@@ -205,17 +213,17 @@ def _flags(batch: Batch, valid: Array) -> tuple[Array, Array]:
     flags = valid * np.uint32(Flag.VALID)
     flags |= _present(batch, "cpu") * np.uint32(Flag.CPU)
     flags |= _present(batch, "prefix") * np.uint32(Flag.PREFIX)
-    if TICKS in batch.schema:
-        flags |= _present(batch, TICKS) * np.uint32(Flag.TICKS)
+    flags |= _present(batch, TICKS.name) * np.uint32(Flag.TICKS)
     directions = _DIRECTIONS[_numbers(batch, "direction").astype(np.intp)]
     return flags, np.where(_present(batch, "direction"), directions, NO_DIRECTION)
 
 
-def _remarks(batch: Batch, valid: Array) -> Array:
+def _remarks(batch: Batch, valid: Array, breaks: Array) -> Array:
     """Return which of :data:`REMARKS` each packet has as comment."""
     status = _numbers(batch, "status")
     remarks = np.where(status > 0, REMARKS.index(POISONED) + status, 0).astype(np.intp)
     remarks[_numbers(batch, "ep") == 1] = REMARKS.index(POISONED)
+    remarks[breaks] = REMARKS.index(BREAK)
     remarks[_numbers(batch, "kind") == _UNKNOWN] = REMARKS.index(UNKNOWN_CODE)
     remarks[~valid] = REMARKS.index(NO_CHECK_WORD)
     return remarks

@@ -147,9 +147,10 @@ local function names_of(text)
 end
 
 -- Requests and completions, by packet number; filled in while the packets are first seen, in order.
-local open, request_of, completions_of, reused, ticks_of
+-- Time between two packets is known if no packet in between, or the later one, says that time is not known: their epochs are equal.
+local open, request_of, completions_of, reused, ticks_of, epoch_of, epochs
 function pcie.init()
-    open, request_of, completions_of, reused, ticks_of = {}, {}, {}, {}, {}
+    open, request_of, completions_of, reused, ticks_of, epoch_of, epochs = {}, {}, {}, {}, {}, {}, {}
     names_by_text = {}
 end
 
@@ -192,6 +193,12 @@ local function dissect(tvb, pinfo, tree)
         prefix = bits(flags, 2, 1) == 1 and tvb(48, 4):uint() or nil,
         ticks = bits(flags, 4, 1) == 1 and tvb(40, 8):uint64() or nil,
     }
+    if not pinfo.visited then
+        local interface = interface_id()
+        record.interface = interface and tostring(interface) or ""
+        record.epoch = (epochs[record.interface] or 0) + bits(flags, 5, 1)
+        epochs[record.interface] = record.epoch
+    end
     record.eight = record.layout % 2 == 1
     record.v1 = record.layout >= 2
     local pseudo = root:add(pcie, tvb(0, size), "Record")
@@ -363,15 +370,16 @@ function dissect_header(tvb, pinfo, tree, at, record)
     -- Requests and their completions.
     local number = pinfo.number
     if not pinfo.visited then
-        local interface = interface_id()
-        local key = string.format("%s %d %d %d", interface and tostring(interface) or "", segment or 0, requester_id, tag)
+        local key = string.format("%s %d %d %d", record.interface, segment or 0, requester_id, tag)
         if known.class == "NP" then
             if open[key] then reused[number] = open[key] end
             open[key] = number
             ticks_of[number] = record.ticks
+            epoch_of[number] = record.epoch
         elseif family == "completion" and open[key] then
             local request = open[key]
             request_of[number] = request
+            epoch_of[number] = record.epoch
             local found = completions_of[request]
             if not found then
                 found = {}
@@ -389,7 +397,7 @@ function dissect_header(tvb, pinfo, tree, at, record)
     local request = request_of[number]
     if request then
         tree:add(f.request_in, request):set_generated()
-        if record.ticks and ticks_of[request] then
+        if record.ticks and ticks_of[request] and epoch_of[request] == epoch_of[number] then
             tree:add(f.completion_time, record.ticks - ticks_of[request]):set_generated()
         end
     end
