@@ -186,6 +186,11 @@ class Recording:
         walk = self._last_walk
         return (*self.contents.problems, *(self._notes if walk is None else walk.findings.diagnostics()))
 
+    @property
+    def last_walk(self) -> Walk | None:
+        """The pass that was begun last; None before the first one."""
+        return self._last_walk
+
     def source(self) -> Source:
         """Return the recording's source, not yet read.
 

@@ -1,0 +1,112 @@
+"""The order of a report, and the headings of its chapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ptttool.analyses.contract import ANALYSES
+from ptttool.analyses.shown import Facts, Names, Note, Part, Showable, Table, text_column
+from ptttool.diagnostics import Diagnostic
+from ptttool.documents import to_json
+from ptttool.report.model import Chapter, Lack
+
+# Heading of each analysis and the question that it answers, in the order of a report; others follow by name.
+CHAPTERS: Mapping[str, tuple[str, str]] = {
+    "loss": ("Was anything lost?", "Every number below is a lower bound where trace data are missing."),
+    "traffic": (
+        "Who moves what",
+        "TLPs and bytes by requester, class and direction. A read of a disk is inbound writes.",
+    ),
+    "latency": ("How long reads take", "Time from a request to its completions, seen at the traced port."),
+    "outstanding": ("How many requests are under way", "Requests that wait for their completions, against the tags that there are."),
+    "bandwidth": ("Bandwidth over time", "Bytes in each interval of the recording, by direction."),
+    "payload": ("Sizes of TLPs", "Data of each TLP against the limits of the link: MPS, MRRS, RCB."),
+    "addresses": ("Where it goes", "Memory and registers that requests name."),
+    "errors": ("Errors", "Completions and messages that report an error, and TLPs that should not exist."),
+    "io": ("What the kernel calls an IO", "Commands of drives and packets of network cards, put together from their TLPs."),
+    "mmio": ("Register accesses", "Reads and writes of device registers by the processor."),
+    "attributes": ("Ordering and placement", "Attributes that devices set: relaxed ordering, no snoop, steering tags, PASID."),
+    "summary": ("Kinds of TLPs", "TLPs and bytes of data by kind, class and requester."),
+    "elements": ("Elements", "Elements of the packet trace by kind, protocol, channel and flag."),
+}
+# Analyses that are left out where one that says more has a result.
+_REPLACED = {"summary": "traffic"}
+
+
+def wanted(names: Iterable[str]) -> list[str]:
+    """Return names of analyses in the order of a report."""
+    order = {name: position for position, name in enumerate(CHAPTERS)}
+    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
+
+
+def chapters_of(results: Mapping[str, object], lacks: Mapping[str, Lack], names: Names) -> list[Chapter]:
+    """Return the chapters of a recording.
+
+    Parameters
+    ----------
+    results : Mapping[str, object]
+        Results by name of the analysis.
+    lacks : Mapping[str, Lack]
+        Why other analyses have none.
+    names : Names
+        Returns what an ID is called.
+    """
+    return [_chapter(name, results, lacks, names) for name in wanted({*results, *lacks}) if _REPLACED.get(name) not in results]
+
+
+def _chapter(name: str, results: Mapping[str, object], lacks: Mapping[str, Lack], names: Names) -> Chapter:
+    title, question = CHAPTERS.get(name, (name, ""))
+    if name not in CHAPTERS and name in ANALYSES.names():
+        question = ANALYSES.get(name).meaning
+    if name not in results:
+        return Chapter(name, title, question, lack=lacks[name])
+    return Chapter(name, title, question, tuple(parts_of(results[name], names)))
+
+
+def parts_of(result: object, names: Names) -> Iterator[Part]:
+    """Yield what is to be seen of a result; of one that does not say it, its values."""
+    if isinstance(result, Showable):
+        yield from result.shown(names)
+    elif isinstance(signs := getattr(result, "signs", None), list) and all(isinstance(sign, Diagnostic) for sign in signs):
+        yield from (Note(sign.text, sign.severity) for sign in signs)
+    else:
+        shape = to_json(result)
+        yield from _plain(shape if isinstance(shape, dict) else {"result": shape}, "")
+
+
+def _plain(shape: Mapping[str, object], title: str) -> Iterator[Part]:
+    lines = [(_label(name), _text(value)) for name, value in shape.items() if not isinstance(value, Mapping | list)]
+    if lines:
+        yield Facts(lines, title)
+    for name, value in shape.items():
+        if isinstance(value, Mapping) and value and all(isinstance(item, Mapping) for item in value.values()):
+            yield _table(_label(name), [{"name": key, **item} for key, item in value.items()])
+        elif isinstance(value, Mapping):
+            yield from _plain(value, _label(name))
+        elif isinstance(value, list) and value:
+            yield _table(_label(name), [item if isinstance(item, Mapping) else {_label(name): item} for item in value])
+
+
+def _table(title: str, rows: list[Mapping[str, object]]) -> Table:
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    return Table(title, [text_column(_label(name)) for name in heads], [[_text(row.get(name)) for name in heads] for row in rows])
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _text(value: object) -> str:
+    if value is None or value == [] or value == {}:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{_label(str(key))} {_text(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(_text(item) for item in value)
+    return str(value)

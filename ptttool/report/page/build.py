@@ -1,0 +1,200 @@
+"""Build the page: everything of it is in the one file, and it may load nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Part, Table, Timeline, Unit
+from ptttool.diagnostics import Severity
+from ptttool.report.model import Advice, Chapter, ReportedRecording
+from ptttool.report.numbers import cell_text
+from ptttool.report.page.assets import FOLDER, scripts, source_hash, styles
+from ptttool.report.page.charts import chart_data, chart_words
+from ptttool.report.page.limits import MAX_PAGE_BYTES, Limits, limited, text_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+# Bytes that may be added to what is counted: the page is measured as a whole, so this is for nothing but certainty.
+_CERTAIN = 50_000
+_WORDS = {Severity.ERROR: "Error", Severity.WARNING: "Warning", Severity.INFO: "Note"}
+
+
+def page_of(recordings: Sequence[ReportedRecording], *, version: str) -> bytes:
+    """Return the HTML page of a report, below :data:`~ptttool.report.page.limits.MAX_PAGE_BYTES` wherever a page can be.
+
+    Parameters
+    ----------
+    recordings : sequence of ReportedRecording
+        What was found.
+    version : str
+        Version of ptttool.
+    """
+    limits: Limits | None = Limits()
+    page = b""
+    while limits is not None:
+        page = _page(recordings, version, limits)
+        if len(page) <= MAX_PAGE_BYTES - _CERTAIN:
+            break
+        limits = limits.halved()
+    return page
+
+
+def _page(recordings: Sequence[ReportedRecording], version: str, limits: Limits) -> bytes:
+    sections = [_Section(number, each, limits) for number, each in enumerate(recordings, 1)]
+    style, (library, script) = styles(), scripts()
+    policy = (
+        "default-src 'none'; "
+        f"script-src {source_hash(library)} {source_hash(script)}; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
+    )
+    charts = [chart for section in sections for chart in section.charts]
+    text = _templates().get_template("page.html").render(
+        policy=policy,
+        style=_verbatim(style),
+        scripts=[_verbatim(library), _verbatim(script)],
+        data=_verbatim(json_in_html({"charts": charts, "files": [section.file for section in sections]})),
+        sections=sections,
+        version=version,
+        limits=limits,
+    )  # fmt: skip
+    return text.encode("utf-8", "backslashreplace")
+
+
+def json_in_html(value: object) -> str:
+    """Return JSON that can stand inside a ``script`` element: no character of it ends the element or begins a comment."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _verbatim(text: str) -> Any:
+    """Mark our own styles, scripts and escaped JSON as they are: the one way around escaping."""
+    from markupsafe import Markup
+
+    if re.search(r"</(script|style)|<!--", text, re.IGNORECASE):
+        raise ValueError("the text would end its element")
+    return Markup(text)
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+@dataclass
+class _Section:
+    """One recording on the page; its chapters, charts and commands."""
+
+    number: int
+    reported: ReportedRecording
+    limits: Limits
+    charts: list[Mapping[str, Any]] = field(default_factory=list)
+    chapters: list[_ShownChapter] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.chapters = [self._chapter(chapter) for chapter in self.reported.chapters]
+
+    @property
+    def id(self) -> str:
+        """Anchor of the recording."""
+        return f"r{self.number}"
+
+    @property
+    def file(self) -> str:
+        """The recording as a shell takes it."""
+        return shlex.quote(text_of(self.reported.path))
+
+    @property
+    def path(self) -> str:
+        """The recording as people read it."""
+        return text_of(self.reported.path)
+
+    @property
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """Where it comes from."""
+        return [(label, text_of(text)) for label, text in self.reported.facts]
+
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """Whether something was lost: how bad, and in words."""
+        signs = getattr(self.reported.results.get("loss"), "signs", None)
+        if self.reported.error is not None:
+            return "error", "damaged"
+        if signs is None:
+            return "info", "not checked"
+        bad = [sign for sign in signs if sign.severity is not Severity.INFO]
+        if not bad:
+            return "good", "no sign of loss"
+        return bad[0].severity.value, f"{len(bad)} sign{'' if len(bad) == 1 else 's'} of loss"
+
+    @property
+    def advice(self) -> Iterator[tuple[Advice, str, str, str | None]]:
+        """What to do next: the advice, how much it matters in words, its text, its command."""
+        for each in self.reported.advice:
+            command = None if each.command is None else each.command.replace("FILE", self.file)
+            yield each, _WORDS[each.severity], text_of(each.message, 2000), command
+
+    @property
+    def diagnostics(self) -> Iterator[tuple[str, str, str]]:
+        """What is odd: how bad, that in words, and the text."""
+        shown = self.reported.diagnostics[: self.limits.rows]
+        for each in shown:
+            yield each.severity.value, _WORDS[each.severity], text_of(each.text, 2000)
+        if len(self.reported.diagnostics) > len(shown):
+            yield "info", "Note", f"and {len(self.reported.diagnostics) - len(shown)} more"
+
+    def _chapter(self, chapter: Chapter) -> _ShownChapter:
+        parts = [self._part(part) for part in chapter.parts[: self.limits.parts]]
+        return _ShownChapter(f"{self.id}-{chapter.analysis}", chapter, parts, max(len(chapter.parts) - self.limits.parts, 0))
+
+    def _part(self, part: Part) -> Mapping[str, Any]:
+        part = limited(part, self.limits)
+        if isinstance(part, Facts):
+            return {"kind": "facts", "part": part}
+        if isinstance(part, Table):
+            return {"kind": "table", "part": part, "columns": part.columns, "rows": _rows(part), "total": _total(part)}
+        if isinstance(part, Histogram | Timeline):
+            name = f"chart{self.number}-{len(self.charts)}"
+            self.charts.append({"id": name, "file": self.number - 1, **chart_data(part)})
+            return {"kind": "chart", "part": part, "id": name, "words": chart_words(part), "unit": _axis_unit(part)}
+        return {"kind": "note", "part": part, "word": _WORDS[part.severity]}
+
+
+@dataclass(frozen=True)
+class _ShownChapter:
+    id: str
+    chapter: Chapter
+    parts: Sequence[Mapping[str, Any]]
+    more: int
+
+
+def _axis_unit(part: Histogram | Timeline) -> str:
+    return part.what if isinstance(part, Histogram) else str(part.unit)
+
+
+def _rows(table: Table) -> Iterator[list[tuple[str, str]]]:
+    return (_line(row, table.columns) for row in table.rows)
+
+
+def _total(table: Table) -> list[tuple[str, str]] | None:
+    return None if table.total is None else _line(table.total, table.columns)
+
+
+def _line(row: Sequence[Cell], columns: Sequence[Column]) -> list[tuple[str, str]]:
+    """Return the cells of a row: their classes and their texts."""
+    return [(_class(column), cell_text(cell, column.unit)) for cell, column in zip(row, columns, strict=True)]
+
+
+def _class(column: Column) -> str:
+    if column.unit is Unit.INDEX:
+        return "n i"
+    return "n" if column.is_number else ""

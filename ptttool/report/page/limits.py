@@ -1,0 +1,107 @@
+"""How much a page holds: rows, points and characters, so that it stays small however much was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ptttool.analyses.shown import Cell, Facts, Histogram, Note, Part, Series, Table, Timeline
+from ptttool.wording import clean, shortened
+
+# A page that opens from a mail.
+MAX_PAGE_BYTES = 5_000_000
+# Characters of one text of a file.
+_TEXT = 300
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one part of a page may hold.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of a table, facts of a list.
+    points : int
+        Points of a time line, bins of a histogram.
+    parts : int
+        Parts of a chapter.
+    """
+
+    rows: int = 200
+    points: int = 1000
+    parts: int = 60
+
+    def halved(self) -> Limits | None:
+        """Return limits for a page of half the size; None where less would say nothing."""
+        if self.rows <= 5:
+            return None
+        return Limits(self.rows // 2, max(self.points // 2, 20), max(self.parts // 2, 8))
+
+
+def limited(part: Part, limits: Limits) -> Part:
+    """Return a part with as much as the page holds; its texts are clean."""
+    if isinstance(part, Facts):
+        rows = [(text_of(label), text_of(value)) for label, value in part.rows[: limits.rows]]
+        if len(part.rows) > limits.rows:
+            rows.append(("…", f"and {len(part.rows) - limits.rows:,} more"))
+        return Facts(rows, text_of(part.title))
+    if isinstance(part, Table):
+        return replace(
+            part,
+            title=text_of(part.title),
+            columns=[replace(column, title=text_of(column.title)) for column in part.columns],
+            rows=[[_cell(cell) for cell in row] for row in part.rows[: limits.rows]],
+            total=None if part.total is None else [_cell(cell) for cell in part.total],
+            more=part.more + max(len(part.rows) - limits.rows, 0),
+            note=text_of(part.note),
+        )
+    if isinstance(part, Histogram):
+        return _fewer_bins(part, limits.points)
+    if isinstance(part, Timeline):
+        return _fewer_points(part, limits.points)
+    return Note(text_of(part.text, 2000), part.severity)
+
+
+def text_of(text: str, most: int = _TEXT) -> str:
+    """Return a text without control characters, and not longer than a page holds."""
+    return shortened(clean(text), most)
+
+
+def _cell(cell: Cell) -> Cell:
+    return text_of(cell) if isinstance(cell, str) else cell
+
+
+def _fewer_bins(part: Histogram, most: int) -> Histogram:
+    """Join neighbouring bins."""
+    step = -(-len(part.counts) // most) if part.counts else 1
+    if step > 1:
+        edges = [*part.edges[:-1:step], part.edges[-1]]
+        part = replace(part, edges=edges, counts=[sum(group) for group in _groups(part.counts, step)])
+    return replace(part, title=text_of(part.title), marks={text_of(name): value for name, value in part.marks.items()})
+
+
+def _fewer_points(part: Timeline, most: int) -> Timeline:
+    """Join neighbouring intervals: each keeps the largest value, so that no peak is lost."""
+    step = -(-len(part.times) // most) if part.times else 1
+    title = text_of(part.title)
+    if step > 1:
+        title += f" (largest of {step} intervals each)"
+    series = [
+        Series(text_of(one.name), one.values if step == 1 else [_largest(group) for group in _groups(one.values, step)])
+        for one in part.series
+    ]
+    indexes = None if part.indexes is None else part.indexes[::step]
+    limits = {text_of(name): value for name, value in part.limits.items()}
+    return replace(part, title=title, times=part.times[::step], series=series, indexes=indexes, limits=limits)
+
+
+def _groups(values: Sequence[T], step: int) -> Iterator[Sequence[T]]:
+    return (values[at : at + step] for at in range(0, len(values), step))
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
