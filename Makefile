@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 # What the demonstration and the tests need beyond Python packages: Debian's and Ubuntu's names.
 DEMO_PACKAGES := python3-venv libudev1
 TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1 tshark
+# Shows the page of a report, in tests.
+BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 # Some tests wait for processes and signals: one more worker than cores keeps the cores busy.
 TEST_WORKERS := $(shell expr $$(nproc) + 1)
 
@@ -12,7 +14,7 @@ TEST_WORKERS := $(shell expr $$(nproc) + 1)
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage bench crash fuzz lint man schemas docs format dist clean test-system bench-system
+.PHONY: help demo test coverage bench crash fuzz lint man schemas vendored docs format dist clean test-system bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -20,7 +22,7 @@ help: ## list the targets
 demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded machine that comes with ptttool
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
 
-test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev, libopencsd and tshark with apt where they are missing)
+test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev, libopencsd, tshark and Chromium with apt where they are missing)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 	$(BIN)/python tests/interpreters.py $(VENV)/pythons
 
@@ -58,6 +60,9 @@ man: $(VENV)/dev.stamp ## write the manual pages from the command tree
 schemas: $(VENV)/dev.stamp ## write docs/schemas, the JSON Schemas of what --json prints
 	$(BIN)/python -m ptttool.cli.schemas docs/schemas
 
+vendored: $(VENV)/dev.stamp ## fetch what comes from elsewhere in the page of a report, as it is pinned (needs npm)
+	$(BIN)/python -m tests.report.vendored
+
 docs: $(VENV)/dev.stamp ## build the site of docs/ in site/, and fail on a warning
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
@@ -88,6 +93,7 @@ test-system:
 	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null && command -v tshark >/dev/null \
 		&& $(PYTHON) -c 'import ctypes; ctypes.CDLL("libopencsd_c_api.so.1")' 2>/dev/null \
 		|| sh tests/install-packages.sh $(TEST_PACKAGES)
+	@test -n "$(BROWSER)" || sh tests/install-packages.sh chromium || echo "no browser: tests of the page of a report are left out"
 
 bench-system:
 	@command -v perf >/dev/null && perf --version >/dev/null 2>&1 || sh tests/install-packages.sh linux-perf

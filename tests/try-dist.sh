@@ -26,6 +26,8 @@ for file in "$folder"/*.whl "$folder"/*.tar.gz; do
         ptttool info perf.data >/dev/null
         ptttool decode perf.data -o out.parquet 2>/dev/null
         test -s out.parquet
+        ptttool report perf.data -o report.html 2>/dev/null
+        grep -q 'The MIT License' report.html
         test -s env/share/man/man1/ptttool.1
         python -c "import pathlib, ptttool; assert (pathlib.Path(ptttool.__file__).parent / 'py.typed').exists()"
         echo "$file: $version works"

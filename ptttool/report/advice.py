@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from ptttool.analyses.needs import Lack
 from ptttool.diagnostics import Severity
-from ptttool.report.model import Advice, Lack
+from ptttool.report.model import Advice
 
-Rule: TypeAlias = Callable[[Mapping[str, object], Mapping[str, Lack]], Iterator[Advice]]
+Rule: TypeAlias = Callable[[Mapping[str, object], Mapping[str, Sequence[Lack]]], Iterator[Advice]]
 
 RULES: list[Rule] = []
 
@@ -19,22 +20,22 @@ def rule(function: Rule) -> Rule:
     return function
 
 
-def advice_on(results: Mapping[str, object], lacks: Mapping[str, Lack]) -> list[Advice]:
+def advice_on(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack]]) -> list[Advice]:
     """Return what to do next, the most important first.
 
     Parameters
     ----------
     results : Mapping[str, object]
         Results by name of the analysis.
-    lacks : Mapping[str, Lack]
-        Why other analyses have none.
+    lacks : Mapping[str, Sequence[Lack]]
+        What each analysis cannot see.
     """
     found = [advice for each in RULES for advice in each(results, lacks)]
     return sorted(found, key=lambda advice: advice.severity.rank)
 
 
 @rule
-def _loss(results: Mapping[str, object], _lacks: Mapping[str, Lack]) -> Iterator[Advice]:
+def _loss(results: Mapping[str, object], _lacks: Mapping[str, Sequence[Lack]]) -> Iterator[Advice]:
     from ptttool.analyses.loss.analysis import LossSigns
 
     loss = results.get("loss")

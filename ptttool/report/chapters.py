@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ptttool.analyses.contract import ANALYSES
-from ptttool.analyses.shown import Facts, Names, Note, Part, Showable, Table, text_column
-from ptttool.diagnostics import Diagnostic
+from ptttool.analyses.needs import Lack
+from ptttool.analyses.shown import Facts, Names, Part, Showable, Table, text_column
 from ptttool.documents import to_json
-from ptttool.report.model import Chapter, Lack
+from ptttool.report.model import Chapter
 
 # Heading of each analysis and the question that it answers, in the order of a report; others follow by name.
 CHAPTERS: Mapping[str, tuple[str, str]] = {
@@ -39,36 +39,36 @@ def wanted(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
 
-def chapters_of(results: Mapping[str, object], lacks: Mapping[str, Lack], names: Names) -> list[Chapter]:
+def chapters_of(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack]], names: Names) -> list[Chapter]:
     """Return the chapters of a recording.
 
     Parameters
     ----------
     results : Mapping[str, object]
         Results by name of the analysis.
-    lacks : Mapping[str, Lack]
-        Why other analyses have none.
+    lacks : Mapping[str, sequence of Lack]
+        What each of them cannot see.
     names : Names
         Returns what an ID is called.
     """
-    return [_chapter(name, results, lacks, names) for name in wanted({*results, *lacks}) if _REPLACED.get(name) not in results]
+    return [
+        Chapter(name, *heading(name), tuple(parts_of(results[name], names)), tuple(lacks.get(name, ())))
+        for name in wanted(results)
+        if _REPLACED.get(name) not in results
+    ]
 
 
-def _chapter(name: str, results: Mapping[str, object], lacks: Mapping[str, Lack], names: Names) -> Chapter:
-    title, question = CHAPTERS.get(name, (name, ""))
-    if name not in CHAPTERS and name in ANALYSES.names():
-        question = ANALYSES.get(name).meaning
-    if name not in results:
-        return Chapter(name, title, question, lack=lacks[name])
-    return Chapter(name, title, question, tuple(parts_of(results[name], names)))
+def heading(name: str) -> tuple[str, str]:
+    """Return the heading of an analysis, and the question that it answers."""
+    if name in CHAPTERS:
+        return CHAPTERS[name]
+    return name, ANALYSES.get(name).meaning if name in ANALYSES.names() else ""
 
 
 def parts_of(result: object, names: Names) -> Iterator[Part]:
     """Yield what is to be seen of a result; of one that does not say it, its values."""
     if isinstance(result, Showable):
         yield from result.shown(names)
-    elif isinstance(signs := getattr(result, "signs", None), list) and all(isinstance(sign, Diagnostic) for sign in signs):
-        yield from (Note(sign.text, sign.severity) for sign in signs)
     else:
         shape = to_json(result)
         yield from _plain(shape if isinstance(shape, dict) else {"result": shape}, "")

@@ -1,4 +1,4 @@
-"""Run the analyses of a recording and put what they found in a report's order."""
+"""Run the analyses of a recording, in one pass, and put what they found in a report's order."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ptttool.analyses.contract import ANALYSES
-from ptttool.analyses.shown import Names
+from ptttool.analyses.drawing.names import names_of
 from ptttool.capture.event.explain import explain
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.documents import ErrorBody
-from ptttool.errors import UsageError
-from ptttool.machine.topology import functions_by_id
-from ptttool.pci import PciAddress
 from ptttool.perfdata.problems import damage_of
-from ptttool.pipeline.report import analyze
+from ptttool.pipeline.analyzing.several import analyze_recording
 from ptttool.report.advice import advice_on
 from ptttool.report.chapters import chapters_of
-from ptttool.report.model import Lack, ReportedRecording
+from ptttool.report.model import ReportedRecording
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
+    from ptttool.errors import PtttoolError
     from ptttool.machine.model import Machine
     from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.scope import TimeOptions
+    from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
 
 
@@ -31,12 +31,14 @@ def report_of(
     recording: Recording,
     workers: Workers,
     *,
+    walk: Walk | None = None,
     machine: Machine | None = None,
     command: Sequence[str] | None = None,
     started: str | None = None,
     went_offline: Sequence[int] = (),
+    time: TimeOptions | None = None,
 ) -> ReportedRecording:
-    """Run all analyses of a recording.
+    """Run all analyses that fit a recording; it is read once.
 
     Parameters
     ----------
@@ -44,58 +46,42 @@ def report_of(
         The recording.
     workers : Workers
         Who decodes and sums up.
+    walk : Walk or None
+        The pass to take, where its progress is to be seen.
     machine : Machine or None
         The machine, for names.
     command, started, went_offline
         What a sidecar knows: the command that recorded, when, and the CPUs that went offline meanwhile.
+    time : TimeOptions or None
+        What the user says of time.
     """
-    results, lacks = _run(recording, workers, machine, went_offline)
+    walk = recording.walk(workers) if walk is None else walk
+    names = [name for name in ANALYSES.names() if all(column in recording.schema for column in ANALYSES.get(name).columns)]
+    found = analyze_recording(recording, names, workers, walk=walk, machine=machine, went_offline=went_offline, time=time)
     failure, _ = damage_of(recording)
-    walk = recording.last_walk
     return ReportedRecording(
         path=recording.path,
         protocol=recording.title,
-        records=0 if walk is None else walk.findings.records,
+        records=walk.findings.records,
         noun=recording.noun,
-        facts=tuple((label, clean(text)) for label, text in _facts(recording, machine, command, started)),
-        results=results,
-        lacks=lacks,
-        chapters=chapters_of(results, lacks, names_of(machine)),
-        advice=advice_on(results, lacks),
-        diagnostics=recording.diagnostics,
+        facts=tuple((label, clean(text)) for label, text in _facts(recording, walk, machine, command, started)),
+        results=found.results,
+        lacks=found.lacks,
+        chapters=chapters_of(found.results, found.lacks, names_of(machine)),
+        advice=advice_on(found.results, found.lacks),
+        diagnostics=found.diagnostics,
         error=None if failure is None else ErrorBody.of(failure),
     )
 
 
-def _run(
-    recording: Recording, workers: Workers, machine: Machine | None, went_offline: Sequence[int]
-) -> tuple[dict[str, object], dict[str, Lack]]:
-    results: dict[str, object] = {}
-    lacks: dict[str, Lack] = {}
-    for name in ANALYSES.names():
-        if all(column in recording.schema for column in ANALYSES.get(name).columns):
-            try:
-                results[name] = analyze(recording, name, workers, machine=machine, went_offline=went_offline)
-            except UsageError as error:
-                lacks[name] = Lack(error.message, error.hint, error.code)
-    return results, lacks
+def unread(path: str, error: PtttoolError) -> ReportedRecording:
+    """Return what a report says of a recording that cannot be read."""
+    return ReportedRecording(path, None, 0, "TLP", (), {}, {}, (), (), (), ErrorBody.of(error))
 
 
-def names_of(machine: Machine | None) -> Names:
-    """Return what gives the name of an ID: the kernel's name for the function, else its PCI name; the ID itself without a machine."""
-    functions = {} if machine is None else functions_by_id(machine)
-
-    def name(identity: str) -> str:
-        address = PciAddress.try_parse(identity)
-        function = None if address is None else functions.get(address.routing_id)
-        if function is None:
-            return identity
-        return clean(function.kernel_names[0] if function.kernel_names else function.name)
-
-    return name
-
-
-def _facts(recording: Recording, machine: Machine | None, command: Sequence[str] | None, started: str | None) -> Iterator[tuple[str, str]]:
+def _facts(
+    recording: Recording, walk: Walk, machine: Machine | None, command: Sequence[str] | None, started: str | None
+) -> Iterator[tuple[str, str]]:
     features = recording.contents.features
     host = [str(features[name]) for name in ("hostname", "osrelease", "arch") if features.get(name)]
     if host:
@@ -111,11 +97,8 @@ def _facts(recording: Recording, machine: Machine | None, command: Sequence[str]
         sides = [f"{side} {', '.join(groups)}" for side, groups in (("inbound", flow.inbound), ("outbound", flow.outbound)) if groups]
         yield "Event", attribute.name or f"config {attribute.config:#x}"
         yield "Traces", "; ".join(sides) or "nothing"
-    walk = recording.last_walk
-    if walk is not None:
-        if isinstance(walk.findings, Findings) and walk.findings.formats:
-            yield "Format", " and ".join(walk.findings.formats)
-        yield "Holds", f"{walk.findings.records:,} {recording.noun}{'' if walk.findings.records == 1 else 's'}"
+    if isinstance(walk.findings, Findings) and walk.findings.formats:
+        yield "Format", " and ".join(walk.findings.formats)
     size = sum(payload.held for payload in recording.contents.aux_payloads)
     if size:
         yield "Trace data", f"{size:,} bytes"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ptttool.analyses.needs import Lack
 from ptttool.analyses.shown import Part
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import OMIT_NONE, ErrorBody, document
@@ -37,24 +40,9 @@ class Advice:
     command: str | None = None
     evidence: Mapping[str, object] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class Lack:
-    """An analysis that could not answer.
-
-    Parameters
-    ----------
-    message : str
-        What the recording lacks.
-    hint : str or None
-        What brings it.
-    code : str
-        A stable word in kebab case.
-    """
-
-    message: str
-    hint: str | None
-    code: str
+    def command_for(self, path: str) -> str | None:
+        """Return the command for a recording, as a shell takes it."""
+        return None if self.command is None else re.sub(r"\bFILE\b", lambda _: shlex.quote(path), self.command)
 
 
 @dataclass(frozen=True)
@@ -71,15 +59,15 @@ class Chapter:
         What it answers.
     parts : sequence of Part
         What there is to see.
-    lack : Lack or None
-        Why there is nothing to see.
+    lacks : sequence of Lack
+        What cannot be seen in this recording.
     """
 
     analysis: str
     title: str
     question: str
     parts: Sequence[Part] = ()
-    lack: Lack | None = None
+    lacks: Sequence[Lack] = ()
 
 
 @dataclass(frozen=True)
@@ -90,8 +78,8 @@ class ReportedRecording:
     ----------
     path : str
         The recording.
-    protocol : str
-        What it was decoded as.
+    protocol : str or None
+        What it was decoded as; None if it could not be read.
     records : int
         Number of rows.
     noun : str
@@ -100,8 +88,8 @@ class ReportedRecording:
         Where it comes from, each fact with its label.
     results : Mapping[str, object]
         The results by the name of the analysis.
-    lacks : Mapping[str, Lack]
-        Why analyses have no result, by their name.
+    lacks : Mapping[str, sequence of Lack]
+        What each analysis cannot see.
     chapters : sequence of Chapter
         The same as people see it, in the order of a report.
     advice : sequence of Advice
@@ -113,12 +101,12 @@ class ReportedRecording:
     """
 
     path: str
-    protocol: str
+    protocol: str | None
     records: int
     noun: str
     facts: Sequence[tuple[str, str]]
     results: Mapping[str, object]
-    lacks: Mapping[str, Lack]
+    lacks: Mapping[str, Sequence[Lack]]
     chapters: Sequence[Chapter]
     advice: Sequence[Advice]
     diagnostics: Sequence[Diagnostic] = ()
@@ -133,14 +121,14 @@ class RecordingBody:
     ----------
     path : str
         The recording.
-    protocol : str
-        What it was decoded as.
+    protocol : str or None
+        What it was decoded as; None if it could not be read.
     records : int
         Number of TLPs, or of elements of a packet trace.
     results : Mapping[str, object]
         The results by the name of the analysis; the document of that name says what is in each.
-    lacks : Mapping[str, Lack]
-        Why the other analyses have no result, by their name.
+    lacks : Mapping[str, list of Lack]
+        What each analysis cannot see in this recording.
     advice : list of Advice
         What to do next, the most important first.
     diagnostics : list of Diagnostic
@@ -150,10 +138,10 @@ class RecordingBody:
     """
 
     path: str
-    protocol: str
+    protocol: str | None
     records: int
     results: dict[str, object]
-    lacks: dict[str, Lack]
+    lacks: dict[str, list[Lack]]
     advice: list[Advice]
     diagnostics: list[Diagnostic]
     error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
@@ -162,9 +150,15 @@ class RecordingBody:
     def of(cls, reported: ReportedRecording) -> RecordingBody:
         """Return the part of a document that stands for a recording."""
         return cls(
-            reported.path, reported.protocol, reported.records, dict(reported.results), dict(reported.lacks), list(reported.advice),
-            list(reported.diagnostics), reported.error,
-        )  # fmt: skip
+            path=reported.path,
+            protocol=reported.protocol,
+            records=reported.records,
+            results=dict(reported.results),
+            lacks={name: list(lacks) for name, lacks in reported.lacks.items()},
+            advice=list(reported.advice),
+            diagnostics=list(reported.diagnostics),
+            error=reported.error,
+        )
 
 
 @document("report")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ptttool.analyses.needs import Lack, LackCode
 from ptttool.analyses.shown import Column, Facts, Histogram, Note, Series, Table, Timeline, Unit, text_column
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.report.model import Advice, Chapter, Lack, ReportedRecording
+from ptttool.report.model import Advice, Chapter, ReportedRecording
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'\u202e\x1b[31m"
 
@@ -52,7 +53,12 @@ def reported(path: str = "/tmp/a b/nvme.data", **changes: object) -> ReportedRec
             [Facts([("Requests", "1,234"), ("Of", HOSTILE)], "Counts"), HISTOGRAM, LATENCIES],
         ),
         Chapter("outstanding", "How many requests are under way", "", [OUTSTANDING, Note("Lost TLPs make it a lower bound")]),
-        Chapter("mmio", "Register accesses", "", lack=Lack("no outbound requests", "ptttool trace --direction both", "no-outbound")),
+        Chapter(
+            "mmio",
+            "Register accesses",
+            "",
+            lacks=[Lack(LackCode.NOT_TRACED, "reads of registers", "the event asks for inbound TLPs only", "--direction both")],
+        ),
     ]
     values: dict[str, object] = {
         "path": path,
@@ -61,7 +67,7 @@ def reported(path: str = "/tmp/a b/nvme.data", **changes: object) -> ReportedRec
         "noun": "TLP",
         "facts": [("Machine", "kunpeng"), ("Command", f"perf record -o {HOSTILE}")],
         "results": {"latency": {"requests": 1234}},
-        "lacks": {"mmio": Lack("no outbound requests", None, "no-outbound")},
+        "lacks": {},
         "chapters": chapters,
         "advice": [
             Advice(Severity.WARNING, "tags", "outstanding", f"A peak of 32 for {HOSTILE}", "ptttool analyze outstanding FILE", {"peak": 32})

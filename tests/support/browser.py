@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 _OPTIONS = (
@@ -47,6 +47,11 @@ class Shown:
     requests: list[str] = field(default_factory=list)
     dialogs: list[str] = field(default_factory=list)
 
+    def refuse(self, dialog: Dialog) -> None:
+        """Note a dialog, and close it."""
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
     def draw_all(self) -> None:
         """Scroll through the page, so that every chart is drawn."""
         for chart in self.page.locator("figure.chart").all():
@@ -64,7 +69,7 @@ def shown(browser: Browser, html: Path | str, **options: Any) -> Iterator[Shown]
         page.on("console", lambda message: found.console.append(message.text))
         page.on("pageerror", lambda error: found.errors.append(str(error)))
         page.on("request", lambda request: found.requests.append(request.url))
-        page.on("dialog", lambda dialog: (found.dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", found.refuse)
         page.goto(html if isinstance(html, str) else html.as_uri())
         yield found
     finally:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,12 +13,14 @@ import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
+from ptttool.cli.options import time as time_options
 from ptttool.cli.terminal.talk import PrintedError, note
-from ptttool.errors import InputError, UsageError
+from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.pipeline.recording import Request
+    from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.workers.pool import Workers
     from ptttool.report.model import ReportedRecording
 
@@ -31,7 +34,7 @@ _DEMO = "w-randread-4dw.data.xz"
 def report(
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE...", help="The recordings; - reads standard input. None with --demo.", show_default=False),
+        typer.Argument(metavar="FILE...", help="Recordings, or folders of them; - reads standard input.", show_default=False),
     ] = None,
     output: Annotated[
         str | None,
@@ -47,6 +50,8 @@ def report(
         ),
     ] = None,
     force: ForceOption = False,
+    time_model: time_options.TimeModelOption = "auto",
+    tick_ns: time_options.TickOption = None,
     protocol: reading.ProtocolOption = None,
     parameter: reading.ParameterOption = None,
     params: reading.ParamsOption = None,
@@ -54,6 +59,7 @@ def report(
     channel: reading.ChannelOption = None,
     input_format: reading.InputOption = None,
     pattern: reading.PatternOption = None,
+    downstream: reading.DownstreamOption = None,
     jobs: reading.JobsOption = None,
     scheduler: reading.SchedulerOption = None,
     tls_ca: reading.TlsCaOption = None,
@@ -71,28 +77,83 @@ def report(
     name = _format(to, output, json=json)
     if not files and not demo:
         raise UsageError("FILE is missing", hint="try: ptttool report --demo -o report.html", code="no-file")
-    if files and files.count("-") > 1:
-        raise UsageError("standard input can be read only once", code="stdin-twice")
     if name == "html" and output is None and sys.stdout.isatty():
         raise UsageError("a page is not for a terminal", hint="write it to a file: -o report.html", code="no-output")
     from ptttool.cli.terminal.interrupts import tidy_end
-    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
+    from ptttool.pipeline.scope import TimeOptions
+    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
+    from ptttool.recording.folders import with_folders
 
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    with tidy_end(), _recordings(files, demo=demo) as (paths, shown):
-        with reading.chosen_workers(paths[0], jobs, cluster, WORTH_AN_ADDER) as workers:
-            reported = []
-            for path in paths:
-                request = reading.request_of(
-                    path, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, strict=strict,
-                    channel=channel,
-                )  # fmt: skip
-                reported.append(_report(request, workers, shown.get(path), sysfs=sysfs, demo=demo))
+    with tidy_end(), _recordings(files, demo=demo) as (named, shown):
+        paths = with_folders(named)
+        if paths.count("-") > 1:
+            raise UsageError("standard input can be read only once", code="stdin-twice")
+        with reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:
+            request = reading.request_of(
+                paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
+                downstream=downstream, strict=strict, channel=channel,
+            )  # fmt: skip
+            job = _Job(request, workers, TimeOptions(time_model, tick_ns), sysfs, demo, shown)
+            reported, failures = job.run(paths)
         _write(reported, name, output, paths, force=force)
-    failures = [InputError(each.path, each.error.message, code=each.error.code) for each in reported if each.error is not None]
     if failures:
         failure = reading.first_of(failures)
         raise PrintedError(failure) if name == "json" and output in (None, "-") else failure
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The options of the command; `shown`: other names of recordings."""
+
+    request: Request
+    workers: Workers
+    time: TimeOptions
+    sysfs: Path | None
+    demo: bool
+    shown: Mapping[str, str]
+
+    def run(self, paths: Sequence[str]) -> tuple[list[ReportedRecording], list[PtttoolError]]:
+        """Return what is found in recordings, and errors of damaged ones. One that cannot be read is an error, of several a chapter."""
+        from ptttool.report.gather import unread
+
+        reported: list[ReportedRecording] = []
+        failures: list[PtttoolError] = []
+        for path in paths:
+            try:
+                found, failure = self._report(path)
+            except (InputError, AccessError) as error:
+                if len(paths) == 1:
+                    raise
+                found, failure = unread(path, error), error
+            reported.append(found)
+            failures += [] if failure is None else [failure]
+        return reported, failures
+
+    def _report(self, path: str) -> tuple[ReportedRecording, PtttoolError | None]:
+        from ptttool.cli.terminal.walking import shown_progress
+        from ptttool.pipeline.recording import Recording, traced_part
+        from ptttool.report.gather import report_of
+
+        with Recording(replace(self.request, path=path)) as recording:
+            sidecar = reading.sidecar_of(path)
+            machine = None if sidecar is None else sidecar.machine
+            if self.sysfs is not None or self.demo:
+                machine = traced_part(reading.machine_of(path, self.sysfs, self.demo, details=True), recording)
+            recording.topology = machine
+            walk = recording.walk(self.workers)
+            with shown_progress(walk.progress):
+                found = report_of(
+                    recording,
+                    self.workers,
+                    walk=walk,
+                    machine=machine,
+                    command=None if sidecar is None else sidecar.command,
+                    started=None if sidecar is None else sidecar.started,
+                    went_offline=() if sidecar is None else sidecar.went_offline,
+                    time=self.time,
+                )
+            return replace(found, path=self.shown.get(path, path)), reading.failure_of(recording)
 
 
 def _format(to: str | None, output: str | None, *, json: bool) -> str:
@@ -124,28 +185,6 @@ def _recordings(files: list[str] | None, *, demo: bool) -> Iterator[tuple[list[s
         unpack(recording, path)
         note(f"a recording that comes with ptttool: {recording.what}")
         yield [str(path)], {str(path): path.name}
-
-
-def _report(request: Request, workers: Workers, shown: str | None, *, sysfs: Path | None, demo: bool) -> ReportedRecording:
-    from dataclasses import replace
-
-    from ptttool.pipeline.recording import Recording, traced_part
-    from ptttool.report.gather import report_of
-
-    with Recording(request) as recording:
-        sidecar = reading.sidecar_of(request.path)
-        machine = None if sidecar is None else sidecar.machine
-        if sysfs is not None or demo:
-            machine = traced_part(reading.machine_of(request.path, sysfs, demo), recording)
-        found = report_of(
-            recording,
-            workers,
-            machine=machine,
-            command=None if sidecar is None else sidecar.command,
-            started=None if sidecar is None else sidecar.started,
-            went_offline=() if sidecar is None else sidecar.went_offline,
-        )
-        return found if shown is None else replace(found, path=shown)
 
 
 def _write(reported: list[ReportedRecording], name: str, output: str | None, paths: list[str], *, force: bool) -> None:

@@ -10,19 +10,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ptttool.analyses.drawing.numbers import cell_text, head_text
+from ptttool.analyses.drawing.pieces import without_empty_columns
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Part, Table, Timeline, Unit
 from ptttool.diagnostics import Severity
 from ptttool.report.model import Advice, Chapter, ReportedRecording
-from ptttool.report.numbers import cell_text
 from ptttool.report.page.assets import FOLDER, scripts, source_hash, styles
 from ptttool.report.page.charts import chart_data, chart_words
-from ptttool.report.page.limits import MAX_PAGE_BYTES, Limits, limited, text_of
+from ptttool.report.page.limits import MAX_PAGE_BYTES, Limits, estimated, limited, text_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# Bytes that may be added to what is counted: the page is measured as a whole, so this is for nothing but certainty.
-_CERTAIN = 50_000
 _WORDS = {Severity.ERROR: "Error", Severity.WARNING: "Warning", Severity.INFO: "Note"}
 
 
@@ -36,13 +35,12 @@ def page_of(recordings: Sequence[ReportedRecording], *, version: str) -> bytes:
     version : str
         Version of ptttool.
     """
-    limits: Limits | None = Limits()
-    page = b""
-    while limits is not None:
-        page = _page(recordings, version, limits)
-        if len(page) <= MAX_PAGE_BYTES - _CERTAIN:
-            break
-        limits = limits.halved()
+    parts = [part for each in recordings for chapter in each.chapters for part in chapter.parts]
+    limits = Limits()
+    while sum(estimated(part, limits) for part in parts) > MAX_PAGE_BYTES and (less := limits.halved()) is not None:
+        limits = less
+    while len(page := _page(recordings, version, limits)) >= MAX_PAGE_BYTES and (less := limits.halved()) is not None:
+        limits = less
     return page
 
 
@@ -140,8 +138,7 @@ class _Section:
     def advice(self) -> Iterator[tuple[Advice, str, str, str | None]]:
         """What to do next: the advice, how much it matters in words, its text, its command."""
         for each in self.reported.advice:
-            command = None if each.command is None else each.command.replace("FILE", self.file)
-            yield each, _WORDS[each.severity], text_of(each.message, 2000), command
+            yield each, _WORDS[each.severity], text_of(each.message, 2000), each.command_for(text_of(self.reported.path))
 
     @property
     def diagnostics(self) -> Iterator[tuple[str, str, str]]:
@@ -161,7 +158,9 @@ class _Section:
         if isinstance(part, Facts):
             return {"kind": "facts", "part": part}
         if isinstance(part, Table):
-            return {"kind": "table", "part": part, "columns": part.columns, "rows": _rows(part), "total": _total(part)}
+            part = without_empty_columns(part)
+            heads = [(column.is_number, head_text(column)) for column in part.columns]
+            return {"kind": "table", "part": part, "heads": heads, "rows": _rows(part), "total": _total(part)}
         if isinstance(part, Histogram | Timeline):
             name = f"chart{self.number}-{len(self.charts)}"
             self.charts.append({"id": name, "file": self.number - 1, **chart_data(part)})
@@ -191,7 +190,7 @@ def _total(table: Table) -> list[tuple[str, str]] | None:
 
 def _line(row: Sequence[Cell], columns: Sequence[Column]) -> list[tuple[str, str]]:
     """Return the cells of a row: their classes and their texts."""
-    return [(_class(column), cell_text(cell, column.unit)) for cell, column in zip(row, columns, strict=True)]
+    return [(_class(column), cell_text(cell, column)) for cell, column in zip(row, columns, strict=True)]
 
 
 def _class(column: Column) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from ptttool.analyses.shown import Histogram, Series, Timeline, Unit
-from ptttool.report.numbers import number, quantity
+from ptttool.analyses.drawing.numbers import number_text, with_unit
+from ptttool.analyses.shown import Histogram, Series, Timeline
 
 
 def chart_data(part: Histogram | Timeline) -> dict[str, Any]:
@@ -51,14 +51,14 @@ def _histogram_words(part: Histogram) -> list[str]:
         return [f"No {part.what}."]
     most = max(range(len(part.counts)), key=lambda at: part.counts[at])
     filled = [at for at, count in enumerate(part.counts) if count]
-    low, high = (quantity(part.edges[at], part.unit) for at in (filled[0], filled[-1] + 1))
+    low, high = (with_unit(part.edges[at], part.unit) for at in (filled[0], filled[-1] + 1))
     words = [
         f"{total:,} {part.what}, between {low} and {high}.",
         f"Most of them, {part.counts[most]:,} ({100 * part.counts[most] / total:.1f} %), are in the bin from "
-        f"{quantity(part.edges[most], part.unit)} to below {quantity(part.edges[most + 1], part.unit)}.",
+        f"{with_unit(part.edges[most], part.unit)} to below {with_unit(part.edges[most + 1], part.unit)}.",
     ]
     if part.marks:
-        words.append("; ".join(f"{name}: {quantity(value, part.unit)}" for name, value in part.marks.items()) + ".")
+        words.append("; ".join(f"{name}: {with_unit(value, part.unit)}" for name, value in part.marks.items()) + ".")
     return words
 
 
@@ -68,7 +68,7 @@ def _series_words(part: Timeline, series: Series) -> str:
         return f"{series.name}: no values."
     (largest, at), (smallest, _) = max(seen), min(seen)
     mean = sum(value for value, _ in seen) / len(seen)
-    where = quantity(part.times[at], part.time_unit) if part.time_unit is not Unit.NONE else number(part.times[at])
+    where = with_unit(part.times[at], part.time_unit)
     index = "" if part.indexes is None else f" (TLP {part.indexes[at]})"
-    amounts = f"mean {number(float(f'{mean:.4g}'))}, smallest {number(smallest)}, largest {number(largest)} {part.unit}"
+    amounts = f"mean {number_text(float(f'{mean:.4g}'))}, smallest {number_text(smallest)}, largest {number_text(largest)} {part.unit}"
     return f"{series.name}: {amounts}, the largest at {where}{index}."

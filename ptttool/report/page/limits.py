@@ -42,6 +42,17 @@ class Limits:
         return Limits(self.rows // 2, max(self.points // 2, 20), max(self.parts // 2, 8))
 
 
+def estimated(part: Part, limits: Limits) -> int:
+    """Return roughly how many bytes of a page a part takes."""
+    if isinstance(part, Table):
+        first = part.rows[0] if part.rows else ()
+        cells = sum(20 + (min(len(cell), _TEXT) if isinstance(cell, str) else 8) for cell in first)
+        return 500 + min(len(part.rows), limits.rows) * (12 + cells)
+    if isinstance(part, Timeline):
+        return 1500 + min(len(part.times), limits.points) * (16 + 8 * len(part.series))
+    return 1500
+
+
 def limited(part: Part, limits: Limits) -> Part:
     """Return a part with as much as the page holds; its texts are clean."""
     if isinstance(part, Facts):

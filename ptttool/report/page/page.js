@@ -400,7 +400,9 @@
         else if (!(range[1] - range[0] > (last - first) * 1e-6)) return;
       }
       this.range = range;
-      this.draw();
+      const [min, max] = range || this.whole;
+      this.chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+      this.chart.setScale("x", { min, max });
     }
 
     zoom(factor) {
