@@ -61,6 +61,8 @@ RUNS = [
     ("analyze-several", "analyze summary,loss {capture}", 0),
     ("analyze-several", "analyze summary {capture} {cut}", 6),
     ("analyze-list", "analyze --list", 0),
+    ("report", "report {capture}", 0),
+    ("report", "report {capture} {cut} {missing}", 6),
     ("decode-protocols", "decode --protocols", 0),
     ("decode-protocols", "decode --protocols hisi-ptt riscv-flow", 0),
     ("decode-folder", "decode {capture} {recording} -o {folder}/", 0),
