@@ -239,6 +239,11 @@
       return [Math.min(0, least === Infinity ? 0 : least), most * 1.08];
     }
 
+    // Keys and buttons may come before the chart is in sight.
+    ready() {
+      if (!this.chart) this.draw();
+    }
+
     draw() {
       if (!this.xs.length) return;
       if (this.chart) this.chart.destroy();
@@ -400,6 +405,7 @@
         else if (!(range[1] - range[0] > (last - first) * 1e-6)) return;
       }
       this.range = range;
+      this.ready();
       const [min, max] = range || this.whole;
       this.chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
       this.chart.setScale("x", { min, max });
@@ -486,7 +492,7 @@
         Enter: () => { if (this.at !== null) this.open(this.at); },
       };
       const action = actions[event.key];
-      if (action) { event.preventDefault(); action(); }
+      if (action) { event.preventDefault(); this.ready(); action(); }
     }
 
     // A click names the TLP; the first one of a double click does not, nor does a finger, which asks for the values.
@@ -532,7 +538,7 @@
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
       bySight.unobserve(entry.target);
-      shown.find((chart) => chart.figure === entry.target).draw();
+      shown.find((chart) => chart.figure === entry.target).ready();
     }
   }, { rootMargin: "400px" });
   for (const chart of shown) bySight.observe(chart.figure);
