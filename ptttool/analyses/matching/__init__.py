@@ -1,1 +1,1 @@
-"""Requests and the completions that belong to them."""
+"""Requests matched to their completions, in bulk: by segment, Requester ID and full tag."""

@@ -1,0 +1,175 @@
+"""What matching looks at in a TLP: its key, and one 32-bit word that says what it asks for or answers.
+
+The rules are those of the PCIe base specification 6.x, sections 2.2.5 (byte enables), 2.2.7 (requests), 2.2.9 and 2.3.1.1 (completions).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.table.batch import Batch
+from ptttool.tlp.columns import KINDS, STATUSES
+
+Array = npt.NDArray[Any]
+
+STEP_COLUMNS: Final = (
+    "index", "kind", "requester", "tag", "segment", "length_dw", "first_be", "last_be", "status", "byte_count", "lower_address",
+)  # fmt: skip
+"""The columns that matching reads, besides those of the clock."""
+
+# The word of a step. Requests: the most bytes that completions can bring in bits 12:0, the bytes that they have to bring in bits 25:13.
+# Completions: their bytes of the request in bits 12:0, Byte Count in bits 25:13; both 0 where they bring no data.
+SIZE_BITS: Final = 13
+SIZE_MASK: Final = (1 << SIZE_BITS) - 1
+ENDS: Final = 1 << 26  # a completion that ends its request
+REQUEST: Final = 1 << 28
+COMPLETION: Final = 1 << 29
+MARK: Final = 0
+"""A step that only says that a request with this key stands here; it is matched elsewhere, or has ended."""
+
+# Bits of the key: tag, Requester ID, segment.
+TAG_BITS: Final = 16
+REQUESTER_SHIFT: Final = TAG_BITS
+SEGMENT_SHIFT: Final = 32
+
+_READS = ("MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "TCfgRd")
+_FIXED = ("IORd", "IOWr", "CfgRd0", "CfgWr0", "CfgRd1", "CfgWr1", "TCfgRd")
+_ATOMICS = ("FetchAdd", "Swap", "CAS")
+_WRITES = ("IOWr", "CfgWr0", "CfgWr1", "DMWr")
+_WITH_DATA = ("CplD", "CplDLk")
+_COMPLETIONS = ("Cpl", "CplD", "CplLk", "CplDLk")
+
+_IS_REQUEST, _IS_COMPLETION, _IS_FIXED, _IS_WRITE, _IS_CAS, _HAS_DATA = (1 << bit for bit in range(6))
+
+
+def _role(kind: str) -> int:
+    return (
+        _IS_REQUEST * (kind in (*_READS, *_ATOMICS, *_WRITES))
+        | _IS_COMPLETION * (kind in _COMPLETIONS)
+        | _IS_FIXED * (kind in _FIXED)
+        | _IS_WRITE * (kind in _WRITES)
+        | _IS_CAS * (kind == "CAS")
+        | _HAS_DATA * (kind in _WITH_DATA)
+    )
+
+
+ROLES: Final[Array] = np.array([_role(kind) for kind in KINDS], dtype=np.uint8)
+SUCCESS: Final = STATUSES.index("SC")
+
+
+def _disabled(length_is_one: bool, last: int, first: int) -> int:
+    """Return by how many bytes a read's Byte Count is below 4 × Length."""
+    low = (first & -first).bit_length() - 1 if first else 0
+    if length_is_one:
+        return low + 4 - first.bit_length() if first else 3
+    return low + (4 - last.bit_length() if last else 0)
+
+
+DISABLED: Final[Array] = np.array(
+    [_disabled(bool(index >> 8), index >> 4 & 0xF, index & 0xF) for index in range(512)], dtype=np.int32
+)
+"""Bytes that byte enables take from 4 × Length, by (Length is 1) << 8 | Last BE << 4 | First BE; shape (512,)."""
+
+
+class Steps:
+    """The steps of a batch; arrays have an entry for each row of the batch.
+
+    Attributes
+    ----------
+    rows : ndarray of intp, shape (m,)
+        The rows that are requests with an answer, or completions.
+    key : ndarray of uint64, shape (m,)
+        Their keys.
+    word : ndarray of uint32, shape (n,)
+        The words; 0 for all other rows.
+    requested : ndarray of int32, shape (n,)
+        Bytes asked for, of requests.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        kinds: Any = batch.values("kind").array
+        roles = ROLES.take(kinds, mode="clip") if kinds is not None else np.zeros(batch.size, dtype=np.uint8)
+        self.rows = np.flatnonzero(roles & (_IS_REQUEST | _IS_COMPLETION))
+        self.word: Array = np.zeros(batch.size, dtype=np.uint32)
+        self.requested: Array = np.zeros(batch.size, dtype=np.int32)
+        self.key = _keys(batch, self.rows)
+        lengths: Any = batch.values("length_dw").array
+        requests = np.flatnonzero(roles & _IS_REQUEST)
+        if len(requests):
+            self._add_requests(batch, requests, roles[requests], lengths[requests])
+        completions = np.flatnonzero(roles & _IS_COMPLETION)
+        if len(completions):
+            self._add_completions(batch, completions, roles[completions], lengths[completions])
+
+    def _add_requests(self, batch: Batch, rows: Array, roles: Array, lengths: Array) -> None:
+        carried = lengths.astype(np.int32) << 2
+        asked = carried - _disabled_bytes(batch, rows, lengths)
+        some = int(np.bitwise_or.reduce(roles))
+        limit, expected = carried, asked
+        if some & (_IS_FIXED | _IS_WRITE | _IS_CAS):
+            is_fixed, is_write, is_cas = ((roles & bit) != 0 for bit in (_IS_FIXED, _IS_WRITE, _IS_CAS))
+            limit = np.where(is_fixed, 4, carried)
+            asked = np.where(is_cas, carried >> 1, asked)
+            # A write of no bytes has all byte enables off; the rule for reads makes it one byte.
+            asked = np.where(is_write & (asked == 1) & _is_off(batch, rows), 0, asked)
+            expected = np.where(is_write, 0, np.where(is_fixed, 4, asked))
+        self.requested[rows] = asked
+        self.word[rows] = (limit | expected << SIZE_BITS | REQUEST).astype(np.uint32)
+
+    def _add_completions(self, batch: Batch, rows: Array, roles: Array, lengths: Array) -> None:
+        counts: Any = batch.values("byte_count").array
+        lower: Any = batch.values("lower_address").array
+        status: Any = batch.values("status").array
+        count = counts[rows].astype(np.int32)
+        room = (lengths.astype(np.int32) << 2) - (lower[rows] & 3)
+        word = np.minimum(count, room) | count << SIZE_BITS
+        word |= (count <= room).astype(np.int32) * ENDS
+        is_plain = (roles & _HAS_DATA == 0) | (status[rows] != SUCCESS)
+        if is_plain.any():
+            word[is_plain] = ENDS
+        word |= COMPLETION
+        self.word[rows] = word.astype(np.uint32)
+
+
+def _disabled_bytes(batch: Batch, rows: Array, lengths: Array) -> Array:
+    """Return by how many bytes less than 4 × Length requests ask for; atomics, and reads with a Steering Tag, enable all."""
+    first, last = batch.values("first_be"), batch.values("last_be")
+    if first.array is None:
+        return np.zeros(len(rows), dtype=np.int32)
+    first_array: Any = first.array
+    last_array: Any = last.array
+    index = first_array[rows].astype(np.intp) | last_array[rows].astype(np.intp) << 4
+    index |= (lengths == 1).astype(np.intp) << 8
+    disabled: Array = DISABLED.take(index)
+    if first.valid is not None:
+        disabled *= first.valid[rows]
+    return disabled
+
+
+def _is_off(batch: Batch, rows: Array) -> Array:
+    """Return of which requests the First DW Byte Enable is 0."""
+    first = batch.values("first_be")
+    if first.array is None:
+        return np.zeros(len(rows), dtype=np.bool_)
+    off: Array = np.asarray(first.array)[rows] == 0
+    return off if first.valid is None else off & first.valid[rows]
+
+
+def _keys(batch: Batch, rows: Array) -> Array:
+    if not len(rows):
+        return np.empty(0, dtype=np.uint64)
+    requesters: Any = batch.values("requester").array
+    tags: Any = batch.values("tag").array
+    keys = requesters[rows].astype(np.uint64)
+    keys <<= np.uint64(REQUESTER_SHIFT)
+    keys |= tags[rows]
+    segments = batch.values("segment")
+    if segments.array is not None:
+        part: Array = np.asarray(segments.array)[rows].astype(np.uint64)
+        if segments.valid is not None:
+            part *= segments.valid[rows]
+        keys |= part << np.uint64(SEGMENT_SHIFT)
+    return keys
