@@ -123,7 +123,8 @@ def runs_of(order: Array, is_new: Array, words: Array) -> Runs:
     has_break = first_break < stop
     at_break = np.minimum(first_break, max(total - 1, 0))
     has_end = has_break & ~is_foreign[at_break] if total else has_break
-    last = np.where(has_end, first_break, np.where(has_break, first_break - 1, stop - 1))
+    # Without its request it is kept: it ends the one of the part before, too.
+    last = np.where(has_end | (has_break & is_headless), first_break, np.where(has_break, first_break - 1, stop - 1))
     # A mark has no completions of its own.
     last = np.where(is_request | is_headless, last, start)
     has_end &= is_request | is_headless
@@ -146,4 +147,5 @@ def spans(start: Array, length: Array) -> Array:
     """Return the numbers of several ranges behind each other."""
     ends = np.cumsum(length)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(start - ends + length, length)
+    numbers: Array = np.arange(total) + np.repeat(start - ends + length, length)
+    return numbers

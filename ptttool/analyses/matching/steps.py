@@ -68,9 +68,7 @@ def _disabled(length_is_one: bool, last: int, first: int) -> int:
     return low + (4 - last.bit_length() if last else 0)
 
 
-DISABLED: Final[Array] = np.array(
-    [_disabled(bool(index >> 8), index >> 4 & 0xF, index & 0xF) for index in range(512)], dtype=np.int32
-)
+DISABLED: Final[Array] = np.array([_disabled(bool(index >> 8), index >> 4 & 0xF, index & 0xF) for index in range(512)], dtype=np.int32)
 """Bytes that byte enables take from 4 × Length, by (Length is 1) << 8 | Last BE << 4 | First BE; shape (512,)."""
 
 
@@ -154,8 +152,11 @@ def _is_off(batch: Batch, rows: Array) -> Array:
     first = batch.values("first_be")
     if first.array is None:
         return np.zeros(len(rows), dtype=np.bool_)
-    off: Array = np.asarray(first.array)[rows] == 0
-    return off if first.valid is None else off & first.valid[rows]
+    values: Any = first.array
+    off: Array = values[rows] == 0
+    if first.valid is not None:
+        off &= first.valid[rows]
+    return off
 
 
 def _keys(batch: Batch, rows: Array) -> Array:

@@ -25,9 +25,9 @@ class Ending(IntEnum):
     SHORT = 2
     """There was a completion, but not all bytes were seen: a completion is missing, or an answer came without data."""
     INSIDE = 3
-    """No completion: the tag was used again, or records are missing behind the request."""
+    """No completion, and the tag was used again, or records are missing behind the request."""
     END = 4
-    """Open when its AUX stream ended."""
+    """Open when its AUX stream ended; some completions may have come."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Transactions:
     at : ndarray of int64
         Ticks from the first row of this part of the recording to the request; -1 without a model of time.
     to_first, to_last : ndarray of int64
-        Ticks from the request to its first and its last completion; -1 where there is none or it is not known.
+        Ticks from the request to its first completion, and to the one that ends it; -1 where there is none or it is not known.
     extra : Mapping[str, Values]
         Values of further columns of the request.
     """
@@ -141,9 +141,11 @@ def joined(first: Values, first_count: int, second: Values, second_count: int) -
     if other is None:
         other = np.zeros(second_count, dtype=one.dtype)
     array = np.concatenate((one, other))
-    masks = [
-        np.zeros(count, dtype=np.bool_) if values.array is None else np.ones(count, dtype=np.bool_) if values.valid is None else values.valid
-        for values, count in ((first, first_count), (second, second_count))
-    ]
-    valid = np.concatenate(masks)
+    valid = np.concatenate((_mask(first, first_count), _mask(second, second_count)))
     return Values(array, None if valid.all() else valid)
+
+
+def _mask(values: Values, count: int) -> Array:
+    if values.array is None:
+        return np.zeros(count, dtype=np.bool_)
+    return np.ones(count, dtype=np.bool_) if values.valid is None else values.valid

@@ -1,0 +1,581 @@
+"""The matching of a part of a recording, and how two neighbouring parts become one.
+
+A part holds, besides what it has matched, the rows at its borders: completions in front of the first request of their key, which may
+answer a request of the part before, and requests that are open at its end. Two parts join by matching these rows with each other, by the
+same steps as all other rows. A stretch is a run of records without a hole: nothing is matched across a hole.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.matching.budget import MAX_BORDER_ROWS
+from ptttool.analyses.matching.pairing import Runs, runs_of, sorted_by_key, spans
+from ptttool.analyses.matching.steps import COMPLETION, ENDS, MARK, REQUEST, REQUESTER_SHIFT, Steps
+from ptttool.analyses.matching.transactions import Ending, Orphans, Transactions
+from ptttool.analyses.scope import Scope
+from ptttool.analyses.time.clock import Clock, Ticks
+from ptttool.table.batch import Batch
+
+Array = npt.NDArray[Any]
+
+BORDER = np.dtype([
+    ("key", "u8"), ("word", "u4"), ("index", "u8"), ("at", "i8"), ("segment", "i8"), ("kind", "u1"), ("status", "u1"),
+    ("requested", "i4"), ("slot", "i8"), ("more", "i8"), ("more_ends", "i8"), ("more_index", "u8"),
+])  # fmt: skip
+"""A row at a border. `more` completions of the same key follow it that no request can own; `more_ends` of them would end one, and
+`more_index` is the number of the first of them. `slot` numbers the open requests of a part."""
+
+_NO_ROWS = np.empty(0, dtype=BORDER)
+
+
+@dataclass
+class Early:
+    """Completions whose request stands in front of the recording, or of a hole in it.
+
+    Parameters
+    ----------
+    completions : int
+        Number of completions.
+    transactions : int
+        Number of requests that they ended.
+    """
+
+    completions: int = 0
+    transactions: int = 0
+
+    def add(self, other: Early) -> None:
+        """Add those of another part."""
+        self.completions += other.completions
+        self.transactions += other.transactions
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in a part, or where two parts join.
+
+    Parameters
+    ----------
+    ended : Transactions
+        Requests that have ended.
+    rows : ndarray of intp
+        Their rows in the batch; where parts join, their slots in the earlier part.
+    orphans : Orphans
+        Completions without a request that stand behind a request with their key.
+    early : Early
+        Completions behind a hole, in front of the first request with their key.
+    left_out : int
+        Rows at borders that were not followed any further, because there were too many.
+    """
+
+    ended: Transactions
+    rows: Array
+    orphans: Orphans
+    early: Early
+    left_out: int = 0
+
+
+@dataclass
+class Part:
+    """The matching of a part of a recording.
+
+    Parameters
+    ----------
+    clock : Clock
+        Its clock.
+    head : ndarray of BORDER
+        By key: the completions in front of the first request of the first stretch, and a mark for that request.
+    tail : ndarray of BORDER
+        By key: open requests of the last stretch with their completions so far; a mark for a request that is not open any more.
+    slots : ndarray of intp
+        The rows of the open requests in the batch that the part was made of, by slot.
+    is_split : bool
+        Whether there is a hole in it, so that `head` and `tail` are of two stretches.
+    first_gap : Ending
+        If so, how requests end that are open at the first hole.
+    found : Found or None
+        What was found in it; None for a part that was joined.
+    """
+
+    clock: Clock
+    head: Array
+    tail: Array
+    slots: Array
+    is_split: bool = False
+    first_gap: Ending = Ending.INSIDE
+    found: Found | None = None
+    _joined: tuple[Part, Joined] | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what was found: it has been added up by then."""
+        return self.__dict__ | {"found": None, "_joined": None, "slots": self.slots[:0]}
+
+    @property
+    def open(self) -> int:
+        """Number of open requests."""
+        return int(np.count_nonzero(self.tail["word"] & REQUEST))
+
+    def joined(self, later: Part) -> Joined:
+        """Return what becomes of this part and the one behind it; made once for all analyses that share both parts."""
+        if self._joined is None or self._joined[0] is not later:
+            self._joined = later, _join(self, later)
+        return self._joined[1]
+
+    def rest(self) -> Found:
+        """Return the requests that are open at its end: the recording ends there."""
+        order, is_new = _by_key(self.tail)
+        runs = runs_of(order, is_new, self.tail["word"])
+        wanted = np.flatnonzero(runs.is_request)
+        view = _BorderView(self.tail)
+        ended = _transactions(view, runs, wanted, np.full(len(wanted), Ending.END, dtype=np.uint8))
+        return Found(ended, self.tail["slot"][runs.order[runs.start[wanted]]], _no_orphans(), early_of(self.head))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two parts that became one.
+
+    Parameters
+    ----------
+    part : Part
+        The part.
+    found : Found
+        What was found where they join.
+    kept : ndarray of intp
+        Slots of the earlier part whose requests are still open, in the order of their new slots.
+    taken : ndarray of intp
+        Likewise slots of the later part, which follow behind them.
+    ticks : int
+        What is added to the ticks of the later part.
+    """
+
+    part: Part
+    found: Found
+    kept: Array
+    taken: Array
+    ticks: int
+
+
+class _BatchView:
+    """Values of the rows of a batch, by their number."""
+
+    def __init__(self, batch: Batch, steps: Steps, ticks: Ticks) -> None:
+        self.batch = batch
+        self.steps = steps
+        self.ticks = ticks
+        index: Any = batch.values("index").array
+        self._index = index
+        self._requester: Any = batch.values("requester").array
+        self._tag: Any = batch.values("tag").array
+        self._kind: Any = batch.values("kind").array
+        self._status: Any = batch.values("status").array
+        self.has_time = ticks.at is not None
+
+    def index(self, rows: Array) -> Array:
+        if isinstance(self._index, range):
+            return (rows + self._index.start).astype(np.uint64)
+        array: Array = self._index[rows]
+        return array
+
+    def requester(self, rows: Array) -> Array:
+        return np.asarray(self._requester[rows])
+
+    def tag(self, rows: Array) -> Array:
+        return np.asarray(self._tag[rows])
+
+    def kind(self, rows: Array) -> Array:
+        return np.asarray(self._kind[rows])
+
+    def status(self, rows: Array) -> Array:
+        return np.zeros(len(rows), dtype=np.uint8) if self._status is None else np.asarray(self._status[rows])
+
+    def requested(self, rows: Array) -> Array:
+        return self.steps.requested[rows]
+
+    def at(self, rows: Array) -> Array:
+        at = self.ticks.at
+        return np.full(len(rows), -1, dtype=np.int64) if at is None else at[rows]
+
+    def segment(self, rows: Array) -> Array | int:
+        return self.ticks.segments(rows)
+
+
+class _BorderView:
+    """Values of rows at borders, by their position."""
+
+    def __init__(self, rows: Array, has_time: bool | None = None) -> None:
+        self._rows = rows
+        self.has_time = bool((rows["at"] >= 0).all()) if has_time is None else has_time
+
+    def index(self, rows: Array) -> Array:
+        return np.asarray(self._rows["index"][rows])
+
+    def requester(self, rows: Array) -> Array:
+        return (self._rows["key"][rows] >> np.uint64(REQUESTER_SHIFT)).astype(np.uint16)
+
+    def tag(self, rows: Array) -> Array:
+        return self._rows["key"][rows].astype(np.uint16)
+
+    def kind(self, rows: Array) -> Array:
+        return np.asarray(self._rows["kind"][rows])
+
+    def status(self, rows: Array) -> Array:
+        return np.asarray(self._rows["status"][rows])
+
+    def requested(self, rows: Array) -> Array:
+        return np.asarray(self._rows["requested"][rows])
+
+    def at(self, rows: Array) -> Array:
+        return np.asarray(self._rows["at"][rows])
+
+    def segment(self, rows: Array) -> Array | int:
+        return np.asarray(self._rows["segment"][rows])
+
+
+_View = _BatchView | _BorderView
+
+
+def _transactions(view: _View, runs: Runs, wanted: Array, gap: Array | Ending = Ending.INSIDE) -> Transactions:
+    """Return the requests of some runs as ended.
+
+    Parameters
+    ----------
+    view : _View
+        The values.
+    runs : Runs
+        The runs.
+    wanted : ndarray of intp
+        Which of them.
+    gap : ndarray of uint8, or Ending
+        How those end that have no completion.
+    """
+    start, last = runs.start[wanted], runs.last[wanted]
+    request, final = runs.order[start], runs.order[last]
+    completions = last - start
+    is_answered = completions > 0
+    first = runs.order[start + is_answered]
+    has_end = runs.has_end[wanted]
+    is_whole = runs.received[wanted] >= runs.expected[wanted]
+    status = view.status(final)
+    requested = view.requested(request).astype(np.int64)
+    ending = np.where(has_end & is_whole, np.uint8(Ending.COMPLETE), np.uint8(Ending.SHORT))
+    if not is_answered.all():
+        status = np.where(is_answered, status, np.uint8(0))
+    if not has_end.all():
+        gaps = np.broadcast_to(np.asarray(gap, dtype=np.uint8), ending.shape)
+        ending = np.where(has_end | (is_answered & (gaps == Ending.INSIDE)), ending, gaps)
+    if status.any():
+        ending = np.where(status > 0, np.uint8(Ending.ERROR), ending)
+    at = view.at(request)
+    to_first, to_last = view.at(first) - at, view.at(final) - at
+    if not view.has_time:
+        to_first[:], to_last[:] = -1, -1
+    else:
+        if not has_end.all():
+            to_first[~is_answered] = -1
+            to_last[~has_end] = -1
+        segment = view.segment(request)
+        if not isinstance(segment, int):
+            to_first[view.segment(first) != segment] = -1
+            to_last[view.segment(final) != segment] = -1
+    return Transactions(
+        request=view.index(request),
+        first=view.index(first),
+        last=view.index(final),
+        requester=view.requester(request),
+        tag=view.tag(request),
+        kind=view.kind(request),
+        requested=requested,
+        received=np.minimum(runs.received[wanted], requested),
+        completions=completions,
+        status=status,
+        ending=ending,
+        at=at,
+        to_first=to_first,
+        to_last=to_last,
+    )
+
+
+def _orphans(view: _View, runs: Runs, wanted: Array) -> Orphans:
+    """Return the completions of runs behind what belongs to their requests; `wanted` are runs that have some."""
+    first = runs.order[runs.last[wanted] + 1]
+    return Orphans(view.requester(first), view.tag(first), view.index(first), runs.stop[wanted] - 1 - runs.last[wanted])
+
+
+def _no_orphans() -> Orphans:
+    return Orphans(*(np.empty(0, dtype=dtype) for dtype in (np.uint16, np.uint16, np.uint64, np.int64)))
+
+
+def early_of(head: Array) -> Early:
+    """Return what the completions of a head are where no part stands in front of it."""
+    is_completion = (head["word"] & COMPLETION) != 0
+    ends = int(np.count_nonzero(head["word"] & ENDS))
+    return Early(int(np.count_nonzero(is_completion)) + int(head["more"].sum()), ends + int(head["more_ends"].sum()))
+
+
+_latest: tuple[ref[Any], object, Part] | None = None
+
+
+def part_of(batch: Batch, scope: Scope) -> Part:
+    """Return the matching of a batch, made once for all analyses that ask for it one after the other.
+
+    Parameters
+    ----------
+    batch : Batch
+        Rows with the columns of :data:`ptttool.analyses.matching.steps.STEP_COLUMNS` and those of the clock.
+    scope : Scope
+        How the Time field is read.
+    """
+    global _latest
+    array = batch.values("kind").array
+    known = _latest
+    how = (scope.time_model, scope.time_bits)
+    if known is not None and array is not None and known[0]() is array and known[1] == how:
+        return known[2]
+    part = _new_part(batch, scope)
+    if isinstance(array, np.ndarray):
+        _latest = (ref(array), how, part)
+    return part
+
+
+def _new_part(batch: Batch, scope: Scope) -> Part:
+    clock = Clock(scope.time_model, scope.time_bits)
+    ticks = clock.ticks(batch)
+    steps = Steps(batch)
+    view = _BatchView(batch, steps, ticks)
+    holes = ticks.holes
+    keys, row_bits = steps.key, max(batch.size.bit_length(), 1)
+    stretch: Array | None = None
+    if len(holes):
+        stretch = np.searchsorted(holes, steps.rows, side="right").astype(np.uint64)
+        bits = int(keys.max(initial=0)).bit_length()
+        if bits + row_bits + len(holes).bit_length() > 64:
+            keys = np.unique(keys, return_inverse=True)[1].astype(np.uint64)
+            bits = int(keys.max(initial=0)).bit_length()
+        keys = keys | stretch << np.uint64(bits)
+    order, is_new = sorted_by_key(keys, steps.rows, row_bits)
+    runs = runs_of(order, is_new, steps.word)
+    if stretch is None:
+        return _part_of_runs(clock, view, runs)
+    return _split_part(clock, view, runs, holes)
+
+
+def _part_of_runs(clock: Clock, view: _BatchView, runs: Runs) -> Part:
+    """Return the part of a batch without holes."""
+    closed = np.flatnonzero(runs.is_request & runs.is_closed)
+    ended = _transactions(view, runs, closed)
+    orphaned = np.flatnonzero(~runs.is_headless & (runs.last + 1 < runs.stop))
+    part = Part(clock, *_borders(view, runs, None, None))
+    part.found = Found(ended, runs.order[runs.start[closed]], _orphans(view, runs, orphaned), Early())
+    return part
+
+
+def _split_part(clock: Clock, view: _BatchView, runs: Runs, holes: Array) -> Part:
+    """Return the part of a batch with holes; all is as if it were one for each stretch."""
+    stretch = np.searchsorted(holes, runs.order[runs.start], side="right")
+    cpus: Any = view.batch.values("cpu").array
+    gaps = np.full(len(holes), Ending.INSIDE, dtype=np.uint8)
+    if cpus is not None:
+        gaps[cpus[holes] != cpus[holes - 1]] = Ending.END
+    is_final = stretch == len(holes)
+    closed = np.flatnonzero(runs.is_request & (runs.is_closed | ~is_final))
+    gap_of_run = np.where(~runs.is_closed & ~is_final, np.append(gaps, Ending.INSIDE)[stretch], np.uint8(Ending.INSIDE))
+    ended = _transactions(view, runs, closed, gap_of_run[closed])
+    orphaned = np.flatnonzero(~runs.is_headless & (runs.last + 1 < runs.stop))
+    part = Part(clock, *_borders(view, runs, stretch == 0, is_final), is_split=True, first_gap=Ending(int(gaps[0])))
+    behind = np.flatnonzero(runs.is_headless & (stretch > 0))
+    rows = runs.order[spans(runs.start[behind], runs.stop[behind] - runs.start[behind])]
+    early = Early(len(rows), int(np.count_nonzero(view.steps.word[rows] & ENDS)))
+    part.found = Found(ended, runs.order[runs.start[closed]], _orphans(view, runs, orphaned), early)
+    return part
+
+
+def _borders(view: _BatchView, runs: Runs, in_first: Array | None, in_final: Array | None) -> tuple[Array, Array, Array]:
+    """Return head, tail and slots of a batch; the masks say which runs are of the first and of the final stretch, None: all."""
+    every = np.ones(len(runs.start), dtype=np.bool_)
+    in_first, in_final = every if in_first is None else in_first, every if in_final is None else in_final
+    # The head: completions of headless runs, and a mark for the first request of each key.
+    headless = np.flatnonzero(runs.is_headless & in_first)
+    chain = runs.order[spans(runs.start[headless], runs.last[headless] - runs.start[headless] + 1)]
+    head = _border(view, chain)
+    ends = np.cumsum(runs.last[headless] - runs.start[headless] + 1) - 1
+    more = runs.stop[headless] - 1 - runs.last[headless]
+    head["more"][ends] = more
+    with_more = np.flatnonzero(more)
+    if len(with_more):
+        spare = runs.order[spans(runs.last[headless][with_more] + 1, more[with_more])]
+        owner = np.repeat(ends[with_more], more[with_more])
+        is_end = (view.steps.word[spare] & ENDS) != 0
+        head["more_ends"] = np.bincount(owner, weights=is_end, minlength=len(head)).astype(np.int64)
+        head["more_index"][ends[with_more]] = view.index(runs.order[runs.last[headless][with_more] + 1])
+    # A run is the first one with a request of its key if the one before is of another key, or headless.
+    is_first = np.ones(len(runs.start), dtype=np.bool_)
+    is_first[1:] = runs.is_last[:-1] | runs.is_headless[:-1]
+    marks = runs.order[runs.start[np.flatnonzero(runs.is_request & is_first & in_first)]]
+    head = np.concatenate((head, _marks(view, marks)))
+    # The tail: the last run of each key that has a request.
+    final = runs.is_last & runs.is_request & in_final
+    opened, closed = np.flatnonzero(final & ~runs.is_closed), np.flatnonzero(final & runs.is_closed)
+    rows = _border(view, runs.order[spans(runs.start[opened], runs.last[opened] - runs.start[opened] + 1)])
+    is_request = (rows["word"] & REQUEST) != 0
+    rows["slot"][is_request] = np.arange(len(opened))
+    tail = np.concatenate((rows, _marks(view, runs.order[runs.start[closed]])))
+    return head, tail, runs.order[runs.start[opened]]
+
+
+def _border(view: _BatchView, rows: Array) -> Array:
+    border = np.zeros(len(rows), dtype=BORDER)
+    if not len(rows):
+        return border
+    steps = view.steps
+    border["key"] = steps.key[np.searchsorted(steps.rows, rows)]
+    border["word"] = steps.word[rows]
+    border["index"] = view.index(rows)
+    border["at"] = view.at(rows)
+    border["segment"] = view.segment(rows)
+    border["kind"] = view.kind(rows)
+    border["status"] = np.where(border["word"] & COMPLETION != 0, view.status(rows), 0)
+    border["requested"] = view.requested(rows)
+    return border
+
+
+def _marks(view: _BatchView, rows: Array) -> Array:
+    border = np.zeros(len(rows), dtype=BORDER)
+    border["key"] = view.steps.key[np.searchsorted(view.steps.rows, rows)]
+    border["word"] = MARK
+    return border
+
+
+def _by_key(rows: Array) -> tuple[Array, Array]:
+    return sorted_by_key(rows["key"], np.arange(len(rows)), max(len(rows).bit_length(), 1))
+
+
+def _join(first: Part, second: Part) -> Joined:
+    clock = copy(first.clock)
+    cpus = (clock.last.cpu if clock.last else -1, second.clock.first.cpu if second.clock.first else -1)
+    is_empty = clock.last is None or second.clock.first is None
+    seam = clock.merge(second.clock)
+    later_head, later_tail = (_moved(rows, seam.ticks, seam.segments) for rows in (second.head, second.tail))
+    has_time = clock.model is not clock.model.UNKNOWN
+    if seam.is_hole and not is_empty:
+        gap = Ending.END if cpus[0] != cpus[1] else Ending.INSIDE
+        order, is_new = _by_key(first.tail)
+        runs = runs_of(order, is_new, first.tail["word"])
+        ending = np.flatnonzero(runs.is_request)
+        ended = _transactions(_BorderView(first.tail, has_time), runs, ending, gap)
+        found = Found(ended, first.tail["slot"][runs.order[runs.start[ending]]], _no_orphans(), early_of(later_head))
+        tail, kept, taken = _renumbered(_NO_ROWS, later_tail)
+        part = Part(clock, first.head, tail, taken[:0], True, first.first_gap if first.is_split else gap)
+        return Joined(part, found, kept, taken, seam.ticks)
+    return _join_stretch(first, second, clock, later_head, later_tail, has_time, seam.ticks)
+
+
+def _join_stretch(first: Part, second: Part, clock: Clock, later_head: Array, later_tail: Array, has_time: bool, ticks: int) -> Joined:
+    """Join parts between which no record is missing."""
+    rows = np.concatenate((first.tail, later_head))
+    view = _BorderView(rows, has_time)
+    order, is_new = _by_key(rows)
+    runs = runs_of(order, is_new, rows["word"])
+    heads = order[runs.start]
+    # Too many rows at the border: the earlier requests are not followed any further.
+    is_full = len(rows) + len(later_tail) > MAX_BORDER_ROWS
+    is_end = second.is_split or is_full
+    closed = runs.is_request & (runs.is_closed | is_end)
+    gap = np.where(~runs.is_closed & is_end, np.uint8(second.first_gap if second.is_split else Ending.END), np.uint8(Ending.INSIDE))
+    ending = np.flatnonzero(closed)
+    ended = _transactions(view, runs, ending, gap[ending])
+    early, left_out = Early(), 0
+    if is_full:
+        left_out = int(np.count_nonzero(runs.is_request & runs.is_last & ~runs.has_end))
+    if first.is_split:
+        headless = np.flatnonzero(runs.is_headless)
+        early = early_of(rows[order[spans(runs.start[headless], runs.stop[headless] - runs.start[headless])]])
+    # What stays open, or is known to have been asked for, unless the later part has a request with the key.
+    staying = runs.is_last & ~runs.is_headless & (heads < len(first.tail))
+    opened = np.flatnonzero(staying & runs.is_request & ~closed)
+    known = heads[np.flatnonzero(staying & ~(runs.is_request & ~closed))]
+    earlier_tail = _NO_ROWS
+    if not is_end:
+        marks = np.zeros(len(known), dtype=BORDER)
+        marks["key"] = rows["key"][known]
+        still = rows[order[spans(runs.start[opened], runs.last[opened] - runs.start[opened] + 1)]]
+        earlier_tail = np.concatenate((still, marks))
+    tail, kept, taken = _renumbered(earlier_tail, later_tail)
+    head = first.head if first.is_split else _joined_head(first.head, later_head)
+    if len(head) > MAX_BORDER_ROWS:
+        left_out += len(head)
+        early.add(early_of(head))
+        head = _NO_ROWS
+    part = Part(clock, head, tail, taken[:0], first.is_split or second.is_split, first.first_gap if first.is_split else second.first_gap)
+    found = Found(ended, rows["slot"][heads[ending]], _border_orphans(view, rows, runs), early, left_out)
+    return Joined(part, found, kept, taken, ticks)
+
+
+def _border_orphans(view: _BorderView, rows: Array, runs: Runs) -> Orphans:
+    """Return the completions without a request at a border, with those that are counted only."""
+    counted = np.add.reduceat(rows["more"][runs.order], runs.start) if len(runs.start) else np.empty(0, dtype=np.int64)
+    spare = runs.stop - 1 - runs.last
+    wanted = np.flatnonzero(~runs.is_headless & (spare + counted > 0))
+    if not len(wanted):
+        return _no_orphans()
+    final = runs.order[runs.stop[wanted] - 1]
+    after = runs.order[np.minimum(runs.last[wanted] + 1, runs.stop[wanted] - 1)]
+    index = np.where(spare[wanted] > 0, rows["index"][after], rows["more_index"][final])
+    return Orphans(view.requester(final), view.tag(final), index, spare[wanted] + counted[wanted])
+
+
+def _joined_head(head: Array, later: Array) -> Array:
+    """Return the head of two parts without a hole."""
+    if not len(later):
+        return head
+    rows = np.concatenate((head, later))
+    order, is_new = _by_key(rows)
+    runs = runs_of(order, is_new, rows["word"])
+    headless = np.flatnonzero(runs.is_headless)
+    length = runs.last[headless] - runs.start[headless] + 1
+    joined = rows[order[spans(runs.start[headless], length)]].copy()
+    if len(headless):
+        ends = np.cumsum(length) - 1
+        spare = runs.stop[headless] - 1 - runs.last[headless]
+        whole = runs.stop[headless] - runs.start[headless]
+        members = order[spans(runs.start[headless], whole)]
+        begins = np.cumsum(whole) - whole
+        more = np.add.reduceat(rows["more"][members], begins) + spare
+        more_ends = np.add.reduceat(rows["more_ends"][members], begins)
+        in_spare = order[spans(runs.last[headless] + 1, spare)]
+        owner = np.repeat(np.arange(len(headless)), spare)
+        more_ends += np.bincount(owner, weights=(rows["word"][in_spare] & ENDS) != 0, minlength=len(headless)).astype(np.int64)
+        # The first one that is counted only: behind the last row of the earlier head, or of the later one.
+        own = joined["more"][ends] > 0
+        follower = rows["index"][order[np.minimum(runs.last[headless] + 1, runs.stop[headless] - 1)]]
+        index = np.where(own, joined["more_index"][ends], np.where(spare > 0, follower, 0))
+        joined["more"], joined["more_ends"], joined["more_index"] = 0, 0, 0
+        joined["more"][ends], joined["more_ends"][ends], joined["more_index"][ends] = more, more_ends, index
+    is_first = np.ones(len(runs.start), dtype=np.bool_)
+    is_first[1:] = runs.is_last[:-1] | runs.is_headless[:-1]
+    marks = rows[order[runs.start[np.flatnonzero(~runs.is_headless & is_first)]]]
+    return np.concatenate((joined, marks))
+
+
+def _renumbered(earlier: Array, later: Array) -> tuple[Array, Array, Array]:
+    """Return two tails as one with new slots, and the old slots of each in the order of the new ones."""
+    tail = np.concatenate((earlier, later))
+    is_request = (tail["word"] & REQUEST) != 0
+    old = tail["slot"][is_request]
+    count = int(np.count_nonzero(is_request[: len(earlier)]))
+    tail["slot"][is_request] = np.arange(len(old))
+    return tail, old[:count], old[count:]
+
+
+def _moved(rows: Array, ticks: int, segments: int) -> Array:
+    """Return rows at a border as seen from the part before."""
+    moved = rows.copy()
+    moved["at"] += np.where(moved["at"] >= 0, ticks, 0)
+    moved["segment"] += segments
+    return moved

@@ -1,0 +1,158 @@
+"""Requests matched to completions, one record at a time: slow, literal, and without any code of ptttool.
+
+Rows are dicts with the fields of :mod:`tests.reference.hisi_ptt` and ``index``, ``cpu``, ``offset``, ``size`` (bytes of the record).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Row = dict[str, Any]
+COMPLETE, ERROR, SHORT, INSIDE, END = range(5)
+READS = ("MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "TCfgRd")
+FIXED = ("IORd", "IOWr", "CfgRd0", "CfgWr0", "CfgRd1", "CfgWr1", "TCfgRd")
+WRITES = ("IOWr", "CfgWr0", "CfgWr1", "DMWr")
+ATOMICS = ("FetchAdd", "Swap", "CAS")
+
+
+def asked_for(row: Row) -> int:
+    """Bytes that a request asks for, or that a write carries."""
+    length = row["length_dw"]
+    if row["kind"] in ATOMICS:
+        return int(length * 4 // (2 if row["kind"] == "CAS" else 1))
+    if row["first_be"] is None:
+        return int(length * 4)
+    first = [bit for bit in range(4) if row["first_be"] >> bit & 1]
+    last = [bit for bit in range(4) if row["last_be"] >> bit & 1]
+    if length == 1:
+        if not first:
+            return 0 if row["kind"] in WRITES else 1
+        return max(first) - min(first) + 1
+    return int(4 * length - (min(first) if first else 0) - (3 - max(last) if last else 0))
+
+
+def ticks_between(rows: list[Row], model: str) -> list[tuple[int, int]]:
+    """(ticks since the first row, number of the segment in which time is known) of each row."""
+    found = []
+    ticks = segment = 0
+    for number, row in enumerate(rows):
+        if number:
+            before = rows[number - 1]
+            bits = 32 if row["size"] == 32 else 11
+            if is_hole(before, row) or row["time"] is None:
+                segment += 1
+            elif model == "delta":
+                ticks += row["time"]
+            elif before["time"] is None:
+                segment += 1
+            else:
+                step = (row["time"] - before["time"]) % (1 << bits)
+                if bits == 32 and step >= 1 << 31:
+                    segment += 1
+                else:
+                    ticks += step
+        found.append((ticks, segment))
+    return found
+
+
+def is_hole(before: Row, row: Row) -> bool:
+    """Whether records may be missing between two rows."""
+    return bool(before["cpu"] != row["cpu"] or before["offset"] + before["size"] != row["offset"] or before["size"] != row["size"])
+
+
+class Result:
+    """What matching finds: the transactions in the order of their requests, and completions without a request."""
+
+    def __init__(self) -> None:
+        self.transactions: list[Row] = []
+        self.early = 0
+        self.early_ends = 0
+        self.orphans: Counter[tuple[int, int]] = Counter()
+        self.first_orphan: int | None = None
+
+
+def match(rows: Iterable[Row], model: str = "counter") -> Result:
+    """Match all rows of a recording."""
+    rows = list(rows)
+    times = ticks_between(rows, model)
+    result = Result()
+    open_: dict[tuple[Any, ...], Row] = {}
+    seen: set[tuple[Any, ...]] = set()
+
+    def close(key: tuple[Any, ...], ending: int) -> None:
+        one = open_.pop(key)
+        if ending == INSIDE and one["completions"]:
+            ending = SHORT
+        result.transactions.append(one | {"ending": ending})
+
+    for number, row in enumerate(rows):
+        if number and is_hole(rows[number - 1], row):
+            for key in list(open_):
+                close(key, INSIDE if rows[number - 1]["cpu"] == row["cpu"] else END)
+            seen.clear()
+        if row["class"] not in ("NP", "CPL"):
+            continue
+        key = (row["segment"] or 0, row["requester"], row["tag"])
+        if row["class"] == "NP":
+            if key in open_:
+                close(key, INSIDE)
+            seen.add(key)
+            open_[key] = _opened(row, times[number])
+        else:
+            _complete(row, times[number], key, open_, seen, result, close)
+    for key in list(open_):
+        close(key, END)
+    result.transactions.sort(key=lambda one: one["request"])
+    return result
+
+
+def _opened(row: Row, time: tuple[int, int]) -> Row:
+    requested = asked_for(row)
+    is_write = row["kind"] in WRITES
+    return {
+        "request": row["index"], "first": row["index"], "last": row["index"], "requester": row["requester"], "tag": row["tag"],
+        "kind": row["kind"], "requested": requested, "received": 0, "completions": 0, "status": "SC", "to_first": -1, "to_last": -1,
+        "at": time[0], "address": row["address"],
+        "_time": time, "_bytes": 0, "_expected": 0 if is_write else 4 if row["kind"] in FIXED else requested,
+        "_limit": 4 if row["kind"] in FIXED else 4 * row["length_dw"],
+    }  # fmt: skip
+
+
+def _complete(
+    row: Row,
+    time: tuple[int, int],
+    key: tuple[Any, ...],
+    open_: dict[tuple[Any, ...], Row],
+    seen: set[tuple[Any, ...]],
+    result: Result,
+    close: Callable[[tuple[Any, ...], int], None],
+) -> None:
+    brings = row["kind"] in ("CplD", "CplDLk") and row["status"] == "SC"
+    room = 4 * row["length_dw"] - (row["lower_address"] & 3)
+    piece = min(row["byte_count"], room) if brings else 0
+    ends = not brings or row["byte_count"] <= room
+    one = open_.get(key)
+    if one is not None and brings and one["_bytes"] + row["byte_count"] > one["_limit"]:
+        close(key, INSIDE)
+        one = None
+    if one is None:
+        if key in seen:
+            result.orphans[key[1], key[2]] += 1
+            if result.first_orphan is None:
+                result.first_orphan = row["index"]
+        else:
+            result.early += 1
+            result.early_ends += ends
+        return
+    since = time[0] - one["_time"][0] if time[1] == one["_time"][1] else -1
+    if not one["completions"]:
+        one["first"], one["to_first"] = row["index"], since
+    one["completions"] += 1
+    one["last"], one["status"] = row["index"], row["status"]
+    one["_bytes"] += piece
+    one["received"] = min(one["_bytes"], one["requested"])
+    if ends:
+        one["to_last"] = since
+        close(key, ERROR if row["status"] != "SC" else COMPLETE if one["_bytes"] >= one["_expected"] else SHORT)
