@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
     from ptttool.analyses.needs import Lack, Need
-    from ptttool.api.analyses import Analyzed, AnalyzedRecordings, analyze
+    from ptttool.api.analyses import Analyzed, AnalyzedRecordings, Comparison, analyze, compare
     from ptttool.api.capture import (
         BuiltEvent,
         ChosenEvent,
@@ -90,6 +90,7 @@ __all__ = [
     "ChangeState",
     "ChosenEvent",
     "Column",
+    "Comparison",
     "DType",
     "DeviceError",
     "Diagnostic",
@@ -132,6 +133,7 @@ __all__ = [
     "analyze",
     "apply_tune_profile",
     "build_event",
+    "compare",
     "diff_tune_profile",
     "explain_event",
     "find_device",
@@ -154,7 +156,7 @@ _HOMES = {
     for module, names in {
         "ptttool.analyses.contract": "ANALYSES Analysis AnalysisContext",
         "ptttool.analyses.needs": "Lack Need",
-        "ptttool.api.analyses": "Analyzed AnalyzedRecordings analyze",
+        "ptttool.api.analyses": "Analyzed AnalyzedRecordings Comparison analyze compare",
         "ptttool.api.capture": (
             "BuiltEvent ChosenEvent Explanation Leftover Plan Recorded RecoveredRecording Subject build_event explain_event "
             "find_unfinished plan_recording record recover_recording"

@@ -63,6 +63,8 @@ RUNS = [
     ("analyze-list", "analyze --list", 0),
     ("report", "report {capture}", 0),
     ("report", "report {capture} {cut} {missing}", 6),
+    ("compare", "compare {capture} {capture}", 0),
+    ("compare", "compare {capture} {cut}", 6),
     ("decode-protocols", "decode --protocols", 0),
     ("decode-protocols", "decode --protocols hisi-ptt riscv-flow", 0),
     ("decode-folder", "decode {capture} {recording} -o {folder}/", 0),

@@ -12,6 +12,7 @@ MAX_REGIONS: Final = 1 << 10
 MAX_PAGES: Final = 1 << 16
 MAX_TARGETS: Final = 1 << 12
 MAX_LISTED: Final = 64
+MAX_BLOCKS: Final = 1 << 9
 
 BUDGETS: Final = (
     Budget("MAX_LINE_POINTS", MAX_LINE_POINTS, "points", "Points of a time line; beyond it they are joined in pairs."),
@@ -27,5 +28,6 @@ BUDGETS: Final = (
         "MAX_TARGETS", MAX_TARGETS, "sums", "Sums by target of small writes and by requester; more of them are added up as those of pages."
     ),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),
+    Budget("MAX_BLOCKS", MAX_BLOCKS, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones."),
 )
 """All budgets of this room."""

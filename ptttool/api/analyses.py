@@ -1,20 +1,24 @@
-"""Analyses of several recordings for Python: ``ptttool.analyze(paths, names)``."""
+"""Several recordings for Python: ``ptttool.analyze(paths, names)``, ``ptttool.compare(first, second)``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ptttool.analyses.compare.comparison import MOST_PARTS, Comparison
+from ptttool.analyses.compare.comparison import compare as compared
 from ptttool.api.recording import open as open_recording
+from ptttool.pipeline.analyzing.compare import measure
 from ptttool.pipeline.analyzing.several import Analyzed, Sums, analyze_recording
 from ptttool.pipeline.query import parse_query
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import size_of, workers_for
 from ptttool.recording.folders import with_folders
 
-__all__ = ["Analyzed", "AnalyzedRecordings", "analyze"]
+__all__ = ["Analyzed", "AnalyzedRecordings", "Comparison", "analyze", "compare"]
 
 _PRELOAD = ("ptttool.pipeline.work",)
 
@@ -106,3 +110,62 @@ def analyze(
                 )  # fmt: skip
                 done.append(found)
     return AnalyzedRecordings(tuple(done), sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
+
+
+def compare(
+    first: str | Path,
+    second: str | Path,
+    *,
+    where: str | None = None,
+    parts: int = MOST_PARTS,
+    parameters: Mapping[str, object] | None = None,
+    time_model: str = "auto",
+    tick_ns: float | None = None,
+    jobs: int = 1,
+) -> Comparison:
+    """Compare two recordings of TLPs: side by side, and what differs beyond the noise between equal parts of each.
+
+    Parameters
+    ----------
+    first, second : str or Path
+        The recordings, before and after a change.
+    where : str or None
+        Only rows for which this SQL condition is true.
+    parts : int
+        Parts that each recording is cut into, at most.
+    parameters : Mapping or None
+        As :func:`ptttool.open` takes them.
+    time_model, tick_ns, jobs
+        As for :func:`analyze`.
+
+    Returns
+    -------
+    Comparison
+        The recordings, warnings where they may not be comparable, totals, and measures; ``changes`` are those that differ.
+
+    Raises
+    ------
+    UsageError
+        A recording is not of TLPs (code ``no-tlps``), or the condition means nothing.
+    InputError
+        A recording is missing or is none.
+    AccessError
+        A recording may not be read.
+
+    Examples
+    --------
+    >>> path = "fixtures/captures/6.12/m-8dw-port10-type7-dir2.data"
+    >>> ptttool.compare(path, path).changes
+    []
+    """
+    found = []
+    with workers_for(max((str(first), str(second)), key=size_of), jobs, 0, preload=_PRELOAD) as workers:
+        for path in (first, second):
+            with open_recording(path, parameters=parameters) as recording:
+                query = None if where is None else parse_query(recording.schema, columns=(), where=where)
+                measured = measure(
+                    recording, workers, machine=recording.machine, query=query, time=TimeOptions(time_model, tick_ns),
+                    went_offline=recording.went_offline, watch=lambda _: nullcontext(),
+                )  # fmt: skip
+                found.append(measured)
+    return compared(found[0], found[1], parts)

@@ -199,8 +199,40 @@ def run_all(
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Analysis[Any]]:
     """Return analyses that have seen a whole recording, by name; parameters and errors are those of :func:`analyze_all`."""
-    for name in names:
+    wanted = {name: ANALYSES.get(name) for name in names}
+    for name in wanted:
         check_columns(recording, name)
+    parts = run_kinds(recording, tuple(wanted.values()), workers, walk, machine=machine, query=query, time=time, options=options)
+    return dict(zip(wanted, parts, strict=True))
+
+
+def run_kinds(
+    recording: Recording,
+    kinds: Sequence[type[Analysis[Any]]],
+    workers: Workers,
+    walk: Walk,
+    *,
+    machine: Machine | None = None,
+    query: Query | None = None,
+    time: TimeOptions | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> tuple[Analysis[Any], ...]:
+    """Return analyses that have seen a whole recording, whose rows have the columns that they need.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    kinds : sequence of type
+        Classes of the analyses; they need not be registered.
+    workers, walk, machine, query, time, options
+        As for :func:`analyze_all`.
+
+    Raises
+    ------
+    UsageError
+        A cluster's workers would have to share a packet stream (code ``stream-in-order``), or the time options mean nothing.
+    """
     if workers.reduces and not isinstance(recording.stack.protocol, RecordProtocol):
         raise UsageError(
             "--scheduler: a packet stream is decoded in order, so it is summed up on this machine",
@@ -209,16 +241,14 @@ def run_all(
         )
     scope: Scope | None = None
     wanted = []
-    for name in dict.fromkeys(names):
-        analysis = ANALYSES.get(name)
-        given = dict((options or {}).get(name, {}))
-        if issubclass(analysis, TlpAnalysis):
+    for kind in kinds:
+        given = dict((options or {}).get(kind.name, {}))
+        if issubclass(kind, TlpAnalysis):
             scope = scope_of(recording, machine=machine, **asdict(time or TimeOptions())) if scope is None else scope
             given.setdefault("scope", scope)
-        further = tuple(column for column in analysis.further_columns(recording.contents) if column in recording.schema)
-        wanted.append(Analyze(name, tuple(given.items()), further=further))
-    parts = walk.merge(AnalyzeAll(tuple(wanted), query)).parts
-    return dict(zip(dict.fromkeys(names), parts, strict=True))
+        further = tuple(column for column in kind.further_columns(recording.contents) if column in recording.schema)
+        wanted.append(Analyze(kind, tuple(given.items()), further=further))
+    return walk.merge(AnalyzeAll(tuple(wanted), query)).parts
 
 
 def lacks_of(recording: Recording, name: str, machine: Machine | None = None) -> list[Lack]:

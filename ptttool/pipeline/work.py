@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
 
-from ptttool.analyses.contract import ANALYSES, Analysis
+from ptttool.analyses.contract import Analysis
 from ptttool.decoders.decoded import Decoded, Findings
 from ptttool.errors import PtttoolError
 from ptttool.exporters.contract import EXPORTERS, Encoder
@@ -116,10 +116,10 @@ def encoder_of(exporter: str, schema: Schema) -> Encoder:
 class Analyze:
     """Work: an analysis that has seen the rows for which the condition is true.
 
-    ``options``: of the analysis, by name. ``further``: columns that it looks at besides its own.
+    ``kind``: its class. ``options``: of the analysis, by name. ``further``: columns that it looks at besides its own.
     """
 
-    name: str
+    kind: type[Analysis[Any]]
     options: tuple[tuple[str, Any], ...] = ()
     query: Query | None = None
     further: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class Analyze:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are decoded."""
-        return (*ANALYSES.get(self.name).columns, *self.further)
+        return (*self.kind.columns, *self.further)
 
     @property
     def needs_index(self) -> bool:
@@ -137,7 +137,7 @@ class Analyze:
 
     def made(self) -> Analysis[Any]:
         """Return the analysis, which has seen nothing yet."""
-        return ANALYSES.get(self.name)(**dict(self.options))
+        return self.kind(**dict(self.options))
 
     def __call__(self, decoded: Decoded, /) -> Analysis[Any]:
         """Return the analysis of these rows."""

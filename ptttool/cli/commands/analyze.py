@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.options import analyzing, reading
 from ptttool.cli.options import output as out
-from ptttool.cli.options import reading
-from ptttool.cli.options import time as time_options
 from ptttool.cli.terminal.talk import PrintedError, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
     from ptttool.pipeline.recording import Recording, Request
     from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.workers.pool import Workers
-
-# Rows of a table on a terminal.
-_PAGE = 20
-_FORMS = ("text", "md", "json")
 
 
 @dataclass(frozen=True)
@@ -173,18 +168,15 @@ def analyze(
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the analyses and end.")] = False,
     where: out.WhereOption = None,
-    time_model: time_options.TimeModelOption = "auto",
-    tick_ns: time_options.TickOption = None,
+    time_model: analyzing.TimeModelOption = "auto",
+    tick_ns: analyzing.TickOption = None,
     top: Annotated[
         int | None,
         typer.Option(
             "--top", metavar="N", min=1, help="Rows of a table. By default 20 on a terminal, and all of them elsewhere.", show_default=False
         ),
     ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="<text|md|json>", help="How results are shown: as text, Markdown or JSON.", show_default=False),
-    ] = None,
+    to: analyzing.ToOption = None,
     protocol: reading.ProtocolOption = None,
     parameter: reading.ParameterOption = None,
     params: reading.ParamsOption = None,
@@ -216,7 +208,7 @@ def analyze(
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
     from ptttool.recording.folders import with_folders
 
-    form = _form(to, json=json)
+    form = analyzing.form_of(to, json=json)
     if listing:
         _list(json=form == "json")
         return
@@ -237,15 +229,6 @@ def analyze(
             job.one()
         else:
             job.several(paths)
-
-
-def _form(to: str | None, *, json: bool) -> str:
-    """Return how results are shown."""
-    if to is not None and to not in _FORMS:
-        raise UsageError(f"--to {to}: results are not shown so", hint="known: " + ", ".join(_FORMS), code="unknown-form")
-    if json and to not in (None, "json"):
-        raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to json")
-    return "json" if json else to or "text"
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -298,7 +281,7 @@ class _Job:
         """What shows the results to people."""
         from ptttool.cli.views.shown.results import ResultView
 
-        return ResultView(self.form == "md", self.top, _PAGE)
+        return ResultView(self.form == "md", self.top, analyzing.PAGE)
 
     def one(self) -> None:
         """Analyze one recording."""

@@ -1,0 +1,380 @@
+"""The comparison of two recordings: side by side, and what differs beyond the noise between the parts of each.
+
+Each recording is cut into equal parts by the numbers of its records. A measure of the parts (a median over them) of one recording is
+compared with that of the other by a rank test; all tests together are corrected for their number. What passes the test and has at least a
+medium effect is a difference. Parts of one recording are not independent of each other where the load drifts, and one recording of each
+side says nothing of what differs from one recording to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from ptttool.analyses.compare import blocks
+from ptttool.analyses.compare.blocks import BlockSums
+from ptttool.analyses.compare.measures import Measured, measures_of
+from ptttool.analyses.compare.statistics import Effect, corrected, difference, effect_of
+from ptttool.analyses.drawing.numbers import number_text
+from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.loss.analysis import LossSigns
+from ptttool.analyses.needs import Captured
+from ptttool.analyses.scope import Scope
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import OMIT_NONE, ErrorBody, document
+from ptttool.tlp.columns import CLASSES, DIRECTIONS
+
+MOST_PARTS: Final = 32
+"""Parts of a recording, unless the user says another number."""
+FEWEST_PARTS: Final = 8
+"""Parts below which nothing is said of differences."""
+# Records of a part, at least: fewer say little of a median or a share.
+_FEWEST_RECORDS: Final = 16
+# What counts as a difference: the false discovery rate, and Cliff's delta.
+_RATE, _DELTA = 0.05, 0.33
+# Recordings whose lengths differ by more than this factor are hardly of the same work.
+_FACTOR: Final = 2.0
+
+
+class Verdict(StrEnum):
+    """What a comparison of a measure came to."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    SAME = "no-difference-found"
+    FEW = "too-few-parts"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the recordings.
+
+    Parameters
+    ----------
+    path : str
+        The recording.
+    records : int
+        Number of its TLPs.
+    parts : int
+        Parts that it was cut into.
+    elapsed_ticks : int or None
+        Its time; null where the time model is not known.
+    holes : int
+        How often records may be missing.
+    loss : list of Diagnostic
+        Signs of loss.
+    """
+
+    path: str
+    records: int
+    parts: int
+    elapsed_ticks: int | None
+    holes: int
+    loss: list[Diagnostic]
+
+
+@dataclass(frozen=True)
+class Total:
+    """Sums of both recordings, of one direction and class.
+
+    Parameters
+    ----------
+    direction : str
+        ``inbound``, ``outbound`` or ``unknown``.
+    class_ : str or None
+        The class; null for unknown TLPs.
+    tlps, bytes, requested_bytes : list of int
+        Of the first and of the second recording: TLPs, bytes that they carry, bytes that requests ask for.
+    """
+
+    direction: str
+    class_: str | None
+    tlps: tuple[int, int]
+    bytes: tuple[int, int]
+    requested_bytes: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of both recordings.
+
+    Parameters
+    ----------
+    name : str
+        What is measured: ``tlp-share``, ``tlp-rate``, ``data-rate``, ``payload-size``, ``request-size``, ``error-share``,
+        ``latency-p50``, ``latency-p99``.
+    unit : str
+        Unit of the medians.
+    direction, class_ : str or None
+        The TLPs that are measured; null for all.
+    medians : list of float
+        Median over the parts of the first and of the second recording.
+    change_percent : float or None
+        Change of the median in percent of the first; null where that is 0.
+    interval : list of float
+        95 % interval of the difference of the medians, second less first.
+    delta : float
+        Cliff's delta, -1 to 1: how much more often a part of the second recording is above one of the first than below it.
+    effect : Effect
+        Its size: ``negligible``, ``small``, ``medium``, ``large``.
+    rate : float
+        False discovery rate of the rank test, over all measures.
+    verdict : Verdict
+        ``higher`` or ``lower``: the second differs beyond noise; ``no-difference-found``; ``too-few-parts``.
+    """
+
+    name: str
+    unit: str
+    direction: str | None
+    class_: str | None
+    medians: tuple[float, float]
+    change_percent: float | None
+    interval: tuple[float, float]
+    delta: float
+    effect: Effect
+    rate: float
+    verdict: Verdict
+
+
+@document("compare")
+@dataclass(frozen=True)
+class Comparison(Shown):
+    """Two recordings side by side, and what differs beyond noise.
+
+    Parameters
+    ----------
+    recordings : list of Side
+        The first and the second recording.
+    warnings : list of Diagnostic
+        Why the recordings may not be comparable; empty where nothing speaks against it.
+    totals : list of Total
+        TLPs and bytes by direction and class.
+    measures : list of Measure
+        What was measured in equal parts of each recording; what differs most comes first.
+    error : ErrorBody or None
+        With what the command ends, where a recording is damaged; the rest is of the part before.
+    """
+
+    recordings: tuple[Side, Side]
+    warnings: list[Diagnostic]
+    totals: list[Total]
+    measures: list[Measure]
+    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
+
+    @property
+    def changes(self) -> list[Measure]:
+        """The measures that differ beyond noise."""
+        return [measure for measure in self.measures if measure.verdict in (Verdict.HIGHER, Verdict.LOWER)]
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield warnings, what changed, the recordings side by side, all measures."""
+        yield from (Note(warning.text, warning.severity) for warning in self.warnings)
+        if self.changes:
+            yield Table("What changed, from A to B", _CHANGE_COLUMNS, [_change_row(each) for each in self.changes])
+        elif any(each.verdict is Verdict.SAME for each in self.measures):
+            yield Note("no difference found beyond the noise between parts of the recordings")
+        yield Facts([(label, f"{side.path}: {_about(side)}") for label, side in zip("AB", self.recordings, strict=True)], "Recordings")
+        for label, side in zip("AB", self.recordings, strict=True):
+            yield from (Note(f"{label}: {sign.text}", sign.severity) for sign in side.loss)
+        yield Table("Totals", _TOTAL_COLUMNS, [_total_row(each) for each in self.totals])
+        others = [each for each in self.measures if each not in self.changes]
+        if others:
+            yield Table("No difference found", _CHANGE_COLUMNS, [_change_row(each) for each in others])
+        yield Note(
+            f"medians over {self.recordings[0].parts} and {self.recordings[1].parts} equal parts of each recording; what changed has a "
+            f"false discovery rate below {_RATE:g} (Mann-Whitney test, Benjamini-Hochberg) and a delta of at least {_DELTA:g}; one "
+            "recording of each side says nothing of what differs from one recording to the next"
+        )
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What is known of one recording before it is compared.
+
+    Parameters
+    ----------
+    path : str
+        The recording.
+    sums : BlockSums
+        Its blocks.
+    loss : LossSigns
+        Signs of loss.
+    captured : Captured
+        What it was asked for.
+    scope : Scope
+        How its time is read.
+    filter : int or None
+        The filter of its event; None where that is not known.
+    """
+
+    path: str
+    sums: BlockSums
+    loss: LossSigns
+    captured: Captured
+    scope: Scope
+    filter: int | None = None
+
+    @property
+    def totals(self) -> list[int]:
+        """The sums over all blocks."""
+        found: list[int] = self.sums.grid.sums.sum(axis=0).tolist() or [0] * blocks.WIDTH
+        return found
+
+    @property
+    def records(self) -> int:
+        """Number of TLPs."""
+        return sum(self.totals[blocks.TLPS : blocks.TLPS + blocks.CELLS])
+
+    def parts(self, most: int) -> int:
+        """Return how many parts it is cut into."""
+        return max(min(most, self.records // _FEWEST_RECORDS, len(self.sums.grid.sums)), min(self.records, 1))
+
+    def measured(self, parts: int) -> dict[tuple[str, str | None, str | None], Measured]:
+        """Return the measures of its parts."""
+        if not parts:
+            return {}
+        return {each.key: each for each in measures_of(self.sums.grid.parts(parts), self.scope.tick_ns)}
+
+
+def compare(first: Measurements, second: Measurements, parts: int = MOST_PARTS) -> Comparison:
+    """Compare two recordings.
+
+    Parameters
+    ----------
+    first, second : Measurements
+        The recordings.
+    parts : int
+        Parts that each is cut into, at most; a short recording has fewer.
+    """
+    counts = first.parts(parts), second.parts(parts)
+    sides = tuple(
+        Side(each.path, each.records, count, each.sums.elapsed, each.sums.holes, _worth_a_note(each.loss))
+        for each, count in zip((first, second), counts, strict=True)
+    )
+    before, after = first.measured(counts[0]), second.measured(counts[1])
+    return Comparison(
+        recordings=(sides[0], sides[1]),
+        warnings=list(_warnings(first, second, counts)),
+        totals=list(_totals(first.totals, second.totals)),
+        measures=_measures([(before[key], after[key]) for key in before if key in after and before[key].unit == after[key].unit]),
+    )
+
+
+def _measures(pairs: Sequence[tuple[Measured, Measured]]) -> list[Measure]:
+    found = [difference(before.values, after.values) for before, after in pairs]
+    enough = [min(len(before.values), len(after.values)) >= FEWEST_PARTS for before, after in pairs]
+    rates = iter(corrected([each.p for each, is_enough in zip(found, enough, strict=True) if is_enough]))
+    measures = []
+    for (before, after), each, is_enough in zip(pairs, found, enough, strict=True):
+        medians = float(np.median(before.values)), float(np.median(after.values))
+        rate = next(rates) if is_enough else 1.0
+        verdict = Verdict.FEW
+        if is_enough:
+            differs = rate < _RATE and abs(each.delta) >= _DELTA and medians[0] != medians[1]
+            verdict = Verdict.SAME if not differs else Verdict.HIGHER if each.delta > 0 else Verdict.LOWER
+        measures.append(
+            Measure(
+                name=before.name,
+                unit=before.unit,
+                direction=before.direction,
+                class_=before.class_,
+                medians=medians,
+                change_percent=None if not medians[0] else 100 * (medians[1] - medians[0]) / medians[0],
+                interval=each.interval,
+                delta=each.delta,
+                effect=effect_of(each.delta),
+                rate=rate,
+                verdict=verdict,
+            )
+        )
+    return sorted(measures, key=lambda one: (one.verdict in (Verdict.SAME, Verdict.FEW), one.rate, -abs(one.delta)))
+
+
+def _totals(first: list[int], second: list[int]) -> Iterator[Total]:
+    for direction, direction_name in enumerate(DIRECTIONS):
+        for class_, class_name in enumerate((*CLASSES, None)):
+            at = blocks.cell(direction, class_)
+            tlps, data, asked = ((first[column + at], second[column + at]) for column in (blocks.TLPS, blocks.DATA, blocks.ASKED))
+            if any(tlps):
+                yield Total(direction_name, class_name, tlps, data, asked)
+
+
+def _worth_a_note(loss: LossSigns) -> list[Diagnostic]:
+    return [sign for sign in loss.signs if sign.severity is not Severity.INFO]
+
+
+def _warnings(first: Measurements, second: Measurements, counts: tuple[int, int]) -> Iterator[Diagnostic]:
+    """Yield what speaks against the comparison."""
+
+    def warning(code: str, message: str, hint: str | None = None) -> Diagnostic:
+        return Diagnostic(Severity.WARNING, code, message, hint)
+
+    same = "record both with the same options of 'ptttool trace'"
+    one, other = first.captured, second.captured
+    if one.format != other.format:
+        yield warning("other-format", "the recordings have records of different formats", same)
+    if one.flow != other.flow:
+        yield warning("other-tlps", f"the recordings were asked for different TLPs: A {one.title}; B {other.title}", same)
+    if first.filter != second.filter:
+        yield warning("other-filter", "the recordings were filtered for different ports or requesters", same)
+    if first.scope.time_model is not second.scope.time_model or first.scope.tick_ns != second.scope.tick_ns:
+        yield warning("other-time", "the Time fields of the recordings are read in different ways", "--time-model counter, or delta")
+    lengths = (first.sums.elapsed, second.sums.elapsed) if first.sums.elapsed and second.sums.elapsed else (first.records, second.records)
+    if min(lengths) * _FACTOR < max(lengths):
+        what = "ticks" if first.sums.elapsed and second.sums.elapsed else "TLPs"
+        yield warning("other-length", f"the recordings differ in length: {lengths[0]:,} and {lengths[1]:,} {what}")
+    for label, each, count in zip("AB", (first, second), counts, strict=True):
+        if _worth_a_note(each.loss):
+            yield warning(
+                "loss", f"{label} has signs of loss: what is missing is not in the comparison", "'ptttool analyze loss' shows them"
+            )
+        if count < FEWEST_PARTS:
+            yield warning("too-short", f"{label} has {each.records:,} TLPs: too few to tell a difference from noise", "record for longer")
+
+
+_CHANGE_COLUMNS: Final = (
+    text_column("Measure"),
+    text_column("TLPs"),
+    Column("A"),
+    Column("B"),
+    text_column("Unit", 1),
+    Column("Change", Unit.PERCENT),
+    Column("Delta", weight=1),
+    text_column("Effect", 2),
+    text_column("95 % interval of B - A", 3),
+    Column("False discovery rate", weight=3),
+)
+_TOTAL_COLUMNS: Final = (
+    text_column("TLPs"),
+    Column("TLPs A", Unit.TLPS),
+    Column("TLPs B", Unit.TLPS),
+    Column("Bytes A", Unit.BYTES),
+    Column("Bytes B", Unit.BYTES),
+    Column("Requested A", Unit.BYTES, weight=1),
+    Column("Requested B", Unit.BYTES, weight=1),
+)
+
+
+def _change_row(measure: Measure) -> list[Cell]:
+    which = " ".join(part for part in (measure.direction, measure.class_) if part) or "all"
+    low, high = (f"{'+' if value > 0 else ''}{number_text(value)}" for value in measure.interval)
+    effect = str(measure.effect) if measure.verdict is not Verdict.FEW else "too few parts"
+    delta, rate = round(measure.delta, 2), float(f"{measure.rate:.2g}")
+    return [
+        measure.name, which, *measure.medians, measure.unit, measure.change_percent, delta, effect, f"{low} to {high}", rate,
+    ]  # fmt: skip
+
+
+def _total_row(total: Total) -> list[Cell]:
+    return [f"{total.direction} {total.class_ or 'unknown'}", *total.tlps, *total.bytes, *total.requested_bytes]
+
+
+def _about(side: Side) -> str:
+    time = "" if side.elapsed_ticks is None else f", {side.elapsed_ticks:,} ticks"
+    holes = f", {side.holes:,} holes" if side.holes else ""
+    return f"{side.records:,} TLPs{time}{holes}"

@@ -1,0 +1,98 @@
+"""``ptttool compare``: two recordings side by side, and what differs beyond noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.options import analyzing, reading
+from ptttool.cli.options import output as out
+from ptttool.cli.terminal.talk import PrintedError, print_json
+from ptttool.documents import ErrorBody
+from ptttool.errors import PtttoolError, UsageError
+
+if TYPE_CHECKING:
+    from ptttool.analyses.compare.comparison import Measurements
+
+
+@app.command("compare")
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="The recording before the change.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="B", help="The recording after it.", show_default=False)],
+    where: out.WhereOption = None,
+    parts: Annotated[int, typer.Option("--parts", metavar="N", min=8, max=512, help="Parts that each recording is cut into.")] = 32,
+    time_model: analyzing.TimeModelOption = "auto",
+    tick_ns: analyzing.TickOption = None,
+    to: analyzing.ToOption = None,
+    strict: reading.StrictOption = False,
+    input_format: reading.InputOption = None,
+    pattern: reading.PatternOption = None,
+    downstream: reading.DownstreamOption = None,
+    jobs: reading.JobsOption = None,
+    scheduler: reading.SchedulerOption = None,
+    tls_ca: reading.TlsCaOption = None,
+    tls_cert: reading.TlsCertOption = None,
+    tls_key: reading.TlsKeyOption = None,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Compare two recordings of TLPs: side by side, and what differs beyond noise.
+
+    Each recording is cut into equal parts by the numbers of its records. A measure, such as the size of payloads, the share of a class or
+    the rate of data, counts as different if a rank test over the parts says so, corrected for the number of measures, and the effect is at
+    least medium. Otherwise: no difference found. Parts of one recording are not independent where the load drifts, and one recording of
+    each side says nothing of what differs from one recording to the next: record several times before and after a change.
+
+    Warnings say why recordings may not be comparable: other formats, directions, filters, lengths, or signs of loss. A damaged recording
+    is compared as far as it can be read; the exit code is then 6.
+    """
+    from ptttool.analyses.compare.comparison import compare as compared
+    from ptttool.cli.terminal.interrupts import tidy_end
+    from ptttool.cli.terminal.walking import shown_progress
+    from ptttool.cli.views.shown.results import ResultView
+    from ptttool.pipeline.analyzing.compare import measure
+    from ptttool.pipeline.query import parse_query
+    from ptttool.pipeline.recording import Recording, traced_part
+    from ptttool.pipeline.scope import TimeOptions
+    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
+
+    form = analyzing.form_of(to, json=json)
+    paths = (first, second)
+    if paths.count("-") > 1:
+        raise UsageError("standard input can be read only once", code="stdin-twice")
+    cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
+    found: list[Measurements] = []
+    failures: list[PtttoolError] = []
+    with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:
+        for path in paths:
+            request = reading.request_of(path, input_format=input_format, pattern=pattern, downstream=downstream, strict=strict)
+            with Recording(request) as recording:
+                machine = traced_part(reading.machine_of(path, sysfs, demo), recording)
+                recording.topology = machine
+                sidecar = reading.sidecar_of(path)
+                found.append(
+                    measure(
+                        recording,
+                        workers,
+                        machine=machine,
+                        query=None if where is None else parse_query(recording.schema, columns=(), where=where),
+                        time=TimeOptions(time_model, tick_ns),
+                        went_offline=() if sidecar is None else sidecar.went_offline,
+                        watch=shown_progress,
+                    )
+                )
+                failure = reading.failure_of(recording)
+                if failure is not None:
+                    failures.append(failure)
+    comparison = compared(found[0], found[1], parts)
+    damage = reading.first_of(failures) if failures else None
+    if form == "json":
+        print_json(replace(comparison, error=None if damage is None else ErrorBody.of(damage)))
+    else:
+        ResultView(form == "md", None, analyzing.PAGE).show(comparison, (), None)
+    if damage is not None:
+        raise PrintedError(damage) if form == "json" else damage

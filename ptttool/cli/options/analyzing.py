@@ -1,0 +1,52 @@
+"""The options of commands that analyze: how the Time field of TLPs is read, how results are shown."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ptttool.errors import UsageError
+
+TimeModelOption = Annotated[
+    str,
+    typer.Option(
+        "--time-model",
+        metavar="<auto|delta|counter>",
+        help="How the Time field is read: as a counter that wraps around, or as the ticks since the TLP before. No document says which; "
+        "auto looks at the recording and says what it saw.",
+    ),
+]
+TickOption = Annotated[
+    float | None,
+    typer.Option(
+        "--tick-ns",
+        metavar="N",
+        help="Nanoseconds of a tick of Time. Without it, times are nanoseconds only where the recording's own timestamps give the unit.",
+        show_default=False,
+    ),
+]
+ToOption = Annotated[
+    str | None,
+    typer.Option("--to", metavar="<text|md|json>", help="How results are shown: as text, Markdown or JSON.", show_default=False),
+]
+
+PAGE = 20
+"""Rows of a table on a terminal, unless the user names another number."""
+
+_FORMS = ("text", "md", "json")
+
+
+def form_of(to: str | None, *, json: bool) -> str:
+    """Return how results are shown: ``text``, ``md`` or ``json``.
+
+    Raises
+    ------
+    UsageError
+        There is no such form (code ``unknown-form``), or the options exclude each other.
+    """
+    if to is not None and to not in _FORMS:
+        raise UsageError(f"--to {to}: results are not shown so", hint="known: " + ", ".join(_FORMS), code="unknown-form")
+    if json and to not in (None, "json"):
+        raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to json")
+    return "json" if json else to or "text"

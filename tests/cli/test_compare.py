@@ -1,0 +1,91 @@
+"""``ptttool compare``: two recordings side by side."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ptttool
+from ptttool.cli.main import main
+from ptttool.documents import to_json
+from ptttool.pipeline.analyzing.compare import measure
+from ptttool.pipeline.workers.pool import Alone
+from tests.support import captures
+
+TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
+OTHER = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir1.data"
+PACKETS = "fixtures/etrace/median-basic.bin"
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
+    assert main(["compare", *arguments, "--json"]) == code
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_recording_does_not_differ_from_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(capsys, str(TLPS), str(TLPS))
+    assert found == to_json(ptttool.compare(TLPS, TLPS))
+    assert found["warnings"] == []
+    assert {measure["verdict"] for measure in found["measures"]} == {"no-difference-found"}
+    assert all(measure["medians"][0] == measure["medians"][1] and measure["delta"] == 0 for measure in found["measures"])
+    assert [total["tlps"] for total in found["totals"]] == [[4930, 4930], [639, 639]]
+
+
+def generated(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["generate", "--size", "512K", "-o", str(path), *options]) == 0
+    capsys.readouterr()
+    return str(path)
+
+
+def test_noise_and_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two recordings of the same traffic do not differ; one of half of it has other shares."""
+    first = generated(tmp_path / "a.data", capsys, "--seed", "1")
+    second = generated(tmp_path / "b.data", capsys, "--seed", "2")
+    alike = document(capsys, first, second)
+    assert [measure for measure in alike["measures"] if measure["verdict"] in ("higher", "lower")] == []
+    # Rows that are left out of one recording change what is left of it.
+    whole = ptttool.compare(first, second, where="kind <> 'MWr' OR payload_bytes > 64 OR index % 2 = 0")
+    assert whole.recordings[0].records < alike["recordings"][0]["records"]
+
+
+def test_recordings_that_are_not_comparable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(capsys, str(TLPS), str(OTHER))
+    assert {"other-tlps", "other-length"} <= {warning["code"] for warning in found["warnings"]}
+    assert not any(measure["direction"] for measure in found["measures"])  # no TLP is in both
+    cut = tmp_path / "cut.data"
+    cut.write_bytes(TLPS.read_bytes()[:8000])
+    short = document(capsys, str(TLPS), str(cut), code=6)
+    assert "too-short" in {warning["code"] for warning in short["warnings"]}
+    assert {measure["verdict"] for measure in short["measures"]} <= {"too-few-parts"}
+
+
+def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(TLPS), str(TLPS)]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["inbound", "P", "4,930", "4,930", *["1,205,812"] * 4] in lines
+    assert main(["compare", str(TLPS), str(TLPS), "--to", "md"]) == 0
+    assert "| inbound P | 4,930 | 4,930 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "exit_code"),
+    [
+        (["-", "-"], "stdin-twice", 2),
+        ([str(TLPS), "missing.data"], "no-such-file", 6),
+        ([str(TLPS), str(TLPS), "--to", "pdf"], "unknown-form", 2),
+        ([str(TLPS), str(TLPS), "--time-model", "sundial"], "bad-time-model", 2),
+    ],
+)
+def test_what_is_wrong(arguments: list[str], code: str, exit_code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert document(capsys, *arguments, code=exit_code)["error"]["code"] == code
+
+
+def test_packet_traces_are_not_compared() -> None:
+    with ptttool.open(PACKETS, "riscv-encap", parameters={"srcid_bits": 6}) as recording, pytest.raises(ptttool.UsageError) as caught:
+        measure(recording, Alone(), watch=lambda _: nullcontext())
+    assert caught.value.code == "no-tlps"
