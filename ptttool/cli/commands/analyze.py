@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.options import analyzing, reading
+from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.terminal.talk import PrintedError, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
@@ -168,8 +168,8 @@ def analyze(
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the analyses and end.")] = False,
     where: out.WhereOption = None,
-    time_model: analyzing.TimeModelOption = "auto",
-    tick_ns: analyzing.TickOption = None,
+    time_model: time.TimeModelOption = "auto",
+    tick_ns: time.TickOption = None,
     top: Annotated[
         int | None,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.options import analyzing, reading
+from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.terminal.talk import PrintedError, print_json
 from ptttool.documents import ErrorBody
@@ -24,8 +24,8 @@ def compare(
     second: Annotated[str, typer.Argument(metavar="B", help="The recording after it.", show_default=False)],
     where: out.WhereOption = None,
     parts: Annotated[int, typer.Option("--parts", metavar="N", min=8, max=512, help="Parts that each recording is cut into.")] = 32,
-    time_model: analyzing.TimeModelOption = "auto",
-    tick_ns: analyzing.TickOption = None,
+    time_model: time.TimeModelOption = "auto",
+    tick_ns: time.TickOption = None,
     to: analyzing.ToOption = None,
     strict: reading.StrictOption = False,
     input_format: reading.InputOption = None,

@@ -1,4 +1,4 @@
-"""The options of commands that analyze: how the Time field of TLPs is read, how results are shown."""
+"""The options of commands that analyze: how results are shown."""
 
 from __future__ import annotations
 
@@ -8,24 +8,6 @@ import typer
 
 from ptttool.errors import UsageError
 
-TimeModelOption = Annotated[
-    str,
-    typer.Option(
-        "--time-model",
-        metavar="<auto|delta|counter>",
-        help="How the Time field is read: as a counter that wraps around, or as the ticks since the TLP before. No document says which; "
-        "auto looks at the recording and says what it saw.",
-    ),
-]
-TickOption = Annotated[
-    float | None,
-    typer.Option(
-        "--tick-ns",
-        metavar="N",
-        help="Nanoseconds of a tick of Time. Without it, times are nanoseconds only where the recording's own timestamps give the unit.",
-        show_default=False,
-    ),
-]
 ToOption = Annotated[
     str | None,
     typer.Option("--to", metavar="<text|md|json>", help="How results are shown: as text, Markdown or JSON.", show_default=False),
