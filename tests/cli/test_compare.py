@@ -55,12 +55,12 @@ def test_noise_and_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_recordings_that_are_not_comparable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = document(capsys, str(TLPS), str(OTHER))
-    assert {"other-tlps", "other-length"} <= {warning["code"] for warning in found["warnings"]}
+    assert "other-tlps" in {warning["code"] for warning in found["warnings"]}
     assert not any(measure["direction"] for measure in found["measures"])  # no TLP is in both
     cut = tmp_path / "cut.data"
     cut.write_bytes(TLPS.read_bytes()[:8000])
     short = document(capsys, str(TLPS), str(cut), code=6)
-    assert "too-short" in {warning["code"] for warning in short["warnings"]}
+    assert {"too-short", "other-length"} <= {warning["code"] for warning in short["warnings"]}
     assert {measure["verdict"] for measure in short["measures"]} <= {"too-few-parts"}
 
 
