@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
 
 from ptttool.analyses.contract import Analysis
+from ptttool.analyses.time.model import CLOCK_COLUMNS
 from ptttool.decoders.decoded import Decoded, Findings
 from ptttool.errors import PtttoolError
 from ptttool.exporters.contract import EXPORTERS, Encoder
 from ptttool.pipeline.query import Query
-from ptttool.table.batch import Batch
+from ptttool.table.batch import Batch, Whole
 from ptttool.table.schema import Schema
 
 R = TypeVar("R")
@@ -142,7 +144,7 @@ class Analyze:
     def __call__(self, decoded: Decoded, /) -> Analysis[Any]:
         """Return the analysis of these rows."""
         analysis = self.made()
-        analysis.update(_wanted(decoded, self.query).batch(tuple(dict.fromkeys(self.columns))))
+        analysis.update(_wanted(decoded, self.query, self.columns))
         return analysis
 
 
@@ -183,14 +185,19 @@ class AnalyzeAll:
     def __call__(self, decoded: Decoded, /) -> Analyses:
         """Return the analyses of these rows."""
         analyses = tuple(part.made() for part in self.parts)
-        batch = _wanted(decoded, self.query).batch(tuple(dict.fromkeys(column for part in self.parts for column in part.columns)))
+        batch = _wanted(decoded, self.query, [column for part in self.parts for column in part.columns])
         for analysis in analyses:
             analysis.update(batch)
         return Analyses(analyses)
 
 
-def _wanted(decoded: Decoded, query: Query | None) -> Decoded:
-    """Return the rows for which the condition of a query is true."""
+def _wanted(decoded: Decoded, query: Query | None, columns: Sequence[str]) -> Batch:
+    """Return columns of the rows for which the condition of a query is true; of time, all rows go with them."""
+    columns = tuple(dict.fromkeys(columns))
     if query is None or query.where is None:
-        return decoded
-    return decoded.taken(query.where.mask(decoded.batch(query.where.columns).to_polars(), decoded.size))
+        return decoded.batch(columns)
+    wanted = query.where.mask(decoded.batch(query.where.columns).to_polars(), decoded.size)
+    batch = decoded.taken(wanted).batch(columns)
+    if set(CLOCK_COLUMNS) <= set(columns):
+        batch.whole = Whole(decoded.batch(CLOCK_COLUMNS), wanted)
+    return batch

@@ -7,7 +7,7 @@ pyarrow as it is: it speaks the Arrow PyCapsule interface.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,21 @@ from ptttool.table.values import ABSENT, Array, Mask, Rows, Strings, Texts, Valu
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class Whole(NamedTuple):
+    """The rows that a batch was taken from.
+
+    Parameters
+    ----------
+    batch : Batch
+        Some columns of all rows.
+    wanted : ndarray of bool
+        Which of them were taken.
+    """
+
+    batch: Batch
+    wanted: Mask
 
 
 class Batch:
@@ -29,12 +44,15 @@ class Batch:
         Number of rows.
     columns : Mapping[str, Values]
         Values by column name.
+    whole : Whole or None
+        Where a condition has left rows out: all of them, for those who look at what lies between two rows.
     """
 
-    def __init__(self, schema: Schema, size: int, columns: Mapping[str, Values]) -> None:
+    def __init__(self, schema: Schema, size: int, columns: Mapping[str, Values], whole: Whole | None = None) -> None:
         self.schema = schema
         self.size = size
         self.columns = columns
+        self.whole = whole
 
     def __len__(self) -> int:
         return self.size

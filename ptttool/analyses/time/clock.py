@@ -14,7 +14,7 @@ from weakref import ref
 import numpy as np
 
 from ptttool.analyses.time.line import Line
-from ptttool.analyses.time.model import TimeModel
+from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
 from ptttool.analyses.time.ticks import (
     BACK,
     BITS_OF_SIZE,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ("CLOCK_COLUMNS", "Clock", "Seam", "Stamp", "Step", "Ticks", "step_between")
 
-CLOCK_COLUMNS: Final = ("time", "offset", "cpu")
-"""The columns that a clock reads."""
 # Pieces of AUX data at whose ends the clock keeps the time: the driver commits whole buffers, which end with such a piece.
 _MARK_GRAIN: Final = 16
 _NO_ROWS: Final[Rows] = np.empty(0, dtype=np.intp)
@@ -109,15 +107,20 @@ class Clock:
         Parameters
         ----------
         batch : Batch
-            Rows with the columns of :data:`CLOCK_COLUMNS`. Analyses of one pass that take the same batch share the work.
+            Rows with the columns of :data:`CLOCK_COLUMNS`. Analyses of one pass that take the same batch share the work. Where a
+            condition has left rows out, the batch knows them (``whole``), and time passes in them, too.
 
         Returns
         -------
         Ticks
             Their time.
         """
+        if batch.whole is not None:
+            return self.ticks(batch.whole.batch).taken(batch.whole.wanted)
         if not batch.size:
-            return Ticks(None if self.model is TimeModel.UNKNOWN else np.empty(0, dtype=np.int64), _NO_ROWS, _NO_ROWS, self.breaks)
+            return Ticks(
+                None if self.model is TimeModel.UNKNOWN else np.empty(0, dtype=np.int64), _NO_ROWS, _NO_ROWS, self.breaks, row=self.rows
+            )
         marks = _marks_of(batch, self.model, self.bits)
         shift, segment, breaks, holes = 0, self.breaks, marks.breaks, marks.holes
         if self.last is not None:
@@ -136,10 +139,10 @@ class Clock:
         self.back += marks.back
         self.wide += marks.wide
         if marks.at is None:
-            return Ticks(None, breaks, holes, segment, marks.last.size)
+            return Ticks(None, breaks, holes, segment, marks.last.size, self.rows - marks.size)
         self.elapsed = shift + int(marks.at[-1])
-        ticks = Ticks(marks.at + shift if shift else marks.at, breaks, holes, segment, marks.last.size)
-        self.marks.add(batch, ticks, self.rows - marks.size, self.marks.groups(batch))
+        ticks = Ticks(marks.at + shift if shift else marks.at, breaks, holes, segment, marks.last.size, self.rows - marks.size)
+        self.marks.add(batch, ticks, self.marks.groups(batch))
         return ticks
 
     def seam(self, later: Clock) -> Seam:

@@ -24,8 +24,8 @@ Table = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
 # The columns of the table of points. In front of a point's sums: CPU, offset of its first record and of the end of its last, ticks of both,
-# number of the first record, number of records, segments of the first and the last record.
-_CPU, _BEGIN, _END, _FIRST, _LAST, _ROW, _ROWS, _SEGMENT, _LAST_SEGMENT = range(9)
+# numbers and segments of both.
+_CPU, _BEGIN, _END, _FIRST, _LAST, _ROW, _LAST_ROW, _SEGMENT, _LAST_SEGMENT = range(9)
 _SUMS: Final = 9
 _COARSEST: Final = 62
 INTERVALS: Final = 200
@@ -132,7 +132,7 @@ class Line:
         self.shift, groups = _groups_of(batch, self.shift, self._limit)
         return groups
 
-    def add(self, batch: Batch, ticks: Ticks, row: int, groups: Groups, *sums: Any) -> None:
+    def add(self, batch: Batch, ticks: Ticks, groups: Groups, *sums: Any) -> None:
         """Add rows.
 
         Parameters
@@ -141,8 +141,6 @@ class Line:
             Rows with the columns ``offset`` and ``cpu``.
         ticks : Ticks
             Their time.
-        row : int
-            Number of the first row in the part.
         groups : Groups
             What :meth:`groups` returned for the batch.
         *sums : ndarray of int64, shape (g,) or (g, k)
@@ -164,8 +162,8 @@ class Line:
             points[:, _END] = offsets[lasts] + np.uint64(ticks.record_size)
         points[:, _FIRST] = 0 if ticks.at is None else ticks.at[starts]
         points[:, _LAST] = 0 if ticks.at is None else ticks.at[lasts]
-        points[:, _ROW] = starts + row
-        points[:, _ROWS] = lasts - starts + 1
+        points[:, _ROW] = ticks.numbers(starts)
+        points[:, _LAST_ROW] = ticks.numbers(lasts)
         points[:, _SEGMENT] = ticks.segments(starts)
         points[:, _LAST_SEGMENT] = ticks.segments(lasts)
         at = _SUMS
@@ -188,7 +186,7 @@ class Line:
         """
         points = later.points.copy()
         points[:, (_FIRST, _LAST)] += seam.ticks
-        points[:, _ROW] += seam.rows
+        points[:, (_ROW, _LAST_ROW)] += seam.rows
         points[:, (_SEGMENT, _LAST_SEGMENT)] += seam.segments
         self.shift = max(self.shift, later.shift)
         self._join(points)
@@ -217,12 +215,12 @@ class Line:
         if not len(points):
             return Intervals(1, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, points.shape[1] - _SUMS), np.int64))
         firsts = points[:, _ROW] if by_rows else points[:, _FIRST]
-        lasts = points[:, _ROW] + points[:, _ROWS] - 1 if by_rows else points[:, _LAST]
+        lasts = points[:, _LAST_ROW] if by_rows else points[:, _LAST]
         extent = int(lasts[-1]) + 1
         width = -(-extent // count)
         number = -(-extent // width)
         edges = np.arange(number + 1, dtype=np.int64) * width
-        values = np.concatenate((points[:, _ROWS : _ROWS + 1], points[:, _SUMS:]), axis=1)
+        values = points[:, _SUMS:]
         before = np.concatenate((np.zeros((1, values.shape[1]), np.int64), np.cumsum(values, axis=0)))
         # The points end in order, and each begins where the one before has ended: at most one lies across an edge.
         whole = np.searchsorted(lasts, edges, side="left")
@@ -230,7 +228,9 @@ class Line:
         share = np.clip((edges - firsts[across]) / (lasts[across] - firsts[across] + 1), 0.0, 1.0)
         share[whole == len(points)] = 0.0
         found = before[whole] + np.floor(values[across] * share[:, None]).astype(np.int64)
-        return Intervals(width, edges[:-1], np.minimum(found[:-1, 0], before[-1, 0] - 1), np.diff(found[:, 1:], axis=0))
+        count_in = points[across, _LAST_ROW] - points[across, _ROW] + 1
+        rows = points[across, _ROW] + np.floor(count_in * share).astype(np.int64)
+        return Intervals(width, edges[:-1], rows[:-1], np.diff(found, axis=0))
 
     def moments(self, cpu: int, ends: Table) -> tuple[Table, Table]:
         """Return when the records came that end at offsets of an AUX stream.
@@ -275,9 +275,8 @@ def _coarse(points: Table, shift: int) -> Table:
 def _joined(points: Table, starts: Rows) -> Table:
     lasts = np.append(starts[1:], len(points)) - 1
     joined = points[starts]
-    for column in (_END, _LAST, _LAST_SEGMENT):
+    for column in (_END, _LAST, _LAST_ROW, _LAST_SEGMENT):
         joined[:, column] = points[lasts, column]
-    joined[:, _ROWS] = np.add.reduceat(points[:, _ROWS], starts)
     joined[:, _SUMS:] = np.add.reduceat(points[:, _SUMS:], starts, axis=0)
     return joined
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+CLOCK_COLUMNS: Final = ("time", "offset", "cpu")
+"""The columns that say when TLPs came."""
+
 FINEST: Final = 4
 """The finest pieces of AUX data that a point of a time line stands for: 2^4 bytes, a record of 4DW."""
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ptttool.analyses.time.model import TimeModel
 
 if TYPE_CHECKING:
-    from ptttool.table.values import Array
+    from ptttool.table.values import Array, Mask
 
 # Bytes of a record by the bits of its Time field, and the reverse.
 SIZE_OF_BITS: Final = {11: 16, 32: 32}
@@ -96,13 +96,18 @@ class Ticks:
     at : ndarray of int64, shape (n,), or None
         Ticks of each row since the first row of its part; it never falls. None where the model of time is not known.
     breaks : ndarray of intp
-        The rows, ascending, from whose predecessor on it is not known how much time passed; none was counted.
+        The rows, ascending, from whose predecessor on it is not known how much time passed; none was counted. The first row is among them
+        where that is so from the last row of the batch before on.
     holes : ndarray of intp
         The rows, ascending, in front of which records may be missing; each is among the breaks.
     segment : int
         Number of breaks in the part before the batch.
     record_size : int
         Bytes of a record: 16 in 4DW, 32 in 8DW.
+    row : int
+        Number of records of the part before the batch.
+    rows : ndarray of intp or None
+        Where only some rows of the batch were taken: which ones.
     """
 
     at: Ticks64 | None
@@ -110,6 +115,19 @@ class Ticks:
     holes: Rows
     segment: int = 0
     record_size: int = 32
+    row: int = 0
+    rows: Rows | None = None
+
+    def numbers(self, rows: Array) -> Array:
+        """Return the numbers of rows in their part: with the first record of the recording in it, their ``index``."""
+        return (rows if self.rows is None else self.rows[rows]) + self.row
+
+    def taken(self, wanted: Mask) -> Ticks:
+        """Return the time of the rows for which a mask is true."""
+        rows = np.flatnonzero(wanted)
+        at = None if self.at is None else self.at[rows]
+        breaks, holes = (np.unique(np.searchsorted(rows, each)) for each in (self.breaks, self.holes))
+        return Ticks(at, breaks[breaks < len(rows)], holes[holes < len(rows)], self.segment, self.record_size, self.row, rows)
 
     def segments(self, rows: Array | None = None) -> Array | int:
         """Return the number of the segment that holds each row: time between two rows is known if their numbers are equal.

@@ -15,7 +15,7 @@ from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Piece
 from ptttool.decoders.hisi_ptt.units import TlpUnit
 from ptttool.pipeline.jobs import load
-from ptttool.table.batch import Batch
+from ptttool.table.batch import Batch, Whole
 from tests.reference.time import Mark, moments
 from tests.support.records import Words, eight, four, packed
 
@@ -116,6 +116,26 @@ def _add(whole: Clock, layout: Layout, part: Any, rows: int, ticks: list[int], s
         numbers = np.broadcast_to(each.segments(np.arange(size)), size) + seam.segments
         segments.extend(numbers.tolist())
         holes.extend((each.holes + first + seam.rows).tolist())
+
+
+@given(trace=traces(), model=st.sampled_from((TimeModel.COUNTER, TimeModel.DELTA)), data=st.data())
+def test_time_passes_in_rows_that_a_condition_leaves_out(trace: Any, model: TimeModel, data: st.DataObject) -> None:
+    layout, pieces = trace
+    whole = batch_of(layout, pieces)
+    wanted = np.array(data.draw(st.lists(st.booleans(), min_size=whole.size, max_size=whole.size)), dtype=np.bool_)
+    some = whole.take(wanted)
+    taken = Batch(some.schema, some.size, some.columns, Whole(whole, wanted))
+    bits = 32 if layout.eight_dw else 11
+    all_of_it, part = Clock(model, bits), Clock(model, bits)
+    ticks, found = all_of_it.ticks(whole), part.ticks(taken)
+    assert (part.rows, part.elapsed, part.breaks) == (all_of_it.rows, all_of_it.elapsed, all_of_it.breaks)
+    assert ticks.at is not None
+    assert found.at is not None
+    assert found.at.tolist() == ticks.at[wanted].tolist()
+    assert found.numbers(np.arange(taken.size)).tolist() == np.flatnonzero(wanted).tolist()
+    mine = np.broadcast_to(found.segments(), taken.size)
+    theirs = np.broadcast_to(ticks.segments(), whole.size)[wanted]
+    assert (mine[1:] == mine[:-1]).tolist() == (theirs[1:] == theirs[:-1]).tolist()
 
 
 @pytest.mark.parametrize("model", [TimeModel.COUNTER, TimeModel.DELTA])

@@ -24,11 +24,10 @@ def line_of(layout: Any, pieces: Any, limit: int, model: TimeModel, rows: int = 
     clock, line = Clock(model, 32 if layout.eight_dw else 11), Line(2, limit=limit)
     batch = batch_of(layout, pieces)
     for each in (batch.part(0, rows), batch.part(rows, batch.size)):
-        row = clock.rows
         ticks = clock.ticks(each)
         groups = line.groups(each)
         ones = groups.sums(np.ones(each.size, dtype=np.int64))
-        line.add(each, ticks, row, groups, ones, 3 * ones)
+        line.add(each, ticks, groups, ones, 3 * ones)
     return clock, line
 
 
