@@ -23,15 +23,24 @@ def buses_behind(contents: Contents, machine: Machine | None) -> tuple[range, ..
     machine : Machine or None
         Its topology; not used where its hostname is not that of the recording.
     """
+    ports = ports_of(contents, machine)
+    return None if ports is None else _behind(ports)
+
+
+def ports_of(contents: Contents, machine: Machine | None) -> tuple[PciFunction, ...] | None:
+    """Return the root ports that a recording traces; None where one of them is not known. Parameters are those of :func:`buses_behind`."""
     attribute = ptt_attribute(contents)
     if attribute is None or machine is None or not is_of(machine, contents):
         return None
     pmu = pmu_names(contents).get(attribute.type) or pmu_of(attribute.name or "") or None
     event = decode(attribute.config, terms_for(pmu, machine), pmu=pmu, machine=machine)
-    if event.kind != REQUESTER:
-        return buses_of(event, machine)
-    ports = {None if named.address is None else machine.root_port_of(named.address) for named in event.named}
-    return None if None in ports or not ports else _behind(machine.functions.get(port) for port in ports if port is not None)
+    ports: set[PciAddress | None] = {named.address for named in event.named}
+    if event.kind == REQUESTER:
+        ports = {None if address is None else machine.root_port_of(address) for address in ports}
+        if not ports:
+            return None
+    found = [None if port is None else machine.functions.get(port) for port in sorted(ports, key=str)]
+    return None if None in found else tuple(port for port in found if port is not None)
 
 
 def buses_of(event: Explanation, machine: Machine | None) -> tuple[range, ...] | None:

@@ -1,0 +1,68 @@
+"""What PCIe links can carry, and what TLPs take of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ptttool.machine.model import Link, PciFunction
+
+FRAMING: Final = 8
+"""Bytes around a TLP on a link without flits: 4 before it (STP with the sequence number), 4 behind it (LCRC), with 128b/130b encoding. With
+8b/10b encoding they are 1 + 2 and 4 + 1."""
+# Of what a lane sends, the share that bytes of packets can take: 8b/10b, 128b/130b, and 242 of the 256 bytes of a flit.
+_ENCODINGS: Final = ((5.0, 8 / 10), (32.0, 128 / 130), (float("inf"), 242 / 256))
+_SPEED: Final = re.compile(r"(\d+(?:\.\d+)?) GT/s")
+_FASTEST, _WIDEST = 1000.0, 32
+
+
+@dataclass(frozen=True)
+class LinkRate:
+    """What the links of the traced root ports can carry in each direction.
+
+    Parameters
+    ----------
+    ports : list of str
+        The root ports.
+    links : list of str
+        The speed and the width of each.
+    bytes_per_second : float
+        Bytes of packets in a second, of all of them together.
+    """
+
+    ports: list[str]
+    links: list[str]
+    bytes_per_second: float
+
+
+def rate_of(link: Link | None) -> float | None:
+    """Return the bytes of packets that a link can carry in a second in each direction; None where its speed or width is not known.
+
+    Parameters
+    ----------
+    link : Link or None
+        The link as it is set now.
+    """
+    found = None if link is None or link.speed is None else _SPEED.match(link.speed)
+    if found is None or link is None or link.width is None:
+        return None
+    speed = float(found[1])
+    if not (0 < speed <= _FASTEST and 0 < link.width <= _WIDEST):
+        return None
+    share = next(share for fastest, share in _ENCODINGS if speed <= fastest)
+    return speed * 1e9 / 8 * share * link.width
+
+
+def rate_of_ports(ports: Iterable[PciFunction]) -> LinkRate | None:
+    """Return what the links below root ports can carry together; None where there are none, or one is not known."""
+    names, links, whole = [], [], 0.0
+    for port in ports:
+        rate = rate_of(port.link)
+        if rate is None or port.link is None:
+            return None
+        names.append(str(port.address))
+        links.append(f"{port.link.speed} x{port.link.width}")
+        whole += rate
+    return LinkRate(names, links, whole) if names else None
