@@ -149,6 +149,7 @@ def test_every_document_is_run() -> None:
 
 RESULTS = [
     ("addresses", "{capture}"),
+    ("bandwidth", "{capture}"),
     ("elements", "fixtures/etrace/median-basic.bin"),
     ("loss", "{capture}"),
     ("summary", "{capture}"),

@@ -1,0 +1,267 @@
+"""Bandwidth: the sums of a plain reading, in any cutting; rates where they are known, and words where they are not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ptttool
+from ptttool.analyses.bandwidth import Bandwidth, BandwidthAnalysis
+from ptttool.analyses.contract import AnalysisContext
+from ptttool.analyses.link import rate_of, rate_of_ports
+from ptttool.analyses.scope import Scope
+from ptttool.analyses.shown import Facts, Note, Table, Timeline, no_names
+from ptttool.analyses.time.model import TimeModel
+from ptttool.api.machine import find_machine
+from ptttool.cli.main import main
+from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.decoders.hisi_ptt.records import Piece
+from ptttool.decoders.hisi_ptt.units import TlpUnit
+from ptttool.generate.recording import GeneratedRecording, Wanted
+from ptttool.machine.model import Link, PciFunction
+from ptttool.pci import PciAddress
+from ptttool.perfdata.model import Contents, Mode
+from ptttool.pipeline.jobs import load
+from tests.analyses.time.test_clock import cut, traces
+from tests.reference.bandwidth import bandwidth
+from tests.reference.hisi_ptt import decode, read_recording
+from tests.support import captures
+from tests.support.records import packed
+
+CONTEXT = AnalysisContext("perf.data", Contents(Mode.RAW))
+NAMES = (
+    "6.12/m-8dw-port10-type7-dir2",
+    "6.12/s-4dw-ports-dir0",
+    "6.12/s-8dw-ports-dir3",
+    "6.12/s-8dw-delta-time",
+    "6.12/m-4dw-port10-type7-dir2",
+)
+
+
+def agrees(found: Bandwidth, wanted: dict[str, Any]) -> None:
+    """Hold a result against the reference."""
+    sums = {(each.direction, each.tlp_class): [each.tlps, each.payload_bytes, each.wire_bytes] for each in found.flows if each.tlps}
+    assert sums == wanted["flows"]
+    assert found.undecodable == wanted["undecodable"]
+    assert found.total.tlps == sum(row[0] for row in sums.values()) + found.undecodable
+    assert found.total.wire_bytes == sum(row[2] for row in sums.values())
+    if found.idle is not None:
+        assert (found.idle.gaps, found.idle.ticks) == (wanted["gaps"], wanted["gap_ticks"])
+        assert (found.idle.longest, found.idle.index) == (wanted["longest"], wanted["longest_index"])
+
+
+def agrees_over_time(found: Bandwidth, wanted: dict[str, Any]) -> None:
+    """Hold the time line against the reference: exact where each TLP is a point of it."""
+    for number in range(len(found.line.begins)):
+        for direction in ("inbound", "outbound", "unknown"):
+            row = [each[direction][number] for each in (found.line.tlps, found.line.payload_bytes, found.line.wire_bytes)]
+            assert row == wanted["intervals"].get((direction, number), [0, 0, 0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_captures_against_a_plain_reading(name: str, tmp_path: Path) -> None:
+    path = captures.path_of(name, tmp_path)
+    records = list(read_recording(path))
+    with ptttool.open(path) as recording:
+        found = recording.analyze("bandwidth")
+        again = recording.analyze("bandwidth", jobs=2)
+    assert found == again
+    assert found.time.model is (TimeModel.DELTA if "delta" in name else TimeModel.COUNTER)
+    wanted = bandwidth(records, found.time.model.value, eight_dw="8dw" in name, width=found.line.width)
+    agrees(found, wanted)
+    assert found.time.elapsed_ticks == wanted["elapsed"]
+    if len(records) <= 4096:
+        agrees_over_time(found, wanted)
+    assert sum(map(sum, found.line.wire_bytes.values())) == found.total.wire_bytes
+    for burst in found.bursts.values():
+        assert burst.flow.wire_bytes == max(found.line.wire_bytes[str(burst.flow.direction)])
+        assert burst.begin <= (found.time.elapsed_ticks or 0)
+        assert 0 <= burst.index < len(records)
+
+
+@pytest.mark.parametrize("form", ["4dw", "8dw"])
+def test_every_kind_of_tlp(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    size, direction = (16, "both") if form == "4dw" else (32, "inbound")
+    with path.open("wb") as file:
+        GeneratedRecording(Wanted("mixed", form, 3000 * size, direction=direction)).write(file)
+    with ptttool.open(path) as recording:
+        found = recording.analyze("bandwidth")
+    wanted = bandwidth(list(read_recording(path)), "counter", eight_dw=form == "8dw", width=found.line.width)
+    agrees(found, wanted)
+    agrees_over_time(found, wanted)
+    assert found.undecodable > 0
+
+
+def analysis_of(layout: Layout, pieces: list[Any], scope: Scope, rows: int = 0) -> BandwidthAnalysis:
+    """The analysis of a part, seen in two batches."""
+    parts = []
+    for cpu, offset, words in pieces:
+        data = packed(words)
+        parts.append(Piece("", 0, len(data), offset, cpu, memoryview(data)))
+    decoded, _ = load(TlpUnit(layout, tuple(parts))).decoded(0)
+    batch = decoded.batch(BandwidthAnalysis.columns)
+    analysis = BandwidthAnalysis(scope)
+    analysis.update(batch.part(0, rows))
+    analysis.update(batch.part(rows, batch.size))
+    return analysis
+
+
+@given(trace=traces(), model=st.sampled_from(tuple(TimeModel)), data=st.data())
+def test_any_cutting_gives_what_the_reference_says(trace: Any, model: TimeModel, data: st.DataObject) -> None:
+    layout, rest = trace
+    pieces = rest
+    scope = Scope(time_model=model, time_bits=32 if layout.eight_dw else 11)
+    whole = BandwidthAnalysis(scope)
+    for _ in range(data.draw(st.integers(0, 3), label="parts")):
+        part, rest = cut(rest, data.draw(st.integers(0, 12), label="records"), layout.record_size)
+        whole.merge(analysis_of(layout, part, scope, data.draw(st.integers(0, 12), label="rows")))
+    whole.merge(analysis_of(layout, rest, scope))
+    found = whole.result(CONTEXT)
+    assert found == analysis_of(layout, pieces, scope).result(CONTEXT)
+    records: list[dict[str, Any]] = []
+    for cpu, offset, words in pieces:
+        for number, each in enumerate(words):
+            record = decode(list(each))
+            if record is not None:
+                place = {"index": len(records), "cpu": cpu if cpu >= 0 else None, "offset": offset + number * layout.record_size}
+                records.append({**record, **place})
+    wanted = bandwidth(records, model.value, eight_dw=layout.eight_dw, width=found.line.width)
+    agrees(found, wanted)
+    if model is not TimeModel.UNKNOWN:
+        agrees_over_time(found, wanted)
+
+
+def test_rows_that_a_condition_leaves_out_take_their_time(tmp_path: Path) -> None:
+    path = captures.path_of("6.12/m-8dw-port10-type7-dir2", tmp_path)
+    with ptttool.open(path) as recording:
+        whole, part = recording.analyze("bandwidth"), recording.analyze("bandwidth", where="class = 'NP'")
+    assert part.time.elapsed_ticks == whole.time.elapsed_ticks
+    assert (part.time.breaks, part.time.holes) == (whole.time.breaks, whole.time.holes)
+    assert [each for each in part.flows if each.tlps] == [each for each in whole.flows if each.tlp_class == "NP" and each.tlps]
+    records = [each for each in read_recording(path) if each["class"] == "NP"]
+    assert part.line.indexes[0] == records[0]["index"]
+    assert set(part.line.indexes) <= {each["index"] for each in records}
+
+
+def test_without_a_model_of_time_there_are_no_rates(tmp_path: Path) -> None:
+    path = captures.path_of("6.12/s-4dw-ports-dir0", tmp_path)
+    analysis = BandwidthAnalysis(Scope(time_bits=11))
+    with ptttool.open(path) as recording:
+        for batch in recording.batches(BandwidthAnalysis.columns):
+            analysis.update(batch)
+        found = analysis.result(AnalysisContext(str(path), recording.contents))
+    assert found.idle is None
+    assert found.bursts == {}
+    assert found.total.wire_per_tick is None
+    assert found.line.begins == [number * found.line.width for number in range(len(found.line.begins))]
+    assert found.line.indexes == found.line.begins
+    assert sum(map(sum, found.line.tlps.values())) == found.total.tlps
+
+
+@pytest.mark.parametrize("link", [None, Link("2.5 GT/s PCIe", 1, None, None)])
+def test_rates_and_shares(link: Link | None, tmp_path: Path) -> None:
+    """All TLPs go in, so they are the only direction with a share."""
+    path = captures.path_of("6.12/m-8dw-port10-type7-dir2", tmp_path)
+    machine = find_machine(demo=True)
+    functions = {address: replace(each, link=link) for address, each in machine.functions.items()}
+    with ptttool.open(path) as recording:
+        ticks = recording.analyze("bandwidth", machine=replace(machine, functions=functions, hostname=None))
+        found = recording.analyze("bandwidth", machine=replace(machine, functions=functions, hostname=None), tick_ns=4.0)
+    assert ticks.total.wire_per_second is None
+    assert ticks.directions[0].share is None
+    seconds = (found.time.elapsed_ticks or 0) * 4e-9
+    assert found.total.wire_per_second == pytest.approx(found.total.wire_bytes / seconds)
+    assert found.total.tlps_per_second == pytest.approx(found.total.tlps / seconds)
+    if link is None:
+        assert found.link is None
+        assert found.directions[0].share is None
+    else:
+        assert found.link is not None
+        assert (found.link.ports, found.link.bytes_per_second) == (["0000:00:10.0"], 250e6)
+        assert found.directions[0].share == pytest.approx(found.total.wire_bytes / seconds / 250e6)
+
+
+def test_more_than_the_link_can_carry_is_said(tmp_path: Path) -> None:
+    path = captures.path_of("6.12/m-8dw-port10-type7-dir2", tmp_path)
+    machine = replace(find_machine(demo=True), hostname=None)
+    with ptttool.open(path) as recording:
+        usual = recording.analyze("bandwidth", machine=machine, tick_ns=4.0)
+        found = recording.analyze("bandwidth", machine=machine, tick_ns=1e-5)
+    assert "more-than-the-link" not in {note.code for note in usual.notes}
+    assert "more-than-the-link" in {note.code for note in found.notes}
+
+
+@pytest.mark.parametrize(
+    ("speed", "width", "rate"),
+    [
+        ("2.5 GT/s PCIe", 1, 250e6),
+        ("5.0 GT/s PCIe", 4, 2e9),
+        ("8.0 GT/s PCIe", 1, 8e9 / 8 * 128 / 130),
+        ("16.0 GT/s PCIe", 16, 32e9 * 128 / 130),
+        ("32.0 GT/s PCIe", 2, 8e9 * 128 / 130),
+        ("64.0 GT/s PCIe", 1, 8e9 * 242 / 256),
+        ("Unknown", 1, None),
+        ("0.0 GT/s PCIe", 1, None),
+        ("16.0 GT/s PCIe", 0, None),
+        ("16.0 GT/s PCIe", 10**9, None),
+        ("16.0 GT/s PCIe", None, None),
+        (None, 4, None),
+    ],
+)
+def test_what_a_link_can_carry(speed: str | None, width: int | None, rate: float | None) -> None:
+    found = rate_of(Link(speed, width, None, None))
+    assert found is rate if rate is None else found == pytest.approx(rate)
+
+
+def test_links_of_several_ports_add_up_where_all_are_known() -> None:
+    link = Link("2.5 GT/s PCIe", 2, None, None)
+    one = PciFunction(PciAddress.parse("0000:00:10.0"), None, None, None, "", link=link)
+    other = replace(one, address=PciAddress.parse("0000:00:11.0"))
+    both = rate_of_ports([one, other])
+    assert both is not None
+    assert both.bytes_per_second == 1e9
+    assert rate_of_ports([one, replace(other, link=None)]) is None
+    assert rate_of_ports([]) is None
+
+
+def test_what_people_see(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = captures.path_of("6.12/s-8dw-ports-dir3", tmp_path)
+    with ptttool.open(path) as recording:
+        found = recording.analyze("bandwidth")
+    parts = list(found.shown(no_names))
+    assert {Table, Timeline, Facts, Note} <= {type(part) for part in parts}
+    line = next(part for part in parts if isinstance(part, Timeline))
+    assert line.indexes is not None
+    assert {len(line.times), len(line.indexes)} | {len(each.values) for each in line.series} == {len(found.line.begins)}
+    assert main(["analyze", "bandwidth", str(path), "--json"]) == 0
+    body = json.loads(capsys.readouterr().out)
+    assert body["total"]["tlps"] == found.total.tlps
+    assert {note["code"] for note in body["notes"]} == {note.code for note in found.notes}
+    assert "time-holes" in {note["code"] for note in body["time"]["notes"]}
+
+
+def test_nothing_was_recorded() -> None:
+    found = BandwidthAnalysis().result(CONTEXT)
+    assert (found.total.tlps, found.line.begins, found.bursts, found.idle) == (0, [], {}, None)
+    assert len(list(found.shown(no_names))) > 0
+
+
+def test_sums_of_many_large_tlps_do_not_run_over() -> None:
+    """A unit of 2^17 writes of 4096 bytes each, in one point of the time line."""
+    count = 1 << 17
+    words = np.zeros((count, 8), dtype="<u4")
+    words[:, 0], words[:, 2], words[:, 7] = 0xFFFFFFFF, 0x60000000, np.arange(count)
+    data = words.tobytes()
+    decoded, _ = load(TlpUnit(Layout(True), (Piece("", 0, len(data), 0, 0, memoryview(data)),))).decoded(0)
+    analysis = BandwidthAnalysis(Scope(time_model=TimeModel.COUNTER, grain=40))
+    analysis.update(decoded.batch(BandwidthAnalysis.columns))
+    found = analysis.result(CONTEXT)
+    assert (found.total.tlps, found.total.payload_bytes, found.total.wire_bytes) == (count, 4096 * count, (4096 + 24) * count)
