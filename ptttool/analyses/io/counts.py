@@ -274,7 +274,7 @@ class _Part:
         begins[1:] |= requesters[1:] != requesters[:-1]
         segments = np.cumsum(begins) - 1
         heads = np.flatnonzero(begins)
-        fields = np.zeros((len(heads), 9), dtype=np.int64)
+        fields = np.zeros((len(heads), 11), dtype=np.int64)
         rows = np.flatnonzero(~is_fetch)
         if len(rows):
             own, at, size = segments[rows], addresses[rows], sizes[rows]
@@ -288,14 +288,16 @@ class _Part:
             runs = np.flatnonzero(new)
             run_bytes = np.add.reduceat(size, runs)
             owner, first_at, run_gap = own[runs], at[runs].view(np.int64), gap[runs]
-            odd = run_bytes % SECTOR != 0
+            starts_or_ends = (first_at % PAGE == 0) | ((first_at + run_bytes) % PAGE == 0)
+            uneven = run_bytes % SECTOR != 0
+            odd, inner = uneven & starts_or_ends, uneven & ~starts_or_ends
             first = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
             last = np.append(first[1:], len(runs)) - 1
+            summed = (run_bytes, odd, np.where(odd, run_bytes, 0), inner, np.where(inner, run_bytes, 0), run_gap)
             fields[owner[first]] = np.stack(
                 (
                     last - first + 1, first_at[first], run_bytes[first], first_at[last], run_bytes[last],
-                    np.add.reduceat(run_bytes, first), np.add.reduceat(odd, first, dtype=np.int64),
-                    np.add.reduceat(np.where(odd, run_bytes, 0), first), np.add.reduceat(run_gap, first, dtype=np.int64),
+                    *(np.add.reduceat(each, first, dtype=np.int64) for each in summed),
                 ),
                 axis=1,
             )  # fmt: skip

@@ -40,7 +40,10 @@ class Lists(IntEnum):
     FIRST_PAGE = 7
     """Reads of the whole page, before those of more than two others."""
     FIRST_PAGE_BYTES = 8
-    DATA = 9
+    FIRST_TAIL = 9
+    """Reads from inside the page to its end, before those of more than two others."""
+    FIRST_TAIL_BYTES = 10
+    DATA = 11
     """Reads of whole sectors that end inside the page, alone between two fetches."""
 
 
@@ -59,7 +62,9 @@ class Group:
     total : int
         Bytes of all runs.
     odd, odd_bytes : int
-        Runs that are no whole sectors: their number and their bytes.
+        Runs of no whole sectors that begin or end with their page, as the ends of data may: their number and their bytes.
+    inner, inner_bytes : int
+        Runs of no whole sectors inside a page: data of a command never are.
     gaps : int
         Runs that do not begin where the one before ends.
     """
@@ -72,6 +77,8 @@ class Group:
     total: int = 0
     odd: int = 0
     odd_bytes: int = 0
+    inner: int = 0
+    inner_bytes: int = 0
     gaps: int = 0
 
     def joined(self, later: Group) -> Group:
@@ -79,23 +86,35 @@ class Group:
         if not self.count or not later.count:
             return later if not self.count else self
         follows = later.first == self.last + self.last_bytes
-        if not follows or later.first % PAGE == 0 or self.last // PAGE != later.first // PAGE:
-            return Group(
-                self.count + later.count, self.first, self.first_bytes, later.last, later.last_bytes, self.total + later.total,
-                self.odd + later.odd, self.odd_bytes + later.odd_bytes, self.gaps + later.gaps + (not follows),
-            )  # fmt: skip
-        odds = [part for part in (self.last_bytes, later.first_bytes) if part % SECTOR]
-        run = self.last_bytes + later.first_bytes
-        is_odd = run % SECTOR != 0
         joined = Group(
-            self.count + later.count - 1, self.first, self.first_bytes, later.last, later.last_bytes, self.total + later.total,
-            self.odd + later.odd - len(odds) + is_odd, self.odd_bytes + later.odd_bytes - sum(odds) + run * is_odd, self.gaps + later.gaps,
+            self.count + later.count, self.first, self.first_bytes, later.last, later.last_bytes, self.total + later.total,
+            self.odd + later.odd, self.odd_bytes + later.odd_bytes, self.inner + later.inner, self.inner_bytes + later.inner_bytes,
+            self.gaps + later.gaps + (not follows),
         )  # fmt: skip
-        if self.count == 1:
-            joined = replace(joined, first_bytes=run)
-        if later.count == 1:
-            joined = replace(joined, last=self.last, last_bytes=run)
-        return joined
+        if not follows or self.last // PAGE != later.first // PAGE:
+            return joined
+        size = self.last_bytes + later.first_bytes
+        changed = {"odd": joined.odd, "odd_bytes": joined.odd_bytes, "inner": joined.inner, "inner_bytes": joined.inner_bytes}
+        for address, part, sign in ((self.last, self.last_bytes, -1), (later.first, later.first_bytes, -1), (self.last, size, 1)):
+            sort = _sort_of(address, part)
+            if sort is not None:
+                changed[sort] += sign
+                changed[f"{sort}_bytes"] += sign * part
+        return replace(
+            joined,
+            count=joined.count - 1,
+            first_bytes=size if self.count == 1 else self.first_bytes,
+            last=self.last if later.count == 1 else later.last,
+            last_bytes=size if later.count == 1 else later.last_bytes,
+            **changed,
+        )
+
+
+def _sort_of(address: int, size: int) -> str | None:
+    """Return what a run is counted as besides."""
+    if size % SECTOR == 0:
+        return None
+    return "odd" if address % PAGE == 0 or (address + size) % PAGE == 0 else "inner"
 
 
 class Groups:
@@ -105,7 +124,7 @@ class Groups:
     ----------
     requesters : ndarray of int64, shape (n,)
         Requester IDs.
-    fields : ndarray of int64, shape (n, 9)
+    fields : ndarray of int64, shape (n, 11)
         The fields of :class:`Group`, in their order. Addresses are the numbers' 64 bits.
     """
 
@@ -118,9 +137,9 @@ class Groups:
         """Return groups with their requesters."""
         fields = [
             (each.count, _signed(each.first), each.first_bytes, _signed(each.last), each.last_bytes, each.total, each.odd, each.odd_bytes,
-             each.gaps) for _, each in groups
+             each.inner, each.inner_bytes, each.gaps) for _, each in groups
         ]  # fmt: skip
-        return cls(np.array([requester for requester, _ in groups], dtype=np.int64), np.array(fields, dtype=np.int64).reshape(-1, 9))
+        return cls(np.array([requester for requester, _ in groups], dtype=np.int64), np.array(fields, dtype=np.int64).reshape(-1, 11))
 
     def group(self, number: int) -> Group:
         """Return one of them."""
@@ -164,36 +183,38 @@ def sorted_out(groups: Groups) -> tuple[Numbers, npt.NDArray[np.int64], Numbers]
         By group: the columns of :class:`Sort`.
     which : ndarray of int64, shape (m,)
         The groups whose first read goes into the table of lists.
-    rows : ndarray of int64, shape (m, 10)
+    rows : ndarray of int64, shape (m, 12)
         Its row there: the columns of :class:`Lists`.
     """
-    count, first, first_bytes, _last, _last_bytes, total, odd, odd_bytes, gaps = groups.fields.T
+    count, first, first_bytes, _last, _last_bytes, total, odd, odd_bytes, inner, inner_bytes, gaps = groups.fields.T
     offset = first & (PAGE - 1)
     is_odd = first_bytes % SECTOR != 0
     ends = offset + first_bytes == PAGE
     whole = ends & (offset == 0)
     alone = count == 1
     others_odd_bytes = odd_bytes - np.where(is_odd, first_bytes, 0)
+    # What cannot be data is of lists, or of several entries at once: the drive does not read lists to the end of their page.
+    reads_little = inner > 0
     # An odd read in front is a list, unless it is the head of data whose other end is odd too. Several odd ones are several lists.
-    list_first = is_odd & (others_odd_bytes % SECTOR == 0)
+    list_first = is_odd & (others_odd_bytes % SECTOR == 0) & ~reads_little
     lists_odd = ~list_first & (odd_bytes % SECTOR != 0)
-    many = ~is_odd & (odd_bytes % SECTOR == 0) & (count > _PAGES_OF_ENTRY + 1) & ends & (gaps > 0)
-    sure = list_first | (many & ~whole)
+    many = ~is_odd & (odd_bytes % SECTOR == 0) & (count > _PAGES_OF_ENTRY + 1) & ends & (gaps > 0) & ~reads_little
     plain = ~is_odd & alone
-    listed = np.where(sure, first_bytes, np.where(lists_odd, odd_bytes, 0))
-    tabled = np.where(plain & ends, first_bytes, np.where(many & whole, first_bytes, 0))
+    listed = np.where(list_first, first_bytes, inner_bytes + np.where(lists_odd, odd_bytes, 0))
+    tabled = np.where((plain & ends) | many, first_bytes, 0)
     sums = np.empty((len(count), len(Sort)), dtype=np.int64)
     sums[:, Sort.DATA] = total - listed - tabled
-    sums[:, Sort.LIST] = np.where(lists_odd & ~sure, odd_bytes, 0)  # the others are in the table
+    sums[:, Sort.LIST] = np.where(list_first, 0, listed)  # the others are in the table
     sums[:, Sort.EMPTY] = count == 0
-    which = np.flatnonzero((count > 0) & (sure | plain | (many & whole)))
+    which = np.flatnonzero((count > 0) & (list_first | plain | many))
     rows = np.zeros((len(which), len(Lists)), dtype=np.int64)
     rows[:, Lists.ACCESSES] = 1
     for column, chosen in (
-        (Lists.SURE, sure),
+        (Lists.SURE, list_first),
         (Lists.ALONE_TAIL, plain & ends & ~whole),
         (Lists.ALONE_PAGE, plain & whole),
         (Lists.FIRST_PAGE, many & whole),
+        (Lists.FIRST_TAIL, many & ~whole),
     ):
         rows[:, column] = chosen[which]
         rows[:, column + 1] = np.where(chosen, first_bytes, 0)[which]

@@ -97,6 +97,13 @@ class Table:
         high = np.searchsorted(self.keys, np.uint64(requester << 48 | _PAGES), side="right")
         return self.keys[low:high], self.rows[low:high]
 
+    def of_number(self, key: int) -> Numbers:
+        """Return the row of a key; zeros where there is none."""
+        row = int(np.searchsorted(self.keys, np.uint64(key)))
+        if row < len(self.keys) and int(self.keys[row]) == key:
+            return self.rows[row]
+        return np.zeros(self.rows.shape[1], dtype=np.int64)
+
 
 class Walk(IntEnum):
     """Columns of a :class:`WalkTable`."""

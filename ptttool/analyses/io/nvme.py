@@ -1,0 +1,145 @@
+"""The commands of an NVMe drive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ptttool.analyses.io.counts import ENTRY, Sum
+from ptttool.analyses.io.reads import PAGE, Lists
+from ptttool.analyses.io.results import By, Count, DataBytes, Drive, InFlight
+from ptttool.analyses.io.rings import Rings, rings_of
+from ptttool.analyses.io.seen import Seen
+from ptttool.analyses.io.tables import Walk
+from ptttool.pci import format_id
+
+# One fetch in so many may follow another one at once, and reads between fetches still are taken for one command's.
+_IN_A_ROW = 8
+# One fetch in so many may be of a command without data or without a list.
+_WITHOUT_LIST = 8
+_PAGES_WITHOUT_LIST = 2
+
+
+@dataclass(frozen=True)
+class Written:
+    """Bytes that a drive asked memory for.
+
+    Parameters
+    ----------
+    data, lists, uncertain : int
+        Data, lists of addresses, and how much of the data may be lists.
+    """
+
+    data: int
+    lists: int
+    uncertain: int
+
+
+def drive_of(seen: Seen, by: By) -> Drive:
+    """Return what is to be said of a drive."""
+    counts, requester, visible = seen.counts, seen.requester, seen.visible
+    entries, records = rings_of(counts.entries, requester), rings_of(counts.records, requester)
+    submitted = entries.total(Walk.SLOTS) if visible.reads else None
+    completed = records.total(Walk.SLOTS) if visible.writes else None
+    read = seen.sum(Sum.DATA_WRITE_BYTES) + records.others(Walk.BYTES) if visible.writes else None
+    is_followed = _is_followed(seen, entries, records)
+    at_start = -seen.edge.flight.lowest if is_followed else 0
+    counted_by, commands = _commands(seen, submitted, completed, at_start)
+    written = _written(seen, entries, read) if visible.reads else None
+    others = entries.others(Walk.EXACT)
+    return Drive(
+        requester=format_id(requester),
+        by=by,
+        commands=commands,
+        counted_by=counted_by,
+        submitted=submitted,
+        completed=completed,
+        data_bytes=DataBytes(read, None if written is None else written.data),
+        uncertain_bytes=0 if written is None else written.uncertain,
+        list_bytes=None if written is None else written.lists,
+        interrupts=seen.interrupts(beside=set()),
+        submission_pages=entries.pages,
+        completion_pages=records.pages,
+        in_flight=_in_flight(seen, entries, records, at_start) if is_followed else None,
+        unexplained_tlps=others,
+        unexplained_bytes=others * ENTRY,
+    )
+
+
+def _commands(seen: Seen, submitted: int | None, completed: int | None, at_start: int) -> tuple[Count | None, int | None]:
+    if submitted is not None:
+        return Count.ENTRIES, max(submitted + at_start, completed or 0)
+    if completed is not None:
+        return Count.COMPLETIONS, completed
+    if seen.visible.answers:
+        return Count.ANSWERS, seen.sum(Sum.ENTRY_COMPLETIONS)
+    return None, None
+
+
+def _is_followed(seen: Seen, entries: Rings, records: Rings) -> bool:
+    """Return whether the number of commands in flight was followed: what was taken for fetches and completions are all of them."""
+    if not (seen.visible.reads and seen.visible.writes):
+        return False
+    is_whole = seen.counts.entries.left_out == seen.counts.records.left_out == 0
+    fetched = entries.total(Walk.SLOTS) == entries.total(Walk.EXACT) == int(entries.rows[:, Walk.EXACT].sum())
+    return is_whole and fetched and not records.others(Walk.SLOTS)
+
+
+def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InFlight:
+    flight, elapsed, tick_ns = seen.edge.flight, seen.ticker.elapsed, seen.ticker.tick_ns
+    completed = records.total(Walk.SLOTS)
+    at_end = at_start + flight.change
+    mean = ticks = None
+    if elapsed is not None:
+        # The sums of times are kept modulo 2^64; their difference fits.
+        with np.errstate(over="ignore"):
+            difference = records.rows[records.is_ring, Walk.TIMES].sum() - entries.rows[entries.is_ring, Walk.TIMES].sum()
+        time_in_flight = int(difference) + elapsed * at_end
+        mean = time_in_flight / elapsed if elapsed else None
+        ticks = time_in_flight / completed if completed else None
+    return InFlight(
+        at_start=at_start,
+        at_end=at_end,
+        peak=at_start + flight.highest,
+        mean=mean,
+        ticks=ticks,
+        ns=None if ticks is None or tick_ns is None else ticks * tick_ns,
+        is_exact=at_start == at_end == 0,
+    )
+
+
+def _written(seen: Seen, entries: Rings, read: int | None) -> Written:
+    """Tell data from lists of addresses, where that depends on the whole recording."""
+    rows = seen.counts.lists.of(seen.requester)[1]
+    data = seen.sum(Sum.READ_DATA)
+    # What was read in several entries at a time was taken for lists.
+    lists = seen.sum(Sum.READ_LISTS)
+    several = entries.total(Walk.BYTES) - entries.total(Walk.EXACT) * ENTRY
+    lists += int(rows[:, Lists.SURE_BYTES].sum()) - several
+    fetches = int(entries.rows[:, Walk.EXACT].sum())
+    one_by_one = not several and seen.sum(Sum.IN_A_ROW) * _IN_A_ROW <= fetches
+    sure = rows[:, Lists.SURE] > 0
+    first_is_list = sure | one_by_one
+    tail_is_list = sure | ((rows[:, Lists.FIRST_TAIL] > 0) & first_is_list) | (rows[:, Lists.DATA] == 0)
+    is_first, is_tail = (rows[:, Lists.FIRST_PAGE] + rows[:, Lists.FIRST_TAIL]) > 0, rows[:, Lists.ALONE_TAIL] > 0
+    holds_lists = sure | (is_first & first_is_list) | (is_tail & tail_is_list)
+    left = rows[~holds_lists]
+    alone = int(left[:, Lists.ALONE_PAGE].sum())
+    all_are_lists = read is not None and _need_lists(read, seen.sum(Sum.EMPTY), alone)
+    uncertain = 0
+    for bytes_, is_list in (
+        (rows[:, Lists.ALONE_TAIL_BYTES], tail_is_list),
+        (rows[:, Lists.FIRST_PAGE_BYTES] + rows[:, Lists.FIRST_TAIL_BYTES], first_is_list),
+        (rows[:, Lists.ALONE_PAGE_BYTES], holds_lists | all_are_lists),
+    ):
+        lists += int(bytes_[is_list].sum())
+        data += int(bytes_[~is_list].sum())
+    if read is None:
+        uncertain = int(left[:, Lists.ALONE_PAGE_BYTES].sum())
+    return Written(data, max(lists, 0), uncertain)
+
+
+def _need_lists(read: int, without: int, alone: int) -> bool:
+    """Return whether single reads of whole pages have to be lists: commands without any list cannot have moved so much."""
+    return alone > 0 and without * _WITHOUT_LIST <= alone and read > without * _PAGES_WITHOUT_LIST * PAGE and read > alone * _PAGES_WITHOUT_LIST * PAGE

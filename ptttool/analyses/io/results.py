@@ -1,0 +1,309 @@
+"""What the analysis finds, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ptttool.analyses.shown import Column, Names, Note, Part, Table, Unit, text_column
+from ptttool.diagnostics import Severity
+from ptttool.documents import document
+
+
+class By(StrEnum):
+    """How it is known what a requester is."""
+
+    CLASS = "class"
+    """By its class code: the machine is known."""
+    BEHAVIOUR = "behaviour"
+    """By the rings that it walks through."""
+
+
+class Count(StrEnum):
+    """What commands were counted by."""
+
+    ENTRIES = "submission entries"
+    """Fetches of submission queue entries, and completions of commands that were fetched before the recording began."""
+    COMPLETIONS = "completion entries"
+    """Writes of completion queue entries: fetches were not traced."""
+    ANSWERS = "completions of 64 bytes"
+    """Completions that answer reads of 64 bytes: neither of both was traced."""
+
+
+@dataclass(frozen=True)
+class DataBytes:
+    """Bytes of data of commands.
+
+    Parameters
+    ----------
+    read : int or None
+        Read from the drive: it writes them to memory. None where such TLPs were not traced.
+    write : int or None
+        Written to the drive: it asks memory for them. None where such TLPs were not traced.
+    """
+
+    read: int | None
+    write: int | None
+
+
+@dataclass(frozen=True)
+class InFlight:
+    """Commands that were fetched and not yet completed. Headers do not tell which completion belongs to which command.
+
+    Parameters
+    ----------
+    at_start, at_end : int
+        How many there were at both ends of the recording; at the start at least.
+    peak : int
+        The most at a time, at least.
+    mean : float or None
+        The mean over time; None where time is not known.
+    ticks : float or None
+        Mean time from fetch to completion entry, in ticks: time in flight of all commands by their number (Little's law). No order of the
+        completions changes it. Percentiles cannot be known where several commands are in flight.
+    ns : float or None
+        The same in nanoseconds, where a tick is known.
+    is_exact : bool
+        Whether every command was fetched and completed in the recording; otherwise the mean is an estimate.
+    """
+
+    at_start: int
+    at_end: int
+    peak: int
+    mean: float | None
+    ticks: float | None
+    ns: float | None
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Commands of an NVMe drive.
+
+    Parameters
+    ----------
+    requester : str
+        Requester ID.
+    by : By
+        How it is known that it is an NVMe drive.
+    commands : int or None
+        Commands that were seen; None where nothing tells.
+    counted_by : Count or None
+        By what.
+    submitted, completed : int or None
+        Submission queue entries that were fetched, and completion queue entries that were written; None where not traced.
+    data_bytes : DataBytes
+        Bytes of their data.
+    uncertain_bytes : int
+        Of ``data_bytes.write``: reads of a whole page that may have been of lists (PRP) instead.
+    list_bytes : int or None
+        Bytes of lists of addresses (PRP, SGL) that it read.
+    interrupts : int or None
+        Interrupts (MSI, MSI-X); None where they cannot be told from writes of shadow doorbells, or were not traced.
+    submission_pages, completion_pages : int
+        Pages of submission queues and of completion queues that were accessed.
+    in_flight : InFlight or None
+        Commands in flight; None where fetches or completion entries were not traced.
+    unexplained_tlps, unexplained_bytes : int
+        Accesses that are none of all this.
+    """
+
+    requester: str
+    by: By
+    commands: int | None
+    counted_by: Count | None
+    submitted: int | None
+    completed: int | None
+    data_bytes: DataBytes
+    uncertain_bytes: int
+    list_bytes: int | None
+    interrupts: int | None
+    submission_pages: int
+    completion_pages: int
+    in_flight: InFlight | None
+    unexplained_tlps: int
+    unexplained_bytes: int
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Packets of a network controller.
+
+    Parameters
+    ----------
+    requester : str
+        Requester ID.
+    by : By
+        How it is known that it is a network controller.
+    rx_packets : int or None
+        Received packets: descriptors that were written back. A packet that fills several buffers counts for each.
+    rx_bytes : int or None
+        Their bytes in memory: without the frame check sequence of Ethernet.
+    rx_wire_bytes : int or None
+        The same with 4 bytes of frame check sequence a packet, as most drivers count.
+    tx_descriptors : int or None
+        Descriptors that were fetched for transmission.
+    tx_sends_least, tx_sends_most : int or None
+        Limits of the number of frames handed over for transmission: descriptors without data (contexts), and those with data. The
+        controller may cut a frame into several packets (TSO); headers do not tell.
+    tx_bytes : int or None
+        Bytes that it read for transmission; headers of frames that it cuts count once.
+    interrupts : int or None
+        Interrupts (MSI, MSI-X).
+    """
+
+    requester: str
+    by: By
+    rx_packets: int | None
+    rx_bytes: int | None
+    rx_wire_bytes: int | None
+    tx_descriptors: int | None
+    tx_sends_least: int | None
+    tx_sends_most: int | None
+    tx_bytes: int | None
+    interrupts: int | None
+
+
+@dataclass(frozen=True)
+class Nvme:
+    """All NVMe drives.
+
+    Parameters
+    ----------
+    commands, submitted, completed, data_bytes, uncertain_bytes, interrupts
+        Sums of those of the drives; None where one is not known.
+    drives : list of Drive
+        The drives, those with most commands first.
+    """
+
+    commands: int | None
+    submitted: int | None
+    completed: int | None
+    data_bytes: DataBytes
+    uncertain_bytes: int
+    interrupts: int | None
+    drives: list[Drive]
+
+
+@dataclass(frozen=True)
+class Nic:
+    """All network controllers.
+
+    Parameters
+    ----------
+    rx_packets, rx_bytes, rx_wire_bytes, tx_descriptors, tx_sends_least, tx_sends_most, tx_bytes, interrupts
+        Sums of those of the controllers; None where one is not known.
+    controllers : list of Controller
+        The controllers, those with most packets first.
+    """
+
+    rx_packets: int | None
+    rx_bytes: int | None
+    rx_wire_bytes: int | None
+    tx_descriptors: int | None
+    tx_sends_least: int | None
+    tx_sends_most: int | None
+    tx_bytes: int | None
+    interrupts: int | None
+    controllers: list[Controller]
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """TLPs of a requester that is taken for neither.
+
+    Parameters
+    ----------
+    requester : str
+        Requester ID.
+    tlps : int
+        Its TLPs, and completions for it.
+    bytes : int
+        Bytes that they wrote or asked for.
+    """
+
+    requester: str
+    tlps: int
+    bytes: int
+
+
+@document("io")
+@dataclass(frozen=True)
+class IoResult:
+    """Commands of NVMe drives, and packets of network controllers.
+
+    Parameters
+    ----------
+    nvme : Nvme
+        The drives.
+    nic : Nic
+        The network controllers.
+    unexplained : list of Unexplained
+        Requesters that are taken for neither, those with most TLPs first.
+    left_out : int
+        Accesses that were not looked at: too many pages or requesters.
+    """
+
+    nvme: Nvme
+    nic: Nic
+    unexplained: list[Unexplained]
+    left_out: int
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield what is to be seen."""
+        yield Table(
+            "NVMe",
+            (
+                text_column("Drive"), Column("Commands"), Column("Read from it", Unit.BYTES), Column("Written to it", Unit.BYTES),
+                Column("Interrupts", weight=2), Column("In flight at most", weight=1), Column("Mean latency", Unit.TICKS, weight=1),
+                Column("Mean latency", Unit.NANOSECONDS, weight=2),
+            ),
+            [
+                (
+                    _called(each.requester, names), each.commands, each.data_bytes.read, each.data_bytes.write, each.interrupts,
+                    None if each.in_flight is None else each.in_flight.peak, None if each.in_flight is None else each.in_flight.ticks,
+                    None if each.in_flight is None else each.in_flight.ns,
+                )
+                for each in self.nvme.drives
+            ],
+            note="" if self.nvme.drives else "No requester was seen to walk through submission and completion queues.",
+        )  # fmt: skip
+        yield Table(
+            "Network",
+            (
+                text_column("Controller"), Column("Received packets"), Column("Received", Unit.BYTES), Column("Frames sent, at least", weight=1),
+                Column("Frames sent, at most", weight=2), Column("Sent", Unit.BYTES), Column("Interrupts", weight=2),
+            ),
+            [
+                (
+                    _called(each.requester, names), each.rx_packets, each.rx_bytes, each.tx_sends_least, each.tx_sends_most, each.tx_bytes,
+                    each.interrupts,
+                )
+                for each in self.nic.controllers
+            ],
+            note="" if self.nic.controllers else "No requester was seen to write descriptors back.",
+        )  # fmt: skip
+        if self.unexplained:
+            yield Table(
+                "Neither of both",
+                (text_column("Requester"), Column("TLPs"), Column("Bytes", Unit.BYTES)),
+                [(_called(each.requester, names), each.tlps, each.bytes) for each in self.unexplained],
+            )
+        yield from self._notes()
+
+    def _notes(self) -> Iterator[Note]:
+        if any(drive.in_flight is not None and not drive.in_flight.is_exact for drive in self.nvme.drives):
+            yield Note("Commands were in flight at an end of the recording: the mean latency is an estimate.")
+        if self.nvme.uncertain_bytes:
+            yield Note(
+                f"{self.nvme.uncertain_bytes:,} bytes written to drives may be lists of addresses (PRP) of commands that read.",
+                Severity.WARNING,
+            )
+        if self.left_out:
+            yield Note(f"{self.left_out:,} accesses were not looked at: too many pages or requesters.", Severity.WARNING)
+
+
+def _called(requester: str, names: Names) -> str:
+    name = names(requester)
+    return requester if name == requester else f"{requester} {name}"

@@ -1,0 +1,107 @@
+"""What a whole recording holds of one requester, for those who make something of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptttool.analyses.io.counts import Counts, Sum
+from ptttool.analyses.io.edges import Edge
+from ptttool.analyses.io.tables import Numbers, Small
+
+
+@dataclass(frozen=True)
+class Visible:
+    """Which TLPs of devices were traced.
+
+    Parameters
+    ----------
+    writes, reads, answers : bool
+        Their writes, their reads, and the completions for these.
+    """
+
+    writes: bool
+    reads: bool
+    answers: bool
+
+
+@dataclass(frozen=True)
+class Ticker:
+    """Time of a recording.
+
+    Parameters
+    ----------
+    elapsed : int or None
+        Ticks from the first to the last record; None where time is not known throughout.
+    tick_ns : float or None
+        Nanoseconds of a tick.
+    """
+
+    elapsed: int | None
+    tick_ns: float | None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One requester.
+
+    Parameters
+    ----------
+    requester : int
+        Requester ID.
+    counts : Counts
+        The sums of the recording.
+    visible : Visible
+        What was traced.
+    ticker : Ticker
+        Its time.
+    """
+
+    requester: int
+    counts: Counts
+    visible: Visible
+    ticker: Ticker
+
+    def sum(self, column: Sum) -> int:
+        """Return a sum of the requester."""
+        return int(self.counts.sums.of_number(self.requester)[column])
+
+    @property
+    def edge(self) -> Edge:
+        """Both ends of the recording."""
+        return self.counts.edges.get(self.requester) or Edge()
+
+    def interrupts(self, *, beside: set[int]) -> int | None:
+        """Return the number of interrupts: small writes that always go to the same address of a page.
+
+        Parameters
+        ----------
+        beside : set of int
+            Pages in which small writes are something else: rings of descriptors, whose states are written.
+
+        Returns
+        -------
+        int or None
+            Their number; None where writes were not traced.
+        """
+        if not self.visible.writes:
+            return None
+        keys, rows = self.counts.small_writes.of(self.requester)
+        read_keys, read_rows = self.counts.small_reads.of(self.requester)
+        shadows = list(zip(read_rows[:, Small.LOWEST].tolist(), read_rows[:, Small.HIGHEST].tolist(), read_keys.tolist(), strict=True))
+        return sum(
+            row[Small.ACCESSES]
+            for key, row in zip(keys.tolist(), rows.tolist(), strict=True)
+            if key not in beside and row[Small.LOWEST] == row[Small.HIGHEST] and not _is_event_index(key, row, shadows)
+        )
+
+    @property
+    def small_writes(self) -> Numbers:
+        """The requester's rows of small writes."""
+        return self.counts.small_writes.of(self.requester)[1]
+
+
+def _is_event_index(key: int, row: list[int], shadows: list[tuple[int, int, int]]) -> bool:
+    """Return whether a page is that of event indexes: the doorbells that a drive reads have the same offsets in the page beside it."""
+    return any(lowest <= row[Small.LOWEST] <= highest and abs(key - other) == 1 for lowest, highest, other in shadows)
+
+

@@ -1,0 +1,128 @@
+"""The analysis counts what modelled devices did, wherever the recording is cut."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ptttool.analyses.contract import AnalysisContext
+from ptttool.analyses.io.analysis import Io
+from ptttool.analyses.io.results import Drive as DriveResult
+from ptttool.analyses.io.results import IoResult
+from ptttool.analyses.scope import Scope
+from ptttool.analyses.time.model import TimeModel
+from ptttool.perfdata.model import Contents, Mode
+from tests.analyses.io.model import Command, Controller, Drive, EagerDrive, Memory, Tlp, batch_of, mixed
+
+CONTEXT = AnalysisContext("-", Contents(Mode.FILE))
+SCOPE = Scope(TimeModel.COUNTER)
+
+
+def result_of(tlps: Sequence[Tlp], cuts: Sequence[int] = (), units: int = 1 << 17) -> IoResult:
+    """The result of parts cut in front of some TLPs, each given in units."""
+    parts = []
+    edges = [0, *sorted(min(cut, len(tlps)) for cut in cuts), len(tlps)]
+    for start, end in zip(edges[:-1], edges[1:], strict=True):
+        analysis = Io(SCOPE)
+        for first in range(start, end, units):
+            analysis.update(batch_of(list(tlps[first : min(first + units, end)]), first))
+        parts.append(pickle.loads(pickle.dumps(analysis)))
+    while len(parts) > 1:  # neighbours first, as a cluster does
+        parts = [_merged(parts[number : number + 2]) for number in range(0, len(parts), 2)]
+    return parts[0].result(CONTEXT)
+
+
+def _merged(parts: list[Io]) -> Io:
+    for later in parts[1:]:
+        parts[0].merge(later)
+    return parts[0]
+
+
+@st.composite
+def commands(draw: st.DrawFn, drive: Drive) -> list[Command]:
+    """Commands of one of the workloads that people run."""
+    kind = draw(st.sampled_from(("read", "write", "mixed")))
+    pages = draw(st.sampled_from((1, 1, 2, 6, 20, 36)))
+    offset = draw(st.sampled_from((0, 0, 0, 512))) if pages < 8 else 0
+    contiguous = draw(st.booleans()) and pages < 33
+    count = draw(st.integers(12, 30))
+    return [
+        drive.command(is_read=kind == "read" or (kind == "mixed" and drive.random.random() < 0.5), size=pages * 4096, offset=offset, contiguous=contiguous)
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("make", [Drive, EagerDrive])
+@given(data=st.data())
+def test_commands_and_their_bytes(make: type[Drive], data: st.DataObject) -> None:
+    source = random.Random(data.draw(st.integers(0, 1 << 32)))
+    memory = Memory(source)
+    drives = [
+        make(source, memory, 0x100 + 0x100 * number, queues=data.draw(st.integers(1, 3)), depth=data.draw(st.sampled_from((3, 16, 64, 300))))
+        for number in range(data.draw(st.integers(1, 2)))
+    ]
+    in_flight = data.draw(st.sampled_from((1, 4, 32)))
+    tlps = mixed(source, [drive.run(data.draw(commands(drive)), in_flight) for drive in drives])
+    result = result_of(tlps)
+    assert [each.by.value for each in result.nvme.drives] == ["behaviour"] * len(drives)
+    assert not result.unexplained and not result.nic.controllers
+    for drive in drives:
+        found = next(each for each in result.nvme.drives if each.requester == f"{drive.requester >> 8:02x}:00.0")
+        truth = drive.truth
+        assert (found.commands, found.submitted, found.completed) == (truth.commands,) * 3
+        assert found.data_bytes.read == truth.read
+        # Fetches of several entries in a row may look like reads of whole sectors.
+        assert found.data_bytes.write is not None
+        assert 0 <= found.data_bytes.write - truth.written <= (64 * truth.commands if make is EagerDrive else 0)
+        assert found.interrupts == truth.interrupts
+        assert_latency(found, drive)
+
+
+def assert_latency(found: DriveResult, drive: Drive) -> None:
+    """Without the order of completions, the mean is what it is."""
+    flight = found.in_flight
+    if isinstance(drive, EagerDrive):  # entries that were fetched together are not followed
+        return
+    assert flight is not None and flight.is_exact and (flight.at_start, flight.at_end) == (0, 0)
+    times = [done.time - entry.time for entry, done in drive.pairs]
+    assert flight.ticks == pytest.approx(sum(times) / len(times))
+    assert flight.peak == drive.peak
+
+
+@given(data=st.data())
+def test_packets_and_their_bytes(data: st.DataObject) -> None:
+    source = random.Random(data.draw(st.integers(0, 1 << 32)))
+    memory = Memory(source)
+    nic = Controller(source, memory, 0x200, depth=data.draw(st.sampled_from((8, 64, 256, 1024))))
+    drive = Drive(source, memory, 0x100)
+    sizes = data.draw(st.sampled_from(((60, 1514), (60, 61, 62, 63, 64, 66), (1500,), (320, 272, 336))))
+    packets = [(source.random() < 0.5, source.choice(sizes), data.draw(st.just(True))) for _ in range(data.draw(st.integers(10, 80)))]
+    tlps = mixed(source, [nic.run(packets), drive.run([drive.command(is_read=True, size=4096) for _ in range(8)], 4)])
+    result = result_of(tlps)
+    assert len(result.nvme.drives) == 1 and not result.unexplained
+    truth = nic.truth
+    assert (result.nic.rx_packets, result.nic.rx_bytes, result.nic.tx_bytes) == (truth.rx_packets, truth.rx_bytes, truth.tx_bytes)
+    assert result.nic.rx_wire_bytes == truth.rx_bytes + 4 * truth.rx_packets
+    assert result.nic.tx_sends_least == truth.tx_frames == result.nic.tx_sends_most
+    assert result.nic.interrupts == truth.interrupts
+
+
+@given(data=st.data())
+def test_the_same_wherever_it_is_cut(data: st.DataObject) -> None:
+    source = random.Random(data.draw(st.integers(0, 1 << 32)))
+    memory = Memory(source)
+    make = data.draw(st.sampled_from((Drive, EagerDrive)))
+    drive, nic = make(source, memory, 0x100, depth=8), Controller(source, memory, 0x200, depth=16)
+    packets = [(source.random() < 0.5, source.choice((60, 65, 1514)), source.random() < 0.5) for _ in range(20)]
+    tlps = mixed(source, [drive.run(data.draw(commands(drive)), 5), nic.run(packets)])
+    first = data.draw(st.integers(0, len(tlps) // 2))
+    tlps = tlps[first : data.draw(st.integers(first, len(tlps)))]
+    whole = result_of(tlps)
+    cuts = data.draw(st.lists(st.integers(0, len(tlps)), max_size=40))
+    assert asdict(result_of(tlps, cuts, data.draw(st.sampled_from((1, 2, 7, 1000))))) == asdict(whole)
