@@ -13,6 +13,8 @@ MAX_PAGES: Final = 1 << 16
 MAX_TARGETS: Final = 1 << 12
 MAX_LISTED: Final = 64
 MAX_BLOCKS: Final = 1 << 9
+MAX_IO_PAGES: Final = 1 << 16
+MAX_IO_REQUESTERS: Final = 1 << 10
 
 BUDGETS: Final = (
     Budget("MAX_LINE_POINTS", MAX_LINE_POINTS, "points", "Points of a time line; beyond it they are joined in pairs."),
@@ -27,6 +29,8 @@ BUDGETS: Final = (
     Budget(
         "MAX_TARGETS", MAX_TARGETS, "sums", "Sums by target of small writes and by requester; more of them are added up as those of pages."
     ),
+    Budget("MAX_IO_PAGES", MAX_IO_PAGES, "pages", "Pages of memory in each table of `analyze io`; accesses to others are counted."),
+    Budget("MAX_IO_REQUESTERS", MAX_IO_REQUESTERS, "requesters", "Requesters that `analyze io` looks at; TLPs of others are counted."),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),
     Budget("MAX_BLOCKS", MAX_BLOCKS, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones."),
 )

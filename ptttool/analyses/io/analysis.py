@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.io.counts import Counts, Sum
@@ -15,15 +15,13 @@ from ptttool.analyses.io.results import Controller, DataBytes, Drive, IoResult, 
 from ptttool.analyses.io.seen import Seen, Ticker, Visible
 from ptttool.analyses.needs import Captured, Need, captured
 from ptttool.analyses.scope import Scope, TlpAnalysis
-from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
+from ptttool.analyses.time.clock import CLOCK_COLUMNS
 from ptttool.pci import format_id
 
 if TYPE_CHECKING:
     from ptttool.table.batch import Batch
 
-Number = TypeVar("Number", int, float)
-
-_INBOUND_P = "--direction in --type p,np"
+_OPTIONS = "--direction in --type p,np"
 
 
 class Io(TlpAnalysis[IoResult]):
@@ -31,15 +29,15 @@ class Io(TlpAnalysis[IoResult]):
 
     name = "io"
     meaning = "commands of NVMe drives with their bytes and latency, packets of network controllers"
-    columns = ("kind", "requester", "address", "length_dw", "first_be", "last_be", "byte_count", *CLOCK_COLUMNS)
+    columns = ("kind", "requester", "address", "length_dw", "requested_bytes", "byte_count", *CLOCK_COLUMNS)
     needs = (
-        Need("completed commands, bytes read from drives, received packets", _INBOUND_P, inbound=("P",)),
-        Need("fetched commands, bytes written to drives, bytes sent", _INBOUND_P, inbound=("NP",)),
+        Need("completed commands, bytes read from drives, received packets", _OPTIONS, inbound=("P",)),
+        Need("fetched commands, bytes written to drives, bytes sent", _OPTIONS, inbound=("NP",)),
     )
 
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)
-        self._clock = Clock(self.scope.time_model, self.scope.time_bits)
+        self._clock = self.scope.clock
         self._counts = Counts()
 
     def update(self, batch: Batch) -> None:
@@ -57,7 +55,8 @@ class Io(TlpAnalysis[IoResult]):
         counts = self._counts
         _close(counts)
         flow = captured(context.contents, machine=context.machine)
-        ticker = Ticker(None if self._clock.breaks or not self._has_time else self._clock.elapsed, self.scope.tick_ns)
+        time = self.scope.time_facts(self._clock, context.contents)
+        ticker = Ticker(None if time.breaks else time.elapsed_ticks, time.tick_ns)
         drives: list[Drive] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []
@@ -76,11 +75,9 @@ class Io(TlpAnalysis[IoResult]):
         rest.sort(key=lambda each: (-each.tlps, each.requester))
         tables = (counts.entries, counts.descriptors, counts.records, counts.small_writes, counts.small_reads, counts.lists, counts.sums)
         visible = _visible(flow, counts)
-        return IoResult(_all_drives(drives, visible), _all_controllers(controllers, visible), rest, sum(table.left_out for table in tables))
-
-    @property
-    def _has_time(self) -> bool:
-        return self.scope.time_model != "unknown"
+        return IoResult(
+            _all_drives(drives, visible), _all_controllers(controllers, visible), rest, sum(table.left_out for table in tables), time
+        )
 
 
 def _close(counts: Counts) -> None:

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.io.budget import MAX_IO_REQUESTERS
+from ptttool.analyses.budget import MAX_IO_REQUESTERS
 from ptttool.analyses.io.edges import Edge, Flight, Joint, join
-from ptttool.analyses.io.reads import Group, Groups, Lists, PAGE, SECTOR, Sort, sorted_out
+from ptttool.analyses.io.reads import PAGE, SECTOR, Groups, Lists, Sort, sorted_out
 from ptttool.analyses.io.tables import Keys, Numbers, SmallTable, Table, Walk, WalkTable, page_keys
 from ptttool.table.batch import Batch
 from ptttool.tlp.columns import KINDS
@@ -173,7 +173,7 @@ class _Part:
         self.valid = batch.values("requester").valid
         self.addresses: Any = batch.values("address").array
         self.lengths: Any = batch.values("length_dw").array
-        self.first_be, self.last_be = batch.values("first_be"), batch.values("last_be")
+        self.requested: Any = batch.values("requested_bytes").array
         self.byte_counts: Any = batch.values("byte_count").array
 
     def add(self) -> None:
@@ -217,16 +217,7 @@ class _Part:
 
     def _sizes(self, rows: Rows) -> tuple[Numbers, Numbers]:
         """Return the bytes of requests: of their DWs, and without those that are disabled."""
-        dws = self.lengths[rows].astype(np.int64)
-        bytes_ = dws << 2
-        if self.first_be.array is None:
-            return bytes_, bytes_
-        first: Any = self.first_be.array
-        last: Any = self.last_be.array
-        enables = (last[rows].astype(np.uint8) << 4) | first[rows].astype(np.uint8)
-        if self.first_be.valid is not None:
-            enables = np.where(self.first_be.valid[rows], enables, np.uint8(0xFF))
-        return bytes_, np.where(dws == 1, _ENABLED_OF_ONE[enables & 0xF], bytes_ - _DISABLED[enables])
+        return self.lengths[rows].astype(np.int64) << 2, self.requested[rows].astype(np.int64)
 
     def _add_reads(self, rows: Rows) -> Rows:
         """Add reads, and return the fetches."""
@@ -265,7 +256,8 @@ class _Part:
         large = ~is_small
         if large.any():
             self._add_runs(requesters[large], addresses[large], sizes[large], is_fetch[large])
-        return rows[is_fetch]
+        fetches: Rows = rows[is_fetch]
+        return fetches
 
     def _add_runs(self, requesters: Keys, addresses: Keys, sizes: Numbers, is_fetch: Mask) -> None:
         """Add what was read between fetches."""
@@ -354,7 +346,8 @@ class _Part:
             edge.has_writes = True
             edge.small_write = (int(addresses[start]), int(enabled[start])) if is_small[start] else None
             edge.data_end = None if is_small[end - 1] else int(addresses[end - 1]) + int(sizes[end - 1])
-        return rows[is_record]
+        completed: Rows = rows[is_record]
+        return completed
 
     def _add_flight(self, fetches: Rows, completed: Rows) -> None:
         if not len(fetches) + len(completed):
@@ -369,7 +362,9 @@ class _Part:
         base = np.where(starts > 0, so_far[starts - 1], 0)
         lowest, highest = np.minimum.reduceat(so_far, starts) - base, np.maximum.reduceat(so_far, starts) - base
         total = np.add.reduceat(change, starts)
-        for requester, each in zip(requesters[starts].tolist(), zip(total.tolist(), lowest.tolist(), highest.tolist(), strict=True), strict=True):
+        for requester, each in zip(
+            requesters[starts].tolist(), zip(total.tolist(), lowest.tolist(), highest.tolist(), strict=True), strict=True
+        ):
             edge = self.counts.edges.get(requester)
             if edge is None:
                 break
@@ -398,12 +393,3 @@ _NO_ROWS: Final[Rows] = np.empty(0, dtype=np.intp)
 def _starts(sorted_numbers: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Return where each number begins in an array that has at least one."""
     return np.flatnonzero(np.concatenate(([True], sorted_numbers[1:] != sorted_numbers[:-1])))
-
-
-def _lowest(bits: int) -> int:
-    return (bits & -bits).bit_length() - 1 if bits else 0
-
-
-# Bytes that are disabled in front (First DW BE, bits 3:0) and behind (Last DW BE, bits 7:4); and what is left of a single DW.
-_DISABLED: Final = np.array([_lowest(bits & 0xF) + (4 - (bits >> 4).bit_length() if bits >> 4 else 0) for bits in range(256)], dtype=np.int64)
-_ENABLED_OF_ONE: Final = np.array([bits.bit_length() - _lowest(bits) for bits in range(16)], dtype=np.int64)

@@ -142,4 +142,9 @@ def _written(seen: Seen, entries: Rings, read: int | None) -> Written:
 
 def _need_lists(read: int, without: int, alone: int) -> bool:
     """Return whether single reads of whole pages have to be lists: commands without any list cannot have moved so much."""
-    return alone > 0 and without * _WITHOUT_LIST <= alone and read > without * _PAGES_WITHOUT_LIST * PAGE and read > alone * _PAGES_WITHOUT_LIST * PAGE
+    return (
+        alone > 0
+        and without * _WITHOUT_LIST <= alone
+        and read > without * _PAGES_WITHOUT_LIST * PAGE
+        and read > alone * _PAGES_WITHOUT_LIST * PAGE
+    )

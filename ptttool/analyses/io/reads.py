@@ -186,7 +186,7 @@ def sorted_out(groups: Groups) -> tuple[Numbers, npt.NDArray[np.int64], Numbers]
     rows : ndarray of int64, shape (m, 12)
         Its row there: the columns of :class:`Lists`.
     """
-    count, first, first_bytes, _last, _last_bytes, total, odd, odd_bytes, inner, inner_bytes, gaps = groups.fields.T
+    count, first, first_bytes, _last, _last_bytes, total, _odd, odd_bytes, inner, inner_bytes, gaps = groups.fields.T
     offset = first & (PAGE - 1)
     is_odd = first_bytes % SECTOR != 0
     ends = offset + first_bytes == PAGE

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ptttool.analyses.shown import Column, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Severity
 from ptttool.documents import document
 
@@ -243,47 +244,24 @@ class IoResult:
         Requesters that are taken for neither, those with most TLPs first.
     left_out : int
         Accesses that were not looked at: too many pages or requesters.
+    time : TimeFacts
+        What is known of time.
     """
 
     nvme: Nvme
     nic: Nic
     unexplained: list[Unexplained]
     left_out: int
+    time: TimeFacts
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield what is to be seen."""
-        yield Table(
-            "NVMe",
-            (
-                text_column("Drive"), Column("Commands"), Column("Read from it", Unit.BYTES), Column("Written to it", Unit.BYTES),
-                Column("Interrupts", weight=2), Column("In flight at most", weight=1), Column("Mean latency", Unit.TICKS, weight=1),
-                Column("Mean latency", Unit.NANOSECONDS, weight=2),
-            ),
-            [
-                (
-                    _called(each.requester, names), each.commands, each.data_bytes.read, each.data_bytes.write, each.interrupts,
-                    None if each.in_flight is None else each.in_flight.peak, None if each.in_flight is None else each.in_flight.ticks,
-                    None if each.in_flight is None else each.in_flight.ns,
-                )
-                for each in self.nvme.drives
-            ],
-            note="" if self.nvme.drives else "No requester was seen to walk through submission and completion queues.",
-        )  # fmt: skip
-        yield Table(
-            "Network",
-            (
-                text_column("Controller"), Column("Received packets"), Column("Received", Unit.BYTES), Column("Frames sent, at least", weight=1),
-                Column("Frames sent, at most", weight=2), Column("Sent", Unit.BYTES), Column("Interrupts", weight=2),
-            ),
-            [
-                (
-                    _called(each.requester, names), each.rx_packets, each.rx_bytes, each.tx_sends_least, each.tx_sends_most, each.tx_bytes,
-                    each.interrupts,
-                )
-                for each in self.nic.controllers
-            ],
-            note="" if self.nic.controllers else "No requester was seen to write descriptors back.",
-        )  # fmt: skip
+        if self.nvme.drives:
+            yield self._drives(names)
+        if self.nic.controllers:
+            yield self._controllers(names)
+        if not (self.nvme.drives or self.nic.controllers):
+            yield Note("No requester was seen to walk through queues of commands, or through rings of descriptors.")
         if self.unexplained:
             yield Table(
                 "Neither of both",
@@ -291,6 +269,50 @@ class IoResult:
                 [(_called(each.requester, names), each.tlps, each.bytes) for each in self.unexplained],
             )
         yield from self._notes()
+        yield from self.time.shown()
+
+    def _drives(self, names: Names) -> Table:
+        columns = (
+            text_column("Drive"),
+            Column("Commands"),
+            Column("Read from it", Unit.BYTES),
+            Column("Written to it", Unit.BYTES),
+            Column("Interrupts", weight=2),
+            Column("In flight at most", weight=1),
+            Column("Mean latency", Unit.TICKS, weight=1),
+            Column("Mean latency", Unit.NANOSECONDS, weight=2),
+        )
+        rows = []
+        for each in self.nvme.drives:
+            flight = each.in_flight
+            latency = (None, None, None) if flight is None else (flight.peak, flight.ticks, flight.ns)
+            data = each.data_bytes
+            rows.append((_called(each.requester, names), each.commands, data.read, data.write, each.interrupts, *latency))
+        return Table("NVMe", columns, rows)
+
+    def _controllers(self, names: Names) -> Table:
+        columns = (
+            text_column("Controller"),
+            Column("Received packets"),
+            Column("Received", Unit.BYTES),
+            Column("Frames sent, at least", weight=1),
+            Column("Frames sent, at most", weight=2),
+            Column("Sent", Unit.BYTES),
+            Column("Interrupts", weight=2),
+        )
+        rows = [
+            (
+                _called(each.requester, names),
+                each.rx_packets,
+                each.rx_bytes,
+                each.tx_sends_least,
+                each.tx_sends_most,
+                each.tx_bytes,
+                each.interrupts,
+            )
+            for each in self.nic.controllers
+        ]
+        return Table("Network", columns, rows)
 
     def _notes(self) -> Iterator[Note]:
         if any(drive.in_flight is not None and not drive.in_flight.is_exact for drive in self.nvme.drives):

@@ -89,7 +89,7 @@ class Seen:
         read_keys, read_rows = self.counts.small_reads.of(self.requester)
         shadows = list(zip(read_rows[:, Small.LOWEST].tolist(), read_rows[:, Small.HIGHEST].tolist(), read_keys.tolist(), strict=True))
         return sum(
-            row[Small.ACCESSES]
+            int(row[Small.ACCESSES])
             for key, row in zip(keys.tolist(), rows.tolist(), strict=True)
             if key not in beside and row[Small.LOWEST] == row[Small.HIGHEST] and not _is_event_index(key, row, shadows)
         )
@@ -103,5 +103,3 @@ class Seen:
 def _is_event_index(key: int, row: list[int], shadows: list[tuple[int, int, int]]) -> bool:
     """Return whether a page is that of event indexes: the doorbells that a drive reads have the same offsets in the page beside it."""
     return any(lowest <= row[Small.LOWEST] <= highest and abs(key - other) == 1 for lowest, highest, other in shadows)
-
-

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.io.budget import MAX_IO_PAGES
+from ptttool.analyses.budget import MAX_IO_PAGES
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
@@ -101,7 +101,8 @@ class Table:
         """Return the row of a key; zeros where there is none."""
         row = int(np.searchsorted(self.keys, np.uint64(key)))
         if row < len(self.keys) and int(self.keys[row]) == key:
-            return self.rows[row]
+            found: Numbers = self.rows[row]
+            return found
         return np.zeros(self.rows.shape[1], dtype=np.int64)
 
 
@@ -138,7 +139,9 @@ class WalkTable(Table):
         super().__init__(len(Walk))
         self.slot = slot
 
-    def see(self, keys: Keys, addresses: Keys, sizes: Numbers, ticks: Numbers | None, followed: npt.NDArray[np.bool_] | None = None) -> None:
+    def see(
+        self, keys: Keys, addresses: Keys, sizes: Numbers, ticks: Numbers | None, followed: npt.NDArray[np.bool_] | None = None
+    ) -> None:
         """Add accesses in their order; addresses and sizes are multiples of the slot's size."""
         if not len(keys):
             return

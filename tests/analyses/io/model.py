@@ -148,9 +148,11 @@ class Drive:
         where = None
         if count > 2 and not contiguous:
             where = self.small_pool + 256 * self.random.randrange(16) if count <= 33 else self.large_pool
-        return Command(is_read, memory, None if where is None else self.list_of(where, count - 1), self.random.randrange(len(self.submission)))
+        return Command(
+            is_read, memory, None if where is None else self.list_of(where, count - 1), self.random.randrange(len(self.submission))
+        )
 
-    def list_of(self, where: int, entries: int) -> tuple[int, int]:  # noqa: ARG002 - for those that read no more
+    def list_of(self, where: int, entries: int) -> tuple[int, int]:
         """Return what is read of a list."""
         return where, PAGE - where % PAGE
 
@@ -181,7 +183,9 @@ class Drive:
     def fetch(self, commands: list[Command]) -> Iterator[Tlp]:
         """Yield the fetch of commands of one queue."""
         ring = self.submission[commands[0].queue]
-        address = [ring.slot() for _ in commands][0]
+        address = ring.slot()
+        for _ in commands[1:]:
+            ring.slot()
         entry = Tlp("MRd", self.requester, address, 64 * len(commands))
         for command in commands:
             command.entry = entry
@@ -229,7 +233,12 @@ class EagerDrive(Drive):
         for queue, group in by_queue.items():
             while group:
                 ring = self.submission[queue]
-                count = min(len(group), self.random.choice((1, 1, 2, 4, 7)) if ring.next else 1, ring.slots - ring.next, (PAGE - ring.next * 64 % PAGE) // 64)
+                count = min(
+                    len(group),
+                    self.random.choice((1, 1, 2, 4, 7)) if ring.next else 1,
+                    ring.slots - ring.next,
+                    (PAGE - ring.next * 64 % PAGE) // 64,
+                )
                 yield from self.fetch(group[:count])
                 group = group[count:]
         for command in commands:
@@ -261,7 +270,9 @@ class Controller:
         """Yield the TLPs of a received packet."""
         slot = self.receive.slot()
         yield Tlp("MRd", self.requester, slot, 16)
-        yield from pieces("MWr", self.requester, self.random.choice(self.buffers) + self.random.choice((64, 2112)), -(-size // 4) * 4, 256, size)
+        yield from pieces(
+            "MWr", self.requester, self.random.choice(self.buffers) + self.random.choice((64, 2112)), -(-size // 4) * 4, 256, size
+        )
         yield Tlp("MWr", self.requester, slot, 16)
         yield Tlp("MWr", self.requester, slot + 8)
         self.truth.rx_packets += 1
@@ -302,16 +313,12 @@ def batch_of(tlps: list[Tlp], first: int = 0) -> Batch:
         return Values(np.array(values, dtype=dtype))
 
     dws = [tlp.size // 4 for tlp in tlps]
-    disabled = [0 if tlp.enabled is None else tlp.size - tlp.enabled for tlp in tlps]
-    last = [(0xF >> cut) if size > 1 else 0 for size, cut in zip(dws, disabled, strict=True)]
-    single = [0xF if size > 1 else 0xF >> cut for size, cut in zip(dws, disabled, strict=True)]
     columns = {
         "kind": column([KINDS.index(tlp.kind) for tlp in tlps], "u1"),
         "requester": column([tlp.requester for tlp in tlps], "u2"),
         "address": column([tlp.address for tlp in tlps], "u8"),
         "length_dw": column(dws, "u2"),
-        "first_be": column(single, "u1"),
-        "last_be": column(last, "u1"),
+        "requested_bytes": column([tlp.size if tlp.enabled is None else tlp.enabled for tlp in tlps], "u2"),
         "byte_count": column([tlp.byte_count for tlp in tlps], "u2"),
         "time": column([tlp.time & 0xFFFFFFFF for tlp in tlps], "u4"),
         "offset": Values(range(first * 32, (first + len(tlps)) * 32, 32)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
 from collections.abc import Sequence
@@ -28,14 +29,15 @@ def result_of(tlps: Sequence[Tlp], cuts: Sequence[int] = (), units: int = 1 << 1
     """The result of parts cut in front of some TLPs, each given in units."""
     parts = []
     edges = [0, *sorted(min(cut, len(tlps)) for cut in cuts), len(tlps)]
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in itertools.pairwise(edges):
         analysis = Io(SCOPE)
         for first in range(start, end, units):
             analysis.update(batch_of(list(tlps[first : min(first + units, end)]), first))
         parts.append(pickle.loads(pickle.dumps(analysis)))
     while len(parts) > 1:  # neighbours first, as a cluster does
         parts = [_merged(parts[number : number + 2]) for number in range(0, len(parts), 2)]
-    return parts[0].result(CONTEXT)
+    result: IoResult = parts[0].result(CONTEXT)
+    return result
 
 
 def _merged(parts: list[Io]) -> Io:
@@ -53,7 +55,12 @@ def commands(draw: st.DrawFn, drive: Drive) -> list[Command]:
     contiguous = draw(st.booleans()) and pages < 33
     count = draw(st.integers(12, 30))
     return [
-        drive.command(is_read=kind == "read" or (kind == "mixed" and drive.random.random() < 0.5), size=pages * 4096, offset=offset, contiguous=contiguous)
+        drive.command(
+            is_read=kind == "read" or (kind == "mixed" and drive.random.random() < 0.5),
+            size=pages * 4096,
+            offset=offset,
+            contiguous=contiguous,
+        )
         for _ in range(count)
     ]
 
@@ -64,7 +71,9 @@ def test_commands_and_their_bytes(make: type[Drive], data: st.DataObject) -> Non
     source = random.Random(data.draw(st.integers(0, 1 << 32)))
     memory = Memory(source)
     drives = [
-        make(source, memory, 0x100 + 0x100 * number, queues=data.draw(st.integers(1, 3)), depth=data.draw(st.sampled_from((3, 16, 64, 300))))
+        make(
+            source, memory, 0x100 + 0x100 * number, queues=data.draw(st.integers(1, 3)), depth=data.draw(st.sampled_from((3, 16, 64, 300)))
+        )
         for number in range(data.draw(st.integers(1, 2)))
     ]
     in_flight = data.draw(st.sampled_from((1, 4, 32)))
