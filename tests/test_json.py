@@ -151,6 +151,7 @@ RESULTS = [
     ("addresses", "{capture}"),
     ("bandwidth", "{capture}"),
     ("elements", "fixtures/etrace/median-basic.bin"),
+    ("io", "{capture}"),
     ("loss", "{capture}"),
     ("summary", "{capture}"),
 ]
