@@ -164,7 +164,7 @@ def _keys(batch: Batch, rows: Array) -> Array:
         return np.empty(0, dtype=np.uint64)
     requesters: Any = batch.values("requester").array
     tags: Any = batch.values("tag").array
-    keys = requesters[rows].astype(np.uint64)
+    keys: Array = requesters[rows].astype(np.uint64)
     keys <<= np.uint64(REQUESTER_SHIFT)
     keys |= tags[rows]
     segments = batch.values("segment")
