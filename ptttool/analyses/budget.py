@@ -12,6 +12,7 @@ MAX_REGIONS: Final = 1 << 10
 MAX_PAGES: Final = 1 << 16
 MAX_TARGETS: Final = 1 << 12
 MAX_LISTED: Final = 64
+MAX_BORDER_ROWS: Final = 1 << 18
 MAX_BLOCKS: Final = 1 << 9
 MAX_IO_PAGES: Final = 1 << 16
 MAX_IO_REQUESTERS: Final = 1 << 10
@@ -31,6 +32,13 @@ BUDGETS: Final = (
     ),
     Budget("MAX_IO_PAGES", MAX_IO_PAGES, "pages", "Pages of memory in each table of `analyze io`; accesses to others are counted."),
     Budget("MAX_IO_REQUESTERS", MAX_IO_REQUESTERS, "requesters", "Requesters that `analyze io` looks at; TLPs of others are counted."),
+    Budget(
+        "MAX_BORDER_ROWS",
+        MAX_BORDER_ROWS,
+        "rows",
+        "Open requests with their completions so far, and keys seen, where two parts of a recording join; 256 functions with 768 tags each "
+        "are fewer.",
+    ),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),
     Budget("MAX_BLOCKS", MAX_BLOCKS, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones."),
 )

@@ -11,26 +11,8 @@ from typing import Any
 
 Row = dict[str, Any]
 COMPLETE, ERROR, SHORT, INSIDE, END = range(5)
-READS = ("MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "TCfgRd")
 FIXED = ("IORd", "IOWr", "CfgRd0", "CfgWr0", "CfgRd1", "CfgWr1", "TCfgRd")
 WRITES = ("IOWr", "CfgWr0", "CfgWr1", "DMWr")
-ATOMICS = ("FetchAdd", "Swap", "CAS")
-
-
-def asked_for(row: Row) -> int:
-    """Bytes that a request asks for, or that a write carries."""
-    length = row["length_dw"]
-    if row["kind"] in ATOMICS:
-        return int(length * 4 // (2 if row["kind"] == "CAS" else 1))
-    if row["first_be"] is None:
-        return int(length * 4)
-    first = [bit for bit in range(4) if row["first_be"] >> bit & 1]
-    last = [bit for bit in range(4) if row["last_be"] >> bit & 1]
-    if length == 1:
-        if not first:
-            return 0 if row["kind"] in WRITES else 1
-        return max(first) - min(first) + 1
-    return int(4 * length - (min(first) if first else 0) - (3 - max(last) if last else 0))
 
 
 def ticks_between(rows: list[Row], model: str) -> list[tuple[int, int]]:
@@ -109,13 +91,13 @@ def match(rows: Iterable[Row], model: str = "counter") -> Result:
 
 
 def _opened(row: Row, time: tuple[int, int]) -> Row:
-    requested = asked_for(row)
+    requested = row["requested_bytes"]
     is_write = row["kind"] in WRITES
     return {
         "request": row["index"], "first": row["index"], "last": row["index"], "requester": row["requester"], "tag": row["tag"],
         "kind": row["kind"], "requested": requested, "received": 0, "completions": 0, "status": "SC", "to_first": -1, "to_last": -1,
         "at": time[0], "address": row["address"],
-        "_time": time, "_bytes": 0, "_expected": 0 if is_write else 4 if row["kind"] in FIXED else requested,
+        "_time": time, "_bytes": 0, "_expected": 0 if is_write else 4 if row["kind"] in FIXED else max(requested, 1),
         "_limit": 4 if row["kind"] in FIXED else 4 * row["length_dw"],
     }  # fmt: skip
 

@@ -96,6 +96,8 @@ class MatchingAnalysis(TlpAnalysis[R]):
         Further columns of requests that come with the transactions.
     totals : Totals
         How many requests ended how; complete in :meth:`finish`.
+    clock : Clock
+        The clock of the part.
     shift : int
         In :meth:`merge_sums`: what is added to the ticks of the later part, so that they count from the start of this one.
     """
@@ -112,13 +114,9 @@ class MatchingAnalysis(TlpAnalysis[R]):
         super().__init__(scope)
         self.totals = Totals()
         self.shift = 0
+        self.clock: Clock = self.scope.clock
         self._part: Part | None = None
         self._extra: dict[str, Values] = {}
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of the part."""
-        return Clock(self.scope.time_model, self.scope.time_bits) if self._part is None else self._part.clock
 
     @abstractmethod
     def add(self, ended: Transactions) -> None:
@@ -142,6 +140,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
         """Add rows."""
         if not batch.size:
             return
+        self.clock.ticks(batch)
         part = part_of(batch, self.scope)
         assert part.found is not None
         found = part.found
@@ -163,6 +162,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
                 self._part, self._extra = later._part, later._extra
             else:
                 self.shift = self._join(later._part, later._extra)
+        self.clock.merge(later.clock)
         self.totals.merge(later.totals)
         self.merge_sums(later)
 

@@ -7,20 +7,21 @@ same steps as all other rows. A stretch is a run of records without a hole: noth
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.matching.budget import MAX_BORDER_ROWS
+from ptttool.analyses.budget import MAX_BORDER_ROWS
 from ptttool.analyses.matching.pairing import Runs, runs_of, sorted_by_key, spans
 from ptttool.analyses.matching.steps import COMPLETION, ENDS, MARK, REQUEST, REQUESTER_SHIFT, Steps
 from ptttool.analyses.matching.transactions import Ending, Orphans, Transactions
 from ptttool.analyses.scope import Scope
-from ptttool.analyses.time.clock import Clock, Ticks
+from ptttool.analyses.time.clock import Clock
+from ptttool.analyses.time.model import TimeModel
+from ptttool.analyses.time.ticks import Stamp, Ticks, step_between
 from ptttool.table.batch import Batch
 
 Array = npt.NDArray[Any]
@@ -81,14 +82,41 @@ class Found:
     left_out: int = 0
 
 
+class Bounds(NamedTuple):
+    """Where a part begins and ends.
+
+    Parameters
+    ----------
+    model : TimeModel
+        How the Time field is read.
+    first, last : Stamp
+        Its first and its last record.
+    elapsed : int
+        Ticks between them, without what is not known.
+    breaks : int
+        How often it is not known how much time passed.
+    """
+
+    model: TimeModel
+    first: Stamp
+    last: Stamp
+    elapsed: int
+    breaks: int
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the model of time is known."""
+        return self.model is not TimeModel.UNKNOWN
+
+
 @dataclass
 class Part:
     """The matching of a part of a recording.
 
     Parameters
     ----------
-    clock : Clock
-        Its clock.
+    bounds : Bounds
+        Where it begins and ends.
     head : ndarray of BORDER
         By key: the completions in front of the first request of the first stretch, and a mark for that request.
     tail : ndarray of BORDER
@@ -103,7 +131,7 @@ class Part:
         What was found in it; None for a part that was joined.
     """
 
-    clock: Clock
+    bounds: Bounds
     head: Array
     tail: Array
     slots: Array
@@ -132,7 +160,7 @@ class Part:
         order, is_new = _by_key(self.tail)
         runs = runs_of(order, is_new, self.tail["word"])
         wanted = np.flatnonzero(runs.is_request)
-        view = _BorderView(self.tail)
+        view = _BorderView(self.tail, self.bounds.has_time)
         ended = _transactions(view, runs, wanted, np.full(len(wanted), Ending.END, dtype=np.uint8))
         return Found(ended, self.tail["slot"][runs.order[runs.start[wanted]]], _no_orphans(), early_of(self.head))
 
@@ -209,9 +237,9 @@ class _BatchView:
 class _BorderView:
     """Values of rows at borders, by their position."""
 
-    def __init__(self, rows: Array, has_time: bool | None = None) -> None:
+    def __init__(self, rows: Array, has_time: bool) -> None:
         self._rows = rows
-        self.has_time = bool((rows["at"] >= 0).all()) if has_time is None else has_time
+        self.has_time = has_time
 
     def index(self, rows: Array) -> Array:
         return np.asarray(self._rows["index"][rows])
@@ -347,6 +375,8 @@ def part_of(batch: Batch, scope: Scope) -> Part:
 def _new_part(batch: Batch, scope: Scope) -> Part:
     clock = Clock(scope.time_model, scope.time_bits)
     ticks = clock.ticks(batch)
+    assert clock.first is not None and clock.last is not None
+    bounds = Bounds(scope.time_model, clock.first, clock.last, clock.elapsed, clock.breaks)
     steps = Steps(batch)
     view = _BatchView(batch, steps, ticks)
     holes = ticks.holes
@@ -362,21 +392,21 @@ def _new_part(batch: Batch, scope: Scope) -> Part:
     order, is_new = sorted_by_key(keys, steps.rows, row_bits)
     runs = runs_of(order, is_new, steps.word)
     if stretch is None:
-        return _part_of_runs(clock, view, runs)
-    return _split_part(clock, view, runs, holes)
+        return _part_of_runs(bounds, view, runs)
+    return _split_part(bounds, view, runs, holes)
 
 
-def _part_of_runs(clock: Clock, view: _BatchView, runs: Runs) -> Part:
+def _part_of_runs(bounds: Bounds, view: _BatchView, runs: Runs) -> Part:
     """Return the part of a batch without holes."""
     closed = np.flatnonzero(runs.is_request & runs.is_closed)
     ended = _transactions(view, runs, closed)
     orphaned = np.flatnonzero(~runs.is_headless & (runs.last + 1 < runs.stop))
-    part = Part(clock, *_borders(view, runs, None, None))
+    part = Part(bounds, *_borders(view, runs, None, None))
     part.found = Found(ended, runs.order[runs.start[closed]], _orphans(view, runs, orphaned), Early())
     return part
 
 
-def _split_part(clock: Clock, view: _BatchView, runs: Runs, holes: Array) -> Part:
+def _split_part(bounds: Bounds, view: _BatchView, runs: Runs, holes: Array) -> Part:
     """Return the part of a batch with holes; all is as if it were one for each stretch."""
     stretch = np.searchsorted(holes, runs.order[runs.start], side="right")
     cpus: Any = view.batch.values("cpu").array
@@ -388,7 +418,7 @@ def _split_part(clock: Clock, view: _BatchView, runs: Runs, holes: Array) -> Par
     gap_of_run = np.where(~runs.is_closed & ~is_final, np.append(gaps, Ending.INSIDE)[stretch], np.uint8(Ending.INSIDE))
     ended = _transactions(view, runs, closed, gap_of_run[closed])
     orphaned = np.flatnonzero(~runs.is_headless & (runs.last + 1 < runs.stop))
-    part = Part(clock, *_borders(view, runs, stretch == 0, is_final), is_split=True, first_gap=Ending(int(gaps[0])))
+    part = Part(bounds, *_borders(view, runs, stretch == 0, is_final), is_split=True, first_gap=Ending(int(gaps[0])))
     behind = np.flatnonzero(runs.is_headless & (stretch > 0))
     rows = runs.order[spans(runs.start[behind], runs.stop[behind] - runs.start[behind])]
     early = Early(len(rows), int(np.count_nonzero(view.steps.word[rows] & ENDS)))
@@ -457,29 +487,28 @@ def _by_key(rows: Array) -> tuple[Array, Array]:
 
 
 def _join(first: Part, second: Part) -> Joined:
-    clock = copy(first.clock)
-    cpus = (clock.last.cpu if clock.last else -1, second.clock.first.cpu if second.clock.first else -1)
-    is_empty = clock.last is None or second.clock.first is None
-    seam = clock.merge(second.clock)
-    later_head, later_tail = (_moved(rows, seam.ticks, seam.segments) for rows in (second.head, second.tail))
-    has_time = clock.model is not clock.model.UNKNOWN
-    if seam.is_hole and not is_empty:
-        gap = Ending.END if cpus[0] != cpus[1] else Ending.INSIDE
+    before, after = first.bounds, second.bounds
+    step = step_between(before.last, after.first, before.model)
+    ticks, breaks = before.elapsed + step.ticks, before.breaks + step.is_break
+    bounds = before._replace(last=after.last, elapsed=ticks + after.elapsed, breaks=breaks + after.breaks)
+    later_head, later_tail = (_moved(rows, ticks, breaks) for rows in (second.head, second.tail))
+    if step.is_hole:
+        gap = Ending.END if before.last.cpu != after.first.cpu else Ending.INSIDE
         order, is_new = _by_key(first.tail)
         runs = runs_of(order, is_new, first.tail["word"])
         ending = np.flatnonzero(runs.is_request)
-        ended = _transactions(_BorderView(first.tail, has_time), runs, ending, gap)
+        ended = _transactions(_BorderView(first.tail, bounds.has_time), runs, ending, gap)
         found = Found(ended, first.tail["slot"][runs.order[runs.start[ending]]], _no_orphans(), early_of(later_head))
         tail, kept, taken = _renumbered(_NO_ROWS, later_tail)
-        part = Part(clock, first.head, tail, taken[:0], True, first.first_gap if first.is_split else gap)
-        return Joined(part, found, kept, taken, seam.ticks)
-    return _join_stretch(first, second, clock, later_head, later_tail, has_time, seam.ticks)
+        part = Part(bounds, first.head, tail, taken[:0], True, first.first_gap if first.is_split else gap)
+        return Joined(part, found, kept, taken, ticks)
+    return _join_stretch(first, second, bounds, later_head, later_tail, ticks)
 
 
-def _join_stretch(first: Part, second: Part, clock: Clock, later_head: Array, later_tail: Array, has_time: bool, ticks: int) -> Joined:
+def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Array, later_tail: Array, ticks: int) -> Joined:
     """Join parts between which no record is missing."""
     rows = np.concatenate((first.tail, later_head))
-    view = _BorderView(rows, has_time)
+    view = _BorderView(rows, bounds.has_time)
     order, is_new = _by_key(rows)
     runs = runs_of(order, is_new, rows["word"])
     heads = order[runs.start]
@@ -512,7 +541,7 @@ def _join_stretch(first: Part, second: Part, clock: Clock, later_head: Array, la
         left_out += len(head)
         early.add(early_of(head))
         head = _NO_ROWS
-    part = Part(clock, head, tail, taken[:0], first.is_split or second.is_split, first.first_gap if first.is_split else second.first_gap)
+    part = Part(bounds, head, tail, taken[:0], first.is_split or second.is_split, first.first_gap if first.is_split else second.first_gap)
     found = Found(ended, rows["slot"][heads[ending]], _border_orphans(view, rows, runs), early, left_out)
     return Joined(part, found, kept, taken, ticks)
 

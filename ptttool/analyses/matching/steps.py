@@ -1,6 +1,6 @@
 """What matching looks at in a TLP: its key, and one 32-bit word that says what it asks for or answers.
 
-The rules are those of the PCIe base specification 6.x, sections 2.2.5 (byte enables), 2.2.7 (requests), 2.2.9 and 2.3.1.1 (completions).
+The rules are those of the PCIe base specification 6.x, sections 2.2.9 and 2.3.1.1 (completions).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ptttool.tlp.columns import KINDS, STATUSES
 Array = npt.NDArray[Any]
 
 STEP_COLUMNS: Final = (
-    "index", "kind", "requester", "tag", "segment", "length_dw", "first_be", "last_be", "status", "byte_count", "lower_address",
+    "index", "kind", "requester", "tag", "segment", "length_dw", "requested_bytes", "status", "byte_count", "lower_address",
 )  # fmt: skip
 """The columns that matching reads, besides those of the clock."""
 
@@ -40,9 +40,11 @@ _FIXED = ("IORd", "IOWr", "CfgRd0", "CfgWr0", "CfgRd1", "CfgWr1", "TCfgRd")
 _ATOMICS = ("FetchAdd", "Swap", "CAS")
 _WRITES = ("IOWr", "CfgWr0", "CfgWr1", "DMWr")
 _WITH_DATA = ("CplD", "CplDLk")
+# Byte Count of the completions of I/O and configuration reads, whatever their byte enables.
+_FIXED_BYTES = 4
 _COMPLETIONS = ("Cpl", "CplD", "CplLk", "CplDLk")
 
-_IS_REQUEST, _IS_COMPLETION, _IS_FIXED, _IS_WRITE, _IS_CAS, _HAS_DATA = (1 << bit for bit in range(6))
+_IS_REQUEST, _IS_COMPLETION, _IS_FIXED, _IS_WRITE, _HAS_DATA = (1 << bit for bit in range(5))
 
 
 def _role(kind: str) -> int:
@@ -51,25 +53,12 @@ def _role(kind: str) -> int:
         | _IS_COMPLETION * (kind in _COMPLETIONS)
         | _IS_FIXED * (kind in _FIXED)
         | _IS_WRITE * (kind in _WRITES)
-        | _IS_CAS * (kind == "CAS")
         | _HAS_DATA * (kind in _WITH_DATA)
     )
 
 
 ROLES: Final[Array] = np.array([_role(kind) for kind in KINDS], dtype=np.uint8)
 SUCCESS: Final = STATUSES.index("SC")
-
-
-def _disabled(length_is_one: bool, last: int, first: int) -> int:
-    """Return by how many bytes a read's Byte Count is below 4 × Length."""
-    low = (first & -first).bit_length() - 1 if first else 0
-    if length_is_one:
-        return low + 4 - first.bit_length() if first else 3
-    return low + (4 - last.bit_length() if last else 0)
-
-
-DISABLED: Final[Array] = np.array([_disabled(bool(index >> 8), index >> 4 & 0xF, index & 0xF) for index in range(512)], dtype=np.int32)
-"""Bytes that byte enables take from 4 × Length, by (Length is 1) << 8 | Last BE << 4 | First BE; shape (512,)."""
 
 
 class Steps:
@@ -103,18 +92,15 @@ class Steps:
             self._add_completions(batch, completions, roles[completions], lengths[completions])
 
     def _add_requests(self, batch: Batch, rows: Array, roles: Array, lengths: Array) -> None:
-        carried = lengths.astype(np.int32) << 2
-        asked = carried - _disabled_bytes(batch, rows, lengths)
-        some = int(np.bitwise_or.reduce(roles))
-        limit, expected = carried, asked
-        if some & (_IS_FIXED | _IS_WRITE | _IS_CAS):
-            is_fixed, is_write, is_cas = ((roles & bit) != 0 for bit in (_IS_FIXED, _IS_WRITE, _IS_CAS))
-            limit = np.where(is_fixed, 4, carried)
-            asked = np.where(is_cas, carried >> 1, asked)
-            # A write of no bytes has all byte enables off; the rule for reads makes it one byte.
-            asked = np.where(is_write & (asked == 1) & _is_off(batch, rows), 0, asked)
-            expected = np.where(is_write, 0, np.where(is_fixed, 4, asked))
+        sizes: Any = batch.values("requested_bytes").array
+        asked = sizes[rows].astype(np.int32)
         self.requested[rows] = asked
+        limit = lengths.astype(np.int32) << 2
+        expected = np.maximum(asked, 1)  # the completion of a zero-length read has Byte Count 1
+        if int(np.bitwise_or.reduce(roles)) & (_IS_FIXED | _IS_WRITE):
+            is_fixed = (roles & _IS_FIXED) != 0
+            limit[is_fixed] = expected[is_fixed] = _FIXED_BYTES
+            expected[(roles & _IS_WRITE) != 0] = 0
         self.word[rows] = (limit | expected << SIZE_BITS | REQUEST).astype(np.uint32)
 
     def _add_completions(self, batch: Batch, rows: Array, roles: Array, lengths: Array) -> None:
@@ -130,33 +116,6 @@ class Steps:
             word[is_plain] = ENDS
         word |= COMPLETION
         self.word[rows] = word.astype(np.uint32)
-
-
-def _disabled_bytes(batch: Batch, rows: Array, lengths: Array) -> Array:
-    """Return by how many bytes less than 4 × Length requests ask for; atomics, and reads with a Steering Tag, enable all."""
-    first, last = batch.values("first_be"), batch.values("last_be")
-    if first.array is None:
-        return np.zeros(len(rows), dtype=np.int32)
-    first_array: Any = first.array
-    last_array: Any = last.array
-    index = first_array[rows].astype(np.intp) | last_array[rows].astype(np.intp) << 4
-    index |= (lengths == 1).astype(np.intp) << 8
-    disabled: Array = DISABLED.take(index)
-    if first.valid is not None:
-        disabled *= first.valid[rows]
-    return disabled
-
-
-def _is_off(batch: Batch, rows: Array) -> Array:
-    """Return of which requests the First DW Byte Enable is 0."""
-    first = batch.values("first_be")
-    if first.array is None:
-        return np.zeros(len(rows), dtype=np.bool_)
-    values: Any = first.array
-    off: Array = values[rows] == 0
-    if first.valid is not None:
-        off &= first.valid[rows]
-    return off
 
 
 def _keys(batch: Batch, rows: Array) -> Array:
