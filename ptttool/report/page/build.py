@@ -18,6 +18,7 @@ from ptttool.report.model import Advice, Chapter, ReportedRecording
 from ptttool.report.page.assets import FOLDER, scripts, source_hash, styles
 from ptttool.report.page.charts import chart_data, chart_words
 from ptttool.report.page.limits import MAX_PAGE_BYTES, Limits, estimated, limited, text_of
+from ptttool.wording import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -133,6 +134,11 @@ class _Section:
         if not bad:
             return "good", "no sign of loss"
         return bad[0].severity.value, f"{len(bad)} sign{'' if len(bad) == 1 else 's'} of loss"
+
+    @property
+    def advised(self) -> str:
+        """How much advice there is."""
+        return counted(len(self.reported.advice), "hint") if self.reported.advice else "nothing"
 
     @property
     def advice(self) -> Iterator[tuple[Advice, str, str, str | None]]:

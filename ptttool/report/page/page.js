@@ -118,6 +118,7 @@
   const isDark = () => root.dataset.theme === "dark" || (root.dataset.theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
   let printing = false;
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const markColour = () => (printing ? "#000" : colour("--mark"));
   const lineColour = (at) => (printing ? "#000" : (isDark() ? DARK : LIGHT)[at % LIGHT.length]);
 
   // A shape for each line, so that lines differ without colour.
@@ -319,7 +320,7 @@
       if (this.isHistogram) this.drawMarks(u, context, ratio);
       else {
         this.lines.forEach((line, at) => this.drawMarkers(u, context, ratio, line, at));
-        context.strokeStyle = context.fillStyle = colour("--mark");
+        context.strokeStyle = context.fillStyle = markColour();
         context.setLineDash([3 * ratio, 3 * ratio]);
         for (const [name, value] of this.data.limits) {
           if (value === null || (this.log && value <= 0)) continue;
@@ -350,7 +351,7 @@
       const { edges, marks } = this.data;
       let previous = -Infinity;
       let level = 0;
-      context.strokeStyle = context.fillStyle = colour("--mark");
+      context.strokeStyle = context.fillStyle = markColour();
       context.setLineDash([4 * ratio, 3 * ratio]);
       const placed = marks.filter(([, value]) => value !== null).map(([name, value]) => {
         let bin = edges.findIndex((edge, at) => at + 1 < edges.length && value < (edges[at + 1] ?? Infinity));
