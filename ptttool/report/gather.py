@@ -13,7 +13,7 @@ from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.documents import ErrorBody
 from ptttool.perfdata.problems import damage_of
 from ptttool.pipeline.analyzing.several import analyze_recording
-from ptttool.report.advice import advice_on
+from ptttool.report.advice.every import advice_on
 from ptttool.report.chapters import chapters_of
 from ptttool.report.model import ReportedRecording
 from ptttool.wording import clean
