@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.needs import Lack
-from ptttool.analyses.shown import Facts, Names, Part, Showable, Table, text_column
+from ptttool.analyses.shown import Facts, Names, Note, Part, Showable, Table, text_column
 from ptttool.documents import to_json
 from ptttool.report.model import Chapter
 
@@ -51,11 +51,25 @@ def chapters_of(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack
     names : Names
         Returns what an ID is called.
     """
+    seen: dict[str, str] = {}
     return [
-        Chapter(name, *heading(name), tuple(parts_of(results[name], names)), tuple(lacks.get(name, ())))
+        _chapter(name, tuple(parts_of(results[name], names)), tuple(lacks.get(name, ())), seen)
         for name in wanted(results)
         if _REPLACED.get(name) not in results
     ]
+
+
+def _chapter(name: str, parts: Sequence[Part], lacks: Sequence[Lack], seen: dict[str, str]) -> Chapter:
+    """Return a chapter without the facts and notes that stand in one before: what is known of time is part of many results."""
+    new: list[Part] = []
+    also: dict[str, int] = {}
+    for part in parts:
+        said = seen.setdefault(repr(part), name) if isinstance(part, Facts | Note) else name
+        if said == name:
+            new.append(part)
+        else:
+            also[said] = also.get(said, 0) + 1
+    return Chapter(name, *heading(name), new, lacks, also)
 
 
 def heading(name: str) -> tuple[str, str]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ptttool.analyses.drawing.markdown import escaped, markdown
+from ptttool.report.chapters import heading
 from ptttool.report.model import Chapter, ReportedRecording
-from ptttool.wording import clean
+from ptttool.wording import clean, counted
 
 # Rows of a table; JSON has all.
 _MOST_ROWS = 50
@@ -51,4 +52,6 @@ def _command(command: str | None) -> str:
 def _chapter(chapter: Chapter) -> Iterator[str]:
     yield f"### {escaped(chapter.title)}"
     yield from (f"> **not seen**: {escaped(lack.message)}" for lack in chapter.lacks)
+    for name, count in chapter.also.items():
+        yield f"{counted(count, 'remark')} above, on {heading(name)[0].lower()}, {'holds' if count == 1 else 'hold'} here, too."
     yield re.sub("(?m)^###", "####", markdown(chapter.parts, most_rows=_MOST_ROWS)).strip()

@@ -61,6 +61,8 @@ class Chapter:
         What there is to see.
     lacks : sequence of Lack
         What cannot be seen in this recording.
+    also : Mapping[str, int]
+        How many facts and notes of other chapters hold here, too, by their analysis: they stand there.
     """
 
     analysis: str
@@ -68,6 +70,7 @@ class Chapter:
     question: str
     parts: Sequence[Part] = ()
     lacks: Sequence[Lack] = ()
+    also: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

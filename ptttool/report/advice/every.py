@@ -8,11 +8,17 @@ from typing import Any, Final
 from ptttool.analyses.needs import Lack, LackCode
 from ptttool.diagnostics import Severity
 from ptttool.report.advice.addresses import on_addresses
+from ptttool.report.advice.bandwidth import on_bandwidth
 from ptttool.report.advice.loss import on_loss
+from ptttool.report.advice.time import on_time
 from ptttool.report.model import Advice
 
 # By analysis, in the order of a report: advice of the same severity comes in this order.
-RULES: Final[Mapping[str, Callable[[Any], Iterable[Advice]]]] = {"loss": on_loss, "addresses": on_addresses}
+RULES: Final[Mapping[str, Callable[[Any], Iterable[Advice]]]] = {
+    "loss": on_loss,
+    "bandwidth": on_bandwidth,
+    "addresses": on_addresses,
+}
 # Advice on what to record, at most.
 _MOST_LACKS = 4
 
@@ -28,7 +34,7 @@ def advice_on(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack]]
         What each analysis cannot see.
     """
     found = [advice for name, rule in RULES.items() if name in results for advice in rule(results[name])]
-    return sorted([*found, *_on_lacks(lacks)], key=lambda advice: advice.severity.rank)
+    return sorted([*found, *on_time(results), *_on_lacks(lacks)], key=lambda advice: advice.severity.rank)
 
 
 def _on_lacks(lacks: Mapping[str, Sequence[Lack]]) -> Iterator[Advice]:

@@ -14,6 +14,7 @@ from ptttool.analyses.drawing.numbers import cell_text, head_text
 from ptttool.analyses.drawing.pieces import without_empty_columns
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Part, Table, Timeline, Unit
 from ptttool.diagnostics import Severity
+from ptttool.report.chapters import heading
 from ptttool.report.model import Advice, Chapter, ReportedRecording
 from ptttool.report.page.assets import FOLDER, scripts, source_hash, styles
 from ptttool.report.page.charts import chart_data, chart_words
@@ -180,6 +181,11 @@ class _ShownChapter:
     chapter: Chapter
     parts: Sequence[Mapping[str, Any]]
     more: int
+
+    @property
+    def also(self) -> Iterator[tuple[str, str, int]]:
+        """Chapters of which facts and notes hold here, too: analysis, heading, number of them."""
+        return ((name, heading(name)[0], count) for name, count in self.chapter.also.items())
 
 
 def _axis_unit(part: Histogram | Timeline) -> str:

@@ -23,6 +23,7 @@
   const PLAIN = [["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e4]];
 
   function quantity(value, unit) {
+    if (unit === "index") return `TLP ${Math.round(value)}`;
     for (const [name, size] of SCALES[unit] || []) if (Math.abs(value) >= size) return `${significant.format(value / size)} ${name}`;
     return `${number(value)} ${unit === "bytes" ? "B" : unit}`.trim();
   }
@@ -214,7 +215,7 @@
     // The unit below the x axis, where the numbers there do not have it.
     get axisLabel() {
       const unit = this.isHistogram ? this.data.unit : this.data.timeUnit;
-      return SCALES[unit] ? undefined : unit || undefined;
+      return SCALES[unit] ? undefined : unit === "index" ? "number of the TLP" : unit || undefined;
     }
 
     values(line) {
@@ -508,7 +509,7 @@
     }
 
     table() {
-      const heads = this.isHistogram ? [["From", true], ["To below", true], [this.data.what, true]] : [[`Time${this.data.timeUnit ? ` (${this.data.timeUnit})` : ""}`, true], ...this.lines.map((line) => [line.name, true]), ...(this.data.indexes ? [["First TLP", true]] : [])];
+      const heads = this.isHistogram ? [["From", true], ["To below", true], [this.data.what, true]] : [[this.data.timeUnit === "index" ? "TLP" : `Time${this.data.timeUnit ? ` (${this.data.timeUnit})` : ""}`, true], ...this.lines.map((line) => [line.name, true]), ...(this.data.indexes ? [["First TLP", true]] : [])];
       const row = make("tr", {}, ...heads.map(([text]) => make("th", { scope: "col", class: "n" }, text)));
       const body = make("tbody");
       const say = (value) => (value === null || value === undefined ? "" : number(value));

@@ -1,0 +1,40 @@
+"""Advice on bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ptttool.analyses.bandwidth import Bandwidth
+from ptttool.diagnostics import Severity
+from ptttool.report.model import Advice
+
+# Share of the link from which it is the limit, and how far above the mean a burst is worth a look.
+_FULL: Final = 0.8
+_BURST: Final = 10.0
+
+
+def on_bandwidth(result: Bandwidth) -> Iterator[Advice]:
+    """Yield advice on a full link and on bursts."""
+    for flow in result.directions:
+        if flow.share is not None and flow.share >= _FULL:
+            yield Advice(
+                Severity.WARNING,
+                "link-full",
+                "bandwidth",
+                f"{flow.direction} TLPs take {100 * flow.share:.1f} % of what the link can carry: the link is the limit in this direction. "
+                "Check that it runs at its full speed and width.",
+                "ptttool list --tree",
+                {"direction": flow.direction, "share_percent": round(100 * flow.share, 1)},
+            )
+    for direction, burst in result.bursts.items():
+        if burst.times_mean is not None and burst.times_mean >= _BURST:
+            yield Advice(
+                Severity.INFO,
+                "burst",
+                "bandwidth",
+                f"{direction} traffic comes in bursts: the busiest interval has {burst.times_mean:.3g} times the mean. Means "
+                "of this recording say little of what the device needs at its peak.",
+                f"ptttool decode FILE --at {burst.index} --context 20",
+                {"direction": direction, "times_mean": round(burst.times_mean, 1), "index": burst.index},
+            )

@@ -1,0 +1,38 @@
+"""Advice on what is not known of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ptttool.analyses.time.facts import TimeFacts
+from ptttool.analyses.time.model import TimeModel
+from ptttool.diagnostics import Severity
+from ptttool.report.model import Advice
+
+
+def on_time(results: Mapping[str, object]) -> Iterator[Advice]:
+    """Yield advice where times are ticks only, or nothing at all; every result that speaks of time says the same of it."""
+    known = {name: time for name, each in results.items() if isinstance(time := getattr(each, "time", None), TimeFacts)}
+    name, facts = next(iter(known.items()), ("", None))
+    if facts is None or facts.evidence is None or not facts.evidence.records:
+        return
+    if facts.model is TimeModel.UNKNOWN:
+        yield Advice(
+            Severity.INFO,
+            "time-unknown",
+            name,
+            f"The first {facts.evidence.records:,} records do not tell what the Time field counts, so nothing is said of time. If you know "
+            "it, name it.",
+            "ptttool report FILE --time-model counter -o report.html",
+            {"sign": facts.evidence.sign.value, "records": facts.evidence.records},
+        )
+    elif facts.tick_ns is None:
+        yield Advice(
+            Severity.INFO,
+            "tick-unknown",
+            name,
+            f"The recording spans {facts.elapsed_ticks or 0:,} ticks of unknown length. If you know how long a tick is, name it: times are "
+            "then nanoseconds, and rates bytes per second. A longer recording may give it, too.",
+            "ptttool report FILE --tick-ns NANOSECONDS -o report.html",
+            {"elapsed_ticks": facts.elapsed_ticks or 0},
+        )
