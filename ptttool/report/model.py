@@ -45,6 +45,11 @@ class Advice:
         return None if self.command is None else re.sub(r"\bFILE\b", lambda _: shlex.quote(path), self.command)
 
 
+def around(index: int) -> str:
+    """Return the command that shows a TLP among its neighbours; FILE stands for the recording."""
+    return f"ptttool decode FILE --offset {max(index - 20, 0)} --limit 41"
+
+
 @dataclass(frozen=True)
 class Chapter:
     """One analysis of a recording, as people see it.

@@ -7,7 +7,7 @@ from typing import Final
 
 from ptttool.analyses.addresses.document import AddressMap
 from ptttool.diagnostics import Severity
-from ptttool.report.model import Advice
+from ptttool.report.model import Advice, around
 
 # Requests of which the alignment says something, and the share of whole cache lines below which it is advice.
 _MANY: Final = 1000
@@ -25,7 +25,7 @@ def on_addresses(result: AddressMap) -> Iterator[Advice]:
             "addresses",
             f"{crossings.requests:,} requests cross a 4 KiB boundary, which no device may send. Look at the first one: its requester is at "
             "fault.",
-            f"ptttool decode FILE --at {at} --context 20",
+            around(at),
             {"requests": crossings.requests, "first_index": at},
         )
     for one in result.alignment:

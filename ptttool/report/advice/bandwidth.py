@@ -7,7 +7,7 @@ from typing import Final
 
 from ptttool.analyses.bandwidth import Bandwidth
 from ptttool.diagnostics import Severity
-from ptttool.report.model import Advice
+from ptttool.report.model import Advice, around
 
 # Share of the link from which it is the limit, and how far above the mean a burst is worth a look.
 _FULL: Final = 0.8
@@ -35,6 +35,6 @@ def on_bandwidth(result: Bandwidth) -> Iterator[Advice]:
                 "bandwidth",
                 f"{direction} traffic comes in bursts: the busiest interval has {burst.times_mean:.3g} times the mean. Means "
                 "of this recording say little of what the device needs at its peak.",
-                f"ptttool decode FILE --at {burst.index} --context 20",
+                around(burst.index),
                 {"direction": direction, "times_mean": round(burst.times_mean, 1), "index": burst.index},
             )

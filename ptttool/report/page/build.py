@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ptttool.analyses.drawing.numbers import cell_text, head_text
+from ptttool.analyses.drawing.numbers import cell_text, head_text, number_text
 from ptttool.analyses.drawing.pieces import without_empty_columns
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Part, Table, Timeline, Unit
 from ptttool.diagnostics import Severity
@@ -142,10 +142,11 @@ class _Section:
         return counted(len(self.reported.advice), "hint") if self.reported.advice else "nothing"
 
     @property
-    def advice(self) -> Iterator[tuple[Advice, str, str, str | None]]:
-        """What to do next: the advice, how much it matters in words, its text, its command."""
+    def advice(self) -> Iterator[tuple[Advice, str, str, str | None, list[tuple[str, str]]]]:
+        """What to do next: the advice, how much it matters in words, its text, its command, its numbers."""
         for each in self.reported.advice:
-            yield each, _WORDS[each.severity], text_of(each.message, 2000), each.command_for(text_of(self.reported.path))
+            evidence = [(name.replace("_", " "), _evidence(name, value)) for name, value in each.evidence.items()]
+            yield each, _WORDS[each.severity], text_of(each.message, 2000), each.command_for(text_of(self.reported.path)), evidence
 
     @property
     def diagnostics(self) -> Iterator[tuple[str, str, str]]:
@@ -186,6 +187,12 @@ class _ShownChapter:
     def also(self) -> Iterator[tuple[str, str, int]]:
         """Chapters of which facts and notes hold here, too: analysis, heading, number of them."""
         return ((name, heading(name)[0], count) for name, count in self.chapter.also.items())
+
+
+def _evidence(name: str, value: object) -> str:
+    if isinstance(value, int | float):
+        return number_text(value, Unit.INDEX if name.endswith("index") else Unit.NONE)
+    return text_of(str(value))
 
 
 def _axis_unit(part: Histogram | Timeline) -> str:

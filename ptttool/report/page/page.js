@@ -87,8 +87,7 @@
 
   function showTlp(file, index) {
     document.getElementById("tlp-title").textContent = `TLP ${index}`;
-    document.getElementById("tlp-at").textContent = `ptttool decode ${file} --at ${index} --context 20`;
-    document.getElementById("tlp-follow").textContent = `ptttool decode ${file} --follow ${index}`;
+    document.getElementById("tlp-around").textContent = `ptttool decode ${file} --offset ${Math.max(Number(index) - 20, 0)} --limit 41`;
     dialog.showModal();
   }
 

@@ -1,0 +1,115 @@
+"""Advice follows from numbers: each names one, and a command that exists."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+
+from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Crossings
+from ptttool.analyses.bandwidth import Bandwidth
+from ptttool.analyses.loss.analysis import LossSigns
+from ptttool.analyses.needs import Lack, LackCode
+from ptttool.cli.app import app
+from ptttool.cli.main import load_commands
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.scope import TimeOptions
+from ptttool.pipeline.workers.pool import workers_for
+from ptttool.report.advice.every import advice_on
+from ptttool.report.gather import report_of
+from ptttool.report.model import Advice, ReportedRecording
+from tests.support import captures
+
+WORKLOADS = sorted(path.name.removesuffix(".data.xz") for path in (captures.FOLDER / "workloads").glob("*.xz"))
+
+
+@contextmanager
+def reported(name: str, folder: Path, time: TimeOptions | None = None) -> Iterator[ReportedRecording]:
+    path = str(captures.path_of(name, folder))
+    with Recording(Request(path)) as recording, workers_for(path, 1, 0) as workers:
+        yield report_of(recording, workers, time=time)
+
+
+def codes(found: list[Advice]) -> list[str]:
+    return [each.code for each in found]
+
+
+def check(found: Advice) -> None:
+    """It names a number or a word of its evidence, and its command is one that there is, with options that there are."""
+    assert found.evidence
+    assert found.command is not None
+    words = shlex.split(str(found.command_for("a b/x.data")))
+    assert "FILE" not in words
+    load_commands()
+    group = typer.main.get_command(app)
+    command = group.commands[words[1]]  # type: ignore[attr-defined]
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word for word in words if word.startswith("-")} <= known, words
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_of_real_recordings(name: str, tmp_path: Path) -> None:
+    with reported(f"workloads/{name}", tmp_path) as found:
+        assert found.advice
+        for each in found.advice:
+            assert each.analysis in found.results
+            check(each)
+        severities = [each.severity.rank for each in found.advice]
+        assert severities == sorted(severities)
+
+
+def test_time_is_asked_for_until_it_is_known(tmp_path: Path) -> None:
+    with reported("workloads/w-randread-4dw", tmp_path) as found:
+        assert "tick-unknown" in codes(list(found.advice))
+    with reported("workloads/w-randread-4dw", tmp_path, TimeOptions(tick_ns=4)) as found:
+        assert "tick-unknown" not in codes(list(found.advice))
+
+
+def test_loss() -> None:
+    signs = [Diagnostic(Severity.WARNING, "silent-end", "x"), Diagnostic(Severity.INFO, "end-stream", "y")]
+    [found] = advice_on({"loss": LossSigns(signs)}, {})
+    assert (found.code, found.severity, found.evidence) == ("loss", Severity.WARNING, {"signs": "silent-end"})
+    check(found)
+    assert advice_on({"loss": LossSigns(signs[1:])}, {}) == []
+
+
+def test_what_is_not_seen_is_to_be_recorded() -> None:
+    inbound = Lack(LackCode.NOT_TRACED, "completions", "inbound only", "--direction both --type np,cpl")
+    wide = Lack(LackCode.FORMAT, "attributes", "the records are 4DW", "--format 8dw")
+    found = advice_on({}, {"latency": [inbound], "outstanding": [inbound], "errors": [wide], "traffic": []})
+    assert codes(found) == ["record-more"] * 2
+    assert [each.evidence["analyses"] for each in found] == ["latency, outstanding", "errors"]
+    for each in found:
+        check(each)
+
+
+def test_addresses(tmp_path: Path) -> None:
+    with reported("workloads/w-randread-4dw", tmp_path) as found:
+        result = found.results["addresses"]
+    assert isinstance(result, AddressMap)
+    good = AlignmentSums("inbound", "read", 5000, 5000, 5000, 5000, 5000)
+    bad = replace(good, whole_lines=100)
+    few = replace(bad, requests=10, whole_lines=0)
+    assert codes(advice_on({"addresses": replace(result, alignment=[good, few])}, {})) == []
+    assert codes(advice_on({"addresses": replace(result, alignment=[good, bad])}, {})) == ["partial-lines"]
+    [crossing] = advice_on({"addresses": replace(result, alignment=[], crossings=Crossings(3, [17, 18, 19]))}, {})
+    assert (crossing.code, crossing.severity, crossing.evidence["first_index"]) == ("crosses-4k", Severity.ERROR, 17)
+    check(crossing)
+
+
+def test_bandwidth(tmp_path: Path) -> None:
+    with reported("workloads/w-randread-4dw", tmp_path) as found:
+        result = found.results["bandwidth"]
+    assert isinstance(result, Bandwidth)
+    calm = replace(result, bursts={name: replace(burst, times_mean=2.0) for name, burst in result.bursts.items()})
+    assert "burst" not in codes(advice_on({"bandwidth": calm}, {}))
+    burst = {name: replace(burst, times_mean=40.0) for name, burst in result.bursts.items()}
+    assert codes(advice_on({"bandwidth": replace(calm, bursts=burst)}, {})).count("burst") == len(burst)
+    full = [replace(flow, share=0.93) for flow in result.directions]
+    assert codes(advice_on({"bandwidth": replace(calm, directions=full)}, {}))[: len(full)] == ["link-full"] * len(full)
