@@ -67,6 +67,8 @@ RUNS = [
     ("compare", "compare {capture} {cut}", 6),
     ("decode-protocols", "decode --protocols", 0),
     ("decode-protocols", "decode --protocols hisi-ptt riscv-flow", 0),
+    ("follow", "decode --follow 0 {capture}", 0),
+    ("follow", "decode --follow 20 {cut}", 6),
     ("decode-folder", "decode {capture} {recording} -o {folder}/", 0),
     ("decode-folder", "decode {capture} {cut} -o {folder}/", 6),
     ("wireshark", "wireshark install --folder {folder}-lua", 0),

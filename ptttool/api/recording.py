@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from ptttool.analyses.follow import Follow
     from ptttool.analyses.needs import Lack
     from ptttool.capture.sidecar import Sidecar
     from ptttool.machine.model import Machine
@@ -265,6 +266,33 @@ class Recording(_Recording):
         """The part of the machine that was recorded, from the file that ``trace`` keeps beside a recording; None without it."""
         sidecar = self._beside()
         return None if sidecar is None else traced_part(sidecar.machine, self)
+
+    def follow(self, index: int, *, time_model: str = "auto", tick_ns: float | None = None, jobs: int = 1) -> Follow:
+        """Return the transaction of a TLP: its request, all completions, how long they took and what they brought.
+
+        Parameters
+        ----------
+        index : int
+            Number of the TLP in the recording: of a request or of a completion.
+        time_model, tick_ns, jobs
+            As in :meth:`analyze`.
+
+        Raises
+        ------
+        UsageError
+            The recording is not of TLPs (code ``no-tlps``), or has no TLP of that number (``no-such-index``).
+
+        Examples
+        --------
+        >>> with ptttool.open("fixtures/captures/6.12/m-4dw-port10-type7-dir2.data") as recording:
+        ...     found = recording.follow(0)
+        >>> found.state.value
+        'posted'
+        """
+        from ptttool.pipeline.analyzing.follow import follow
+
+        with self._workers(jobs) as workers:
+            return follow(self, index, workers, machine=self.machine, time=TimeOptions(time_model, tick_ns), watch=_unwatched)
 
     @property
     def went_offline(self) -> tuple[int, ...]:

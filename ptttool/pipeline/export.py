@@ -17,7 +17,7 @@ from ptttool.exporters.perf import PerfText
 from ptttool.files.progress import Progress
 from ptttool.files.remote import is_remote
 from ptttool.pipeline.exporting.timed import timed_batches
-from ptttool.pipeline.query import Query, in_range, to_write
+from ptttool.pipeline.query import Query, Skip, in_range, to_write
 from ptttool.pipeline.recording import Recording, Request, lanes_of
 from ptttool.pipeline.scope import TimeOptions, scope_of
 from ptttool.pipeline.walk import Walk
@@ -112,8 +112,14 @@ def export(
     else:
         encoder = encoder_of(exporter.name, schema)
         wanted = replace(query, offset=0, limit=None)
-        batches = (batch for walk in walks for batch in times.batches(walk, wanted))
-        pieces = ((batch.size, encoder(batch)) for batch in to_write(in_range(batches, query), exporter.rows))
+        skip = Skip(query.offset) if query.where is None and not exporter.needs_time else None
+
+        def batches() -> Iterator[Batch]:
+            for walk in walks:
+                walk.skip = skip
+                yield from times.batches(walk, wanted)
+
+        pieces = ((batch.size, encoder(batch)) for batch in to_write(in_range(batches(), query, skip), exporter.rows))
     write_pieces(writer, counted(pieces))
     exported.cut = getattr(writer, "cut", False)
     return exported

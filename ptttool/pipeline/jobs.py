@@ -137,22 +137,22 @@ def _reduced(parts: Iterable[Units], task: Task[M], workers: Workers, done: Call
     return workers.reduce(promises, _merge, lambda number: done(sizes[number], 0))
 
 
-def in_order(parts: Iterable[Units], task: Task[R], workers: Workers, *, needs_index: bool) -> Iterator[Outcome[R]]:
-    """Yield the task's outcomes for all batches, in their order; a few are under way at a time.
+def in_order(parts: Iterable[Units], task: Task[R], workers: Workers, *, needs_index: bool, first: int = 0) -> Iterator[Outcome[R]]:
+    """Yield the task's outcomes for all batches, in their order; a few are under way at a time. The first row has the number `first`.
 
     The numbers of rows follow from sizes as long as no record is left out. Behind the first batch with fewer rows, the batches under way
     are begun anew, and from then on rows are counted before their batch is submitted.
     """
     shared, parts = _looked_at(parts)
     if workers.jobs == 1 or not shared:
-        index = 0
+        index = first
         for part in parts:
             outcome = task(part, index)
             index += 0 if outcome.findings is None else outcome.findings.records
             yield outcome
         return
     waiting: deque[_UnderWay[R]] = deque()
-    numbered, is_exact = _numbered_by_size(parts), not needs_index
+    numbered, is_exact = _numbered_by_size(parts, first), not needs_index
     try:
         while True:
             while len(waiting) <= 2 * workers.jobs and (more := next(numbered, None)) is not None:
@@ -230,9 +230,8 @@ def _memory(size: int) -> memoryview:
     return memory
 
 
-def _numbered_by_size(parts: Iterator[Units]) -> Iterator[tuple[Units, int]]:
-    """Yield batches with the numbers that their first rows have where no record is left out."""
-    index = 0
+def _numbered_by_size(parts: Iterator[Units], index: int) -> Iterator[tuple[Units, int]]:
+    """Yield batches with the numbers that their first rows have where no record is left out, the first of which is `index`."""
     for part in parts:
         yield part, index
         index += _most_rows(part)

@@ -115,16 +115,39 @@ def to_write(batches: Iterator[Batch], most: int) -> Iterator[Batch]:
             yield batch.part(start, start + most)
 
 
-def in_range(batches: Iterator[Batch], query: Query) -> Iterator[Batch]:
-    """Yield the rows of the query's range; no more batches are read when there are enough."""
+@dataclass
+class Skip:
+    """Rows at the start that are left out: what decodes them need not decode what holds nothing else.
+
+    Parameters
+    ----------
+    rows : int
+        How many are still to be left out.
+    """
+
+    rows: int
+
+
+def in_range(batches: Iterator[Batch], query: Query, skip: Skip | None = None) -> Iterator[Batch]:
+    """Yield the rows of the query's range; no more batches are read when there are enough.
+
+    Parameters
+    ----------
+    batches : iterator of Batch
+        All rows for which the condition is true, but those that were left out already.
+    query : Query
+        The query.
+    skip : Skip or None
+        The rows that are left out at the start, where `batches` leave some of them out, too.
+    """
     if query.is_whole:
         yield from batches
         return
-    to_skip, to_give = query.offset, query.limit
+    skip, to_give = Skip(query.offset) if skip is None else skip, query.limit
     for batch in batches:
-        start = min(to_skip, batch.size)
+        start = min(skip.rows, batch.size)
         stop = batch.size if to_give is None else min(start + to_give, batch.size)
-        to_skip -= start
+        skip.rows -= start
         if to_give is not None:
             to_give -= stop - start
         yield batch.part(start, stop)

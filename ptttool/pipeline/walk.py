@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ptttool.decoders.decoded import Findings, PlannedUnit, Splitter, Unit
@@ -12,7 +13,7 @@ from ptttool.files.progress import Progress
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline import jobs
 from ptttool.pipeline.jobs import Each, Task
-from ptttool.pipeline.query import Query, in_range, to_write
+from ptttool.pipeline.query import Query, Skip, in_range, to_write
 from ptttool.pipeline.work import Encode, Mergeable, Select, Work, encoder_of, selection
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.opening import Source
@@ -37,11 +38,14 @@ class Walk(ABC):
         How far it has come.
     findings : Findings
         What was odd, and how many rows there were; complete at the end.
+    skip : Skip or None
+        Rows at the start that are not wanted: :meth:`run` may leave some of them out.
     """
 
     path: str
     progress: Progress
     findings: Findings
+    skip: Skip | None = None
 
     @property
     @abstractmethod
@@ -64,14 +68,16 @@ class Walk(ABC):
 
     def batches(self, query: Query) -> Iterator[Batch]:
         """Yield the selected rows, at least one batch; the walk ends as soon as there are enough."""
-        return in_range(self.run(Select(query)), query)
+        self.skip = Skip(query.offset) if query.where is None else None
+        return in_range(self.run(Select(query)), query, self.skip)
 
     def pieces(self, query: Query, exporter: Exporter, schema: Schema) -> Iterator[tuple[int, Any]]:
         """Yield the selected rows as pieces of a file, each with its number of rows. `schema`: of the file."""
         if query.is_whole and exporter.worth_workers:
             return self.run(Encode(query, exporter.name, schema, exporter.rows))
         encoder = encoder_of(exporter.name, schema)
-        batches = in_range(self.run(selection(query, exporter.rows)), query)
+        self.skip = Skip(query.offset) if query.where is None else None
+        batches = in_range(self.run(selection(query, exporter.rows)), query, self.skip)
         return ((batch.size, encoder(batch)) for batch in to_write(batches, exporter.rows))
 
 
@@ -135,8 +141,9 @@ class RecordWalk(Walk):
 
     def run_batches(self, size: int, task: Task[R], work: Work[Any]) -> Iterator[R]:
         """Yield what a task gives for batches of units of at least `size` bytes (0: each unit), in order, cut for `work`."""
-        parts = jobs.batches(self._units(work.unit_records), size)
-        for outcome in jobs.in_order(parts, task, self._workers, needs_index=work.needs_index):
+        units, first = self._wanted(self._units(work.unit_records))
+        parts = jobs.batches(units, size)
+        for outcome in jobs.in_order(parts, task, self._workers, needs_index=work.needs_index, first=first):
             if outcome.findings is not None:
                 self.findings.merge(outcome.findings)
             self.progress.records = self.findings.records
@@ -145,6 +152,25 @@ class RecordWalk(Walk):
             if outcome.error is not None:
                 raise outcome.error
         self.progress.done = self._source.position
+
+    def _wanted(self, units: Iterator[Unit]) -> tuple[Iterator[Unit], int]:
+        """Return the units without those at the start of which no row is wanted, and the number of the first row.
+
+        All-zero records are no rows, so units are looked at even if they are left out; their columns are not decoded.
+        """
+        index = 0
+        if self.skip is None or self.strict:
+            return units, index
+        for unit in units if self.skip.rows else ():
+            _, found = jobs.load(unit).decoded(index)
+            if found.records > self.skip.rows:
+                return chain([unit], units), index
+            self.skip.rows -= found.records
+            index += found.records
+            self.findings.merge(found)
+            self.progress.records = self.findings.records
+            self._let_go(unit.size)
+        return units, index
 
     def _each(self, work: Work[R]) -> Each[R]:
         return Each(work, self.path, self.strict)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ptttool
 from ptttool.decoders.hisi_ptt import units as units_module
 from ptttool.decoders.hisi_ptt.columns import decode
 from ptttool.decoders.hisi_ptt.records import Records
@@ -91,3 +92,28 @@ def test_names_of_columns() -> None:
     with pytest.raises(UsageError) as caught:
         columns("kind,kind")
     assert caught.value.code == "column-twice"
+
+
+def test_rows_that_are_skipped_are_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All-zero records are no rows: those before the range are counted, whatever their number."""
+    with Read(REAL) as trace:
+        records = b"".join(bytes(chunk.read(0, chunk.size)) for chunk in trace.recording.source().chunks())
+    pieces = [records[at : at + 32] for at in range(0, len(records) // 32 * 32, 32)]
+    mixed = b"".join(piece if number % 5 else piece + bytes(32) for number, piece in enumerate(pieces * 60))
+    dump = tmp_path / "dump.bin"
+    dump.write_bytes(mixed)
+    count = len(pieces) * 60
+    decoded: list[int] = []
+
+    def counting(records: Records, *arguments: Any, **options: Any) -> Batch:
+        decoded.append(records.size)
+        return decode(records, *arguments, **options)
+
+    with ptttool.open(dump, "hisi-ptt", parameters={"input": "8dw"}) as recording:
+        monkeypatch.setattr(units_module, "decode", counting)
+        for jobs in (1, 2):
+            found = recording.to_polars(["index", "tag", "offset"], offset=count - 10, limit=5, jobs=jobs)
+            assert found["index"].to_list() == list(range(count - 10, count - 5))
+        assert 0 < sum(decoded) <= UNIT_RECORDS
+        assert recording.to_polars(["index"], offset=count).height == 0
+        assert recording.to_polars(["index"], offset=count - 1).height == 1

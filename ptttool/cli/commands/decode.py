@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -35,6 +37,21 @@ def decode(
     ] = False,
     limit: out.LimitOption = None,
     offset: out.OffsetOption = 0,
+    at: Annotated[
+        int | None,
+        typer.Option("--at", metavar="INDEX", min=0, help="The rows around the row of this number: see --context.", show_default=False),
+    ] = None,
+    context: Annotated[int, typer.Option("--context", metavar="N", min=0, help="With --at: rows before it, and behind it.")] = 10,
+    follow: Annotated[
+        int | None,
+        typer.Option(
+            "--follow",
+            metavar="INDEX",
+            min=0,
+            help="The transaction of the TLP of this number: its request, all completions, how long they took and what they brought.",
+            show_default=False,
+        ),
+    ] = None,
     time_model: time_options.TimeModelOption = "auto",
     tick_ns: time_options.TickOption = None,
     strict: reading.StrictOption = False,
@@ -67,6 +84,8 @@ def decode(
     recording's type of AUX trace selects the protocol: TLPs of the PTT device, or elements of a packet trace. --protocol selects another
     one, or one for a recording without a type. A damaged FILE is decoded as far as possible; the exit code is then 6.
 
+    Analyses name the numbers of TLPs (index): --at shows what is around one, and --follow its transaction.
+
     With -o FOLDER/, recordings become a folder of Parquet files, which DuckDB, polars and Spark read as one table.
 
     The condition of --where is an SQL expression for polars: comparisons, IN, BETWEEN, LIKE, IS NULL, AND, OR, NOT, arithmetic (also on
@@ -83,14 +102,30 @@ def decode(
         return
     if not files:
         raise UsageError("FILE is missing", hint="see 'ptttool decode --help'", code="no-file")
-    form = out.format_of(to, json=json)
-    from ptttool.cli.folder import FolderJob, is_folder
-
+    if at is not None:
+        range_options = {"--where": where is not None, "--limit": limit is not None, "--offset": offset > 0}
+        _refuse("--at", files, {**range_options, "--follow": follow is not None})
+        offset, limit = max(at - context, 0), min(at, context) + 1 + context
     request = reading.request_of(
         "", protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
         strict=strict, channel=channel,
     )  # fmt: skip
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
+    if follow is not None:
+        from ptttool.cli.follow import FollowJob
+        from ptttool.pipeline.scope import TimeOptions
+
+        given = {
+            "--where": where, "--limit": limit is not None, "--offset": offset, "--columns": columns, "--words": words, "--output": output,
+            "--partition": partition, "--strict": strict,
+        }  # fmt: skip
+        _refuse("--follow", files, {name: bool(value) for name, value in given.items()})
+        time = TimeOptions(time_model, tick_ns)
+        FollowJob(replace(request, path=files[0]), follow, to, time, jobs, cluster, sysfs, demo, json=json).run()
+        return
+    form = out.format_of(to, json=json)
+    from ptttool.cli.folder import FolderJob, is_folder
+
     timed = time_model != "auto" or tick_ns is not None
     if is_folder(files, output, partition, to):
         if timed:
@@ -112,3 +147,12 @@ def decode(
             time=TimeOptions(time_model, tick_ns) if timed else None, sysfs=sysfs, demo=demo, jobs=jobs, scheduler=cluster,
             descriptions=tuple(params or ()),
         ).run()  # fmt: skip
+
+
+def _refuse(option: str, files: Sequence[str], others: Mapping[str, bool]) -> None:
+    """Raise a UsageError where an option that shows a part of one recording is combined with others."""
+    if len(files) > 1:
+        raise UsageError(f"{option} is for one recording", hint="name the recording that holds it", code="one-recording")
+    for other, is_given in others.items():
+        if is_given:
+            raise UsageError(f"{option} and {other} exclude each other", code="exclusive-options")

@@ -1,0 +1,300 @@
+"""One transaction: the request, its completions, how long they took and what they brought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from ptttool.analyses.contract import AnalysisContext
+from ptttool.analyses.drawing.numbers import number_text
+from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.matching.analysis import MatchingAnalysis
+from ptttool.analyses.matching.transactions import Ending, Transactions
+from ptttool.analyses.scope import Scope
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.time.facts import TimeFacts
+from ptttool.diagnostics import Severity
+from ptttool.documents import OMIT_NONE, ErrorBody, document
+
+Row = Mapping[str, Any]
+"""A TLP, by column: IDs and addresses as text."""
+
+
+class Followed(StrEnum):
+    """What became of the transaction of a TLP."""
+
+    COMPLETE = "complete"
+    ERROR = "error"
+    SHORT = "short"
+    UNANSWERED = "unanswered"
+    OPEN = "open-at-end"
+    NO_REQUEST = "no-request"
+    POSTED = "posted"
+    UNKNOWN = "unknown-tlp"
+
+
+_OF_ENDING = {
+    Ending.COMPLETE: Followed.COMPLETE,
+    Ending.ERROR: Followed.ERROR,
+    Ending.SHORT: Followed.SHORT,
+    Ending.INSIDE: Followed.UNANSWERED,
+    Ending.END: Followed.OPEN,
+}
+_MEANING = {
+    Followed.COMPLETE: "complete",
+    Followed.ERROR: "ended by a completion with an error status",
+    Followed.SHORT: "bytes are missing: not all completions were seen",
+    Followed.UNANSWERED: "no completion was seen: the tag was used again, or records are missing behind the request",
+    Followed.OPEN: "open at the end of its AUX stream",
+    Followed.NO_REQUEST: "the request of this completion was not seen",
+    Followed.POSTED: "posted: there is no completion",
+    Followed.UNKNOWN: "not a known TLP: nothing belongs to it",
+}
+
+
+@dataclass(frozen=True)
+class Match:
+    """A transaction as it was matched.
+
+    Parameters
+    ----------
+    request, last : int
+        Numbers of the request and of its last completion; of the request, without one.
+    ending : Ending
+        How it ended.
+    completions : int
+        Number of completions.
+    requested, received : int
+        Bytes asked for, and bytes that completions brought.
+    to_first, to_last : int or None
+        Ticks to the first completion, and to the one that ended it; None where that is not known.
+    """
+
+    request: int
+    last: int
+    ending: Ending
+    completions: int
+    requested: int
+    received: int
+    to_first: int | None
+    to_last: int | None
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What matching says of one TLP: its transaction, or None; and what is known of time."""
+
+    transaction: Match | None
+    time: TimeFacts
+
+
+@document("follow")
+@dataclass(frozen=True)
+class Follow(Shown):
+    """One transaction.
+
+    Parameters
+    ----------
+    path : str
+        The recording.
+    index : int
+        Number of the TLP that was asked for.
+    state : Followed
+        What became of the transaction: ``complete``, ``error`` (a status), ``short`` (bytes are missing), ``unanswered``,
+        ``open-at-end``, ``no-request`` (of a completion), ``posted``, ``unknown-tlp``.
+    requester : str or None
+        Requester ID.
+    tag : int or None
+        The tag.
+    requested_bytes, received_bytes : int or None
+        Bytes asked for, and bytes that completions brought; null without a transaction.
+    ticks_to_first, ticks_to_last : int or None
+        Ticks from the request to its first completion, and to the one that ended it; null where that is not known.
+    tick_ns : float or None
+        Nanoseconds of a tick; null where they are not known.
+    time : TimeFacts or None
+        What is known of time; null where no transaction was looked for.
+    request : Mapping or None
+        The request, by column; null where it was not seen.
+    completions : list of Mapping
+        The completions, by column; of a completion without a request, that one.
+    left_out : int
+        Completions that are not listed.
+    error : ErrorBody or None
+        With what the command ends, where the recording is damaged.
+    """
+
+    path: str
+    index: int
+    state: Followed
+    requester: str | None
+    tag: int | None
+    requested_bytes: int | None
+    received_bytes: int | None
+    ticks_to_first: int | None
+    ticks_to_last: int | None
+    tick_ns: float | None
+    time: TimeFacts | None
+    request: Row | None
+    completions: Sequence[Row]
+    left_out: int = 0
+    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield the state, bytes and latency, then the TLPs."""
+        facts = [("transaction", _MEANING[self.state])]
+        if self.requester is not None:
+            name = names(self.requester)
+            tag = "" if self.tag is None else f", tag {self.tag} ({self.tag:#x})"
+            facts.append(("requester", f"{self.requester}{'' if name == self.requester else f' ({name})'}{tag}"))
+        if self.requested_bytes is not None and self.received_bytes is not None:
+            completions = len(self.completions) + self.left_out
+            number = f"{completions:,} completion{'' if completions == 1 else 's'}"
+            facts.append(("bytes", f"{self.requested_bytes:,} asked for, {self.received_bytes:,} brought by {number}"))
+        facts += [
+            (label, self._time(ticks)) for label, ticks in (("to first", self.ticks_to_first), ("to last", self.ticks_to_last)) if ticks
+        ]
+        yield Facts(facts)
+        if self.state in (Followed.ERROR, Followed.SHORT, Followed.UNANSWERED, Followed.NO_REQUEST):
+            yield Note(_MEANING[self.state], Severity.WARNING)
+        rows = [*([] if self.request is None else [self.request]), *self.completions]
+        yield Table("TLPs", _COLUMNS, [self._row(row) for row in rows], more=self.left_out)
+
+    def _time(self, ticks: int) -> str:
+        return f"{ticks:,} ticks" if self.tick_ns is None else f"{ticks:,} ticks, {number_text(ticks * self.tick_ns)} ns"
+
+    def _row(self, row: Row) -> list[Cell]:
+        address = next((row[name] for name in ("address", "destination") if row[name] is not None), None)
+        if row["lower_address"] is not None:
+            address = f"{row['lower_address']:#x}"
+        return [
+            "=>" if row["index"] == self.index else None, row["index"], row["time"], row["kind"], row["direction"],
+            None if address is None else str(address), row["requested_bytes"], row["payload_bytes"], to_come(row), row["status"],
+            row["completer"],
+        ]  # fmt: skip
+
+
+_COLUMNS = (
+    text_column(""),
+    Column("Index", Unit.INDEX),
+    Column("Time, raw", Unit.INDEX, weight=2),
+    text_column("Kind"),
+    text_column("Direction", 1),
+    text_column("Address", 1),
+    Column("Asked for", Unit.BYTES),
+    Column("Carried", Unit.BYTES),
+    Column("To come", Unit.BYTES),
+    text_column("Status", 1),
+    text_column("Completer", 3),
+)
+
+
+def to_come(row: Row) -> int | None:
+    """Return the bytes that are still to come behind a completion with data; None for another TLP."""
+    if row["kind"] not in ("CplD", "CplDLk") or row["byte_count"] is None:
+        return None
+    carried = int(row["payload_bytes"]) - ((row["lower_address"] or 0) & 3)
+    return max((int(row["byte_count"]) or 4096) - carried, 0)
+
+
+class FollowAnalysis(MatchingAnalysis[Matched]):
+    """Looks for the transaction of one TLP.
+
+    Parameters
+    ----------
+    scope : Scope or None
+        What is known of the recording.
+    index : int
+        Number of the TLP.
+    requester, tag : int
+        Its Requester ID and tag.
+    """
+
+    name = "follow"
+    meaning = "the transaction of one TLP"
+
+    def __init__(self, scope: Scope | None = None, *, index: int = 0, requester: int = 0, tag: int = 0) -> None:
+        super().__init__(scope)
+        self._index = index
+        self._key = requester, tag
+        self._found: Match | None = None
+        self._facts: TimeFacts | None = None
+
+    def add(self, ended: Transactions) -> None:
+        """Look at requests that have ended."""
+        requester, tag = self._key
+        wanted = (ended.request <= self._index) & (ended.last >= self._index) & (ended.requester == requester) & (ended.tag == tag)
+        for row in np.flatnonzero(wanted).tolist():
+            to_first, to_last = int(ended.to_first[row]), int(ended.to_last[row])
+            self._found = Match(
+                request=int(ended.request[row]),
+                last=int(ended.last[row]),
+                ending=Ending(int(ended.ending[row])),
+                completions=int(ended.completions[row]),
+                requested=int(ended.requested[row]),
+                received=int(ended.received[row]),
+                to_first=None if to_first < 0 else to_first,
+                to_last=None if to_last < 0 else to_last,
+            )
+
+    def merge_sums(self, later: FollowAnalysis) -> None:
+        """Take what the part behind has found."""
+        self._found = self._found or later._found
+
+    def result(self, context: AnalysisContext) -> Matched:
+        """Return what was found."""
+        self._facts = self.scope.time_facts(self.clock, context.contents)
+        return super().result(context)
+
+    def finish(self, context: AnalysisContext) -> Matched:
+        """Return what was found."""
+        assert self._facts is not None
+        return Matched(self._found, self._facts)
+
+
+def followed(path: str, row: Row, matched: Matched | None, request: Row | None, completions: Sequence[Row]) -> Follow:
+    """Return the transaction of a TLP.
+
+    Parameters
+    ----------
+    path : str
+        The recording.
+    row : Mapping
+        The TLP.
+    matched : Matched or None
+        What matching says of it; None where nothing can belong to it.
+    request : Mapping or None
+        The request, where it was seen.
+    completions : sequence of Mapping
+        The completions, as many as are listed.
+    """
+    transaction = None if matched is None else matched.transaction
+    time = None if matched is None else matched.time
+    tick_ns = None if time is None else time.tick_ns
+    if transaction is None:
+        is_completion = row["class"] == "CPL"
+        state = Followed.NO_REQUEST if is_completion else Followed.POSTED if row["class"] == "P" else Followed.UNKNOWN
+        if row["class"] == "NP":
+            state = Followed.UNANSWERED
+        alone = (None, [row]) if is_completion else (row, [])
+        return Follow(path, row["index"], state, row["requester"], row["tag"], None, None, None, None, tick_ns, time, *alone)
+    return Follow(
+        path=path,
+        index=row["index"],
+        state=_OF_ENDING[transaction.ending],
+        requester=row["requester"],
+        tag=row["tag"],
+        requested_bytes=transaction.requested,
+        received_bytes=transaction.received,
+        ticks_to_first=transaction.to_first,
+        ticks_to_last=transaction.to_last,
+        tick_ns=tick_ns,
+        time=time,
+        request=request,
+        completions=completions,
+        left_out=max(transaction.completions - len(completions), 0),
+    )

@@ -1,0 +1,127 @@
+"""Find the transaction of one TLP of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ptttool.analyses.follow import Follow, FollowAnalysis, Match, Row, followed
+from ptttool.errors import UsageError
+from ptttool.perfdata.problems import damage_of
+from ptttool.pipeline.query import Query
+from ptttool.pipeline.report import result_of, run_kinds
+from ptttool.pipeline.workers.pool import Alone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from ptttool.files.progress import Progress
+    from ptttool.machine.model import Machine
+    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.scope import TimeOptions
+    from ptttool.pipeline.walk import Walk
+    from ptttool.pipeline.workers.pool import Workers
+
+# Completions of a transaction that are listed: a read of 4 KiB with the smallest read completion boundary has 64.
+MOST_COMPLETIONS = 256
+
+
+def follow(
+    recording: Recording,
+    index: int,
+    workers: Workers,
+    *,
+    machine: Machine | None = None,
+    time: TimeOptions | None = None,
+    watch: Callable[[Progress], AbstractContextManager[None]],
+) -> Follow:
+    """Return the transaction of a TLP.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording; it is read several times.
+    index : int
+        Number of the TLP: of a request or of a completion.
+    workers : Workers
+        Who matches.
+    machine : Machine or None
+        The machine that was recorded.
+    time : TimeOptions or None
+        What the user says of time.
+    watch : callable
+        Shows the progress.
+
+    Raises
+    ------
+    UsageError
+        The recording is not of TLPs (code ``no-tlps``), comes from a pipe (``pipe-follow``), or has no TLP of that number
+        (``no-such-index``).
+    InputError
+        The recording is damaged before that TLP.
+    """
+    if not recording.is_ptt:
+        raise UsageError(f"{recording.path} holds {recording.title}: only TLPs have transactions", code="no-tlps")
+    if recording.path == "-":
+        raise UsageError("a transaction cannot be followed in a pipe: it is read once", hint="save it to a file first", code="pipe-follow")
+    row, key = _row_of(recording, index)
+    if row["class"] not in ("NP", "CPL") or key is None:
+        return followed(recording.path, row, None, None, [])
+    requester, tag = key
+    walk = recording.walk(workers)
+    with watch(walk.progress):
+        (analysis,) = run_kinds(
+            recording, (FollowAnalysis,), workers, walk, machine=machine, time=time,
+            options={FollowAnalysis.name: {"index": index, "requester": requester, "tag": tag}},
+        )  # fmt: skip
+    matched = result_of(analysis, recording, walk, machine)
+    found = matched.transaction
+    if found is None:
+        return followed(recording.path, row, matched, None, [])
+    request = row if found.request == index else _row_of(recording, found.request)[0]
+    completions = islice(_completions(recording, key, found), min(found.completions, MOST_COMPLETIONS)) if found.completions else ()
+    return followed(recording.path, row, matched, request, list(completions))
+
+
+def _row_of(recording: Recording, index: int) -> tuple[Row, tuple[int, int] | None]:
+    """Return a TLP by column, and its Requester ID and tag where it has both."""
+    walk = recording.walk(Alone())
+    frame = next((frame for frame in _frames(walk, recording, index, 1) if len(frame)), None)
+    if frame is None:
+        damage, _ = damage_of(recording)
+        if damage is not None:
+            raise damage
+        count = walk.findings.records
+        raise UsageError(
+            f"{recording.path} has no TLP {index}: it holds {count:,}",
+            hint=f"the last one is {count - 1}" if count else None,
+            code="no-such-index",
+            records=count,
+        )
+    requester, tag = frame["requester"][0], frame["tag"][0]
+    return _rows(frame, recording)[0], None if requester is None or tag is None else (requester, tag)
+
+
+def _completions(recording: Recording, key: tuple[int, int], found: Match) -> Iterator[Row]:
+    """Yield the completions of a transaction, in order."""
+    import polars as pl
+
+    requester, tag = key
+    wanted = (pl.col("class") == "CPL") & (pl.col("requester") == requester) & (pl.col("tag") == tag)
+    for frame in _frames(recording.walk(Alone()), recording, found.request + 1, found.last - found.request):
+        yield from _rows(frame.filter(wanted), recording)
+
+
+def _frames(walk: Walk, recording: Recording, first: int, count: int) -> Iterator[pl.DataFrame]:
+    """Yield TLPs, from a number on."""
+    return (batch.to_polars() for batch in walk.batches(Query(recording.schema.usual_names, None, first, count)))
+
+
+def _rows(frame: pl.DataFrame, recording: Recording) -> Sequence[Row]:
+    from ptttool.table.text import as_text
+
+    return as_text(frame, recording.schema.select(recording.schema.usual_names)).to_dicts()
