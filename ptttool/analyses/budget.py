@@ -16,6 +16,7 @@ MAX_BORDER_ROWS: Final = 1 << 18
 MAX_BLOCKS: Final = 1 << 9
 MAX_IO_PAGES: Final = 1 << 16
 MAX_IO_REQUESTERS: Final = 1 << 10
+MAX_LONE_LISTS: Final = 1 << 12
 
 BUDGETS: Final = (
     Budget("MAX_LINE_POINTS", MAX_LINE_POINTS, "points", "Points of a time line; beyond it they are joined in pairs."),
@@ -39,6 +40,7 @@ BUDGETS: Final = (
         "Open requests with their completions so far, and keys seen, where two parts of a recording join; 256 functions with 768 tags each "
         "are fewer.",
     ),
+    Budget("MAX_LONE_LISTS", MAX_LONE_LISTS, "pages", "Pages of a drive that are known to hold lists, as one command at a time read them."),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),
     Budget("MAX_BLOCKS", MAX_BLOCKS, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones."),
 )

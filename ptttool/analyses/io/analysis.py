@@ -84,6 +84,8 @@ def _close(counts: Counts) -> None:
     """Add what is still open at both ends of the recording, since nothing more comes. It is taken out: a result may be asked for again."""
     open_groups: list[tuple[int, Group]] = []
     for requester, edge in counts.edges.items():
+        if edge.has_fetches:
+            edge.see_end(requester, edge.tail, edge.last_window)
         open_groups += [(requester, group) for group in (edge.head, edge.tail) if group.count]
         edge.head = edge.tail = Group()
         if edge.small_write is not None:

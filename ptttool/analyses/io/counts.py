@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_IO_REQUESTERS
-from ptttool.analyses.io.edges import Edge, Flight, Joint, join
+from ptttool.analyses.io.edges import Edge, Flight, Joint, Window, join
 from ptttool.analyses.io.reads import PAGE, SECTOR, Groups, Lists, Sort, sorted_out
-from ptttool.analyses.io.tables import Keys, Numbers, SmallTable, Table, Walk, WalkTable, page_keys
+from ptttool.analyses.io.tables import Keys, Numbers, SmallTable, Table, Walk, WalkTable, page_key, page_keys
 from ptttool.table.batch import Batch
 from ptttool.tlp.columns import KINDS
 
@@ -112,7 +112,7 @@ class Counts:
             if edge is None:
                 self.edges[requester] = behind_edge
             else:
-                joints.append((requester, join(edge, behind_edge)))
+                joints.append((requester, join(requester, edge, behind_edge)))
         self._add_joints(joints)
         if len(self.edges) > MAX_IO_REQUESTERS:
             self.edges = {requester: self.edges[requester] for requester in sorted(self.edges)[:MAX_IO_REQUESTERS]}
@@ -188,7 +188,9 @@ class _Part:
         for requester in self.unique[:MAX_IO_REQUESTERS].tolist():
             self.counts.edges[requester] = Edge()
         kinds = self.kinds[rows]
-        self.sums = sums
+        self.group_of_fetch: Numbers = np.empty((0, 11), dtype=np.int64)
+        self.owners_of_fetches: Numbers = np.empty(0, dtype=np.int64)
+        self.data_writes = _NO_ROWS
         self.counts.sums.add(self.unique, sums)
         reads, writes = rows[kinds == _MRD], rows[kinds == _MWR]
         fetches = self._add_reads(reads) if len(reads) else _NO_ROWS
@@ -295,6 +297,7 @@ class _Part:
             )  # fmt: skip
         owners = requesters[heads].astype(np.int64)
         groups = Groups(owners, fields)
+        self.group_of_fetch, self.owners_of_fetches = fields[is_fetch[heads]], owners[is_fetch[heads]]
         is_last = np.ones(len(heads), dtype=np.bool_)
         is_last[:-1] = owners[1:] != owners[:-1]
         for number in np.flatnonzero(is_last).tolist():
@@ -328,6 +331,7 @@ class _Part:
         is_tail = np.zeros(len(rows), dtype=np.bool_)
         is_tail[1:] = is_small[1:] & ~is_small[:-1] & ~begins[1:] & (addresses[1:] == (addresses + sizes.astype(np.uint64))[:-1])
         is_data = ~(is_small | is_record) | is_tail
+        self.data_writes = rows[is_data]
         self._sum(
             rows,
             {Sum.WRITES: np.ones(len(rows), dtype=np.int64), Sum.WRITE_BYTES: enabled, Sum.DATA_WRITE_BYTES: np.where(is_data, enabled, 0)},
@@ -350,25 +354,55 @@ class _Part:
         return completed
 
     def _add_flight(self, fetches: Rows, completed: Rows) -> None:
-        if not len(fetches) + len(completed):
-            return
+        """Follow the commands in flight; rows are in the order of requesters."""
+        data = self._places(self.data_writes)
         rows = np.concatenate((fetches, completed))
-        change = np.ones(len(rows), dtype=np.int64)
-        change[len(fetches) :] = -1
-        order = np.argsort((self.requesters[rows].astype(np.int64) << 32) | rows)
-        requesters, change = self.requesters[rows][order], change[order]
-        starts = _starts(requesters)
-        so_far = np.cumsum(change)
-        base = np.where(starts > 0, so_far[starts - 1], 0)
-        lowest, highest = np.minimum.reduceat(so_far, starts) - base, np.maximum.reduceat(so_far, starts) - base
-        total = np.add.reduceat(change, starts)
-        for requester, each in zip(
-            requesters[starts].tolist(), zip(total.tolist(), lowest.tolist(), highest.tolist(), strict=True), strict=True
-        ):
+        places = self._places(rows)
+        order = np.argsort(places)
+        places = places[order]
+        is_fetch = (order < len(fetches)).astype(np.int64)
+        requesters = places >> 32
+        so_far = np.cumsum(2 * is_fetch - 1)
+        for requester in np.unique(np.concatenate((requesters, data >> 32))).tolist():
             edge = self.counts.edges.get(requester)
             if edge is None:
                 break
-            edge.flight = Flight(each[0], min(each[1], 0), max(each[2], 0))
+            start, end = np.searchsorted(requesters, (requester, requester + 1)).tolist()
+            first_data = int(data[np.searchsorted(data, requester << 32)]) if len(data) and data[-1] >= requester << 32 else 1 << 62
+            if start == end:
+                edge.first_window.has_written = first_data >> 32 == requester
+                continue
+            levels = so_far[start:end] - (int(so_far[start - 1]) if start else 0)
+            edge.flight = Flight(int(levels[-1]), min(int(levels.min()), 0), max(int(levels.max()), 0))
+            edge.first_window = Window(first_data < int(places[start]), True, not is_fetch[start])
+            self._add_windows(edge, requester, places[start:end], is_fetch[start:end], levels, data)
+
+    def _places(self, rows: Rows) -> Numbers:
+        """Return numbers that sort rows by requester, then by their order."""
+        places: Numbers = (self.requesters[rows].astype(np.int64) << 32) | rows
+        return places
+
+    def _add_windows(self, edge: Edge, requester: int, places: Numbers, is_fetch: Numbers, levels: Numbers, data: Numbers) -> None:
+        """Look at what a drive did from each fetch to the next fetch or completion."""
+        fetches = np.flatnonzero(is_fetch)
+        if not len(fetches):
+            return
+        low, high = np.searchsorted(self.owners_of_fetches, (requester, requester + 1)).tolist()
+        groups = self.group_of_fetch[low:high]
+        chosen = np.flatnonzero(
+            (groups[:, 0] == 1) & (groups[:, 1] & (PAGE - 1) == 0) & (groups[:, 2] == PAGE) & (levels[fetches] - 1 == edge.flight.lowest)
+        )
+        last = len(fetches) - 1
+        for number in {*chosen.tolist(), last}:
+            at = int(fetches[number])
+            is_over = at + 1 < len(places)
+            until = int(places[at + 1]) if is_over else (requester + 1) << 32
+            written = int(np.searchsorted(data, until) - np.searchsorted(data, places[at])) > 0
+            window = Window(written, is_over, is_over and not is_fetch[at + 1], int(levels[at]) - 1)
+            if number == last:
+                edge.last_window = window
+            elif window.completes and window.has_written:
+                edge.lone_lists.add(page_key(requester, int(groups[number, 1]) & ((1 << 64) - 1)))
 
     def _add_completions(self, rows: Rows) -> None:
         sizes = self.lengths[rows].astype(np.int64) << 2

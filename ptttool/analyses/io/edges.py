@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ptttool.analyses.budget import MAX_LONE_LISTS
 from ptttool.analyses.io.reads import Group
+from ptttool.analyses.io.tables import page_key
 
 
 @dataclass
@@ -31,6 +33,34 @@ class Flight:
 
 
 @dataclass
+class Window:
+    """What a drive did between a fetch, or the start of the part, and the next fetch or completion.
+
+    Parameters
+    ----------
+    has_written : bool
+        Whether it wrote data.
+    is_over : bool
+        Whether the next fetch or completion has come.
+    completes : bool
+        Whether that was a completion.
+    level : int
+        Commands in flight before the fetch, less those at the start of the part.
+    """
+
+    has_written: bool = False
+    is_over: bool = False
+    completes: bool = False
+    level: int = 0
+
+    def add(self, later: Window) -> None:
+        """Add what came before the first fetch or completion of the part behind."""
+        if not self.is_over:
+            self.has_written |= later.has_written
+            self.is_over, self.completes = later.is_over, later.completes
+
+
+@dataclass
 class Edge:
     """Both ends of a part.
 
@@ -54,6 +84,11 @@ class Edge:
         Whether anything was written.
     flight : Flight
         Commands under way.
+    first_window, last_window : Window
+        From the start of the part, and from its last fetch.
+    lone_lists : set of int
+        Keys of pages that were read as a whole by commands that then wrote data and completed, with nothing else in between, when fewest
+        commands were in flight. Where these were none, those pages hold lists.
     """
 
     has_reads: bool = False
@@ -68,6 +103,14 @@ class Edge:
     data_end: int | None = None
     has_writes: bool = False
     flight: Flight = field(default_factory=Flight)
+    first_window: Window = field(default_factory=Window)
+    last_window: Window = field(default_factory=Window)
+    lone_lists: set[int] = field(default_factory=set)
+
+    def see_end(self, requester: int, group: Group, window: Window) -> None:
+        """Note what a command did, all of which was seen; the flight is already that of the whole."""
+        if window.completes and window.has_written and window.level == self.flight.lowest and group.is_whole_page:
+            self.lone_lists.add(page_key(requester, group.first))
 
 
 @dataclass(frozen=True)
@@ -95,15 +138,23 @@ class Joint:
     is_data: bool
 
 
-def join(edge: Edge, later: Edge) -> Joint:
+def join(requester: int, edge: Edge, later: Edge) -> Joint:
     """Make `edge` the one of both parts, and return what follows at their joint."""
     group = None
+    change = edge.flight.change
+    _keep_lowest(edge, later)
+    edge.flight.merge(later.flight)
+    (edge.last_window if edge.has_fetches else edge.first_window).add(later.first_window)
+    if edge.has_fetches:
+        edge.first_window.add(later.first_window)
     if later.has_fetches:
         if edge.has_fetches:
             group = edge.tail.joined(later.head)
+            edge.see_end(requester, group, edge.last_window)
         else:
             edge.head = edge.head.joined(later.head)
         edge.tail = later.tail
+        edge.last_window = replace(later.last_window, level=later.last_window.level + change)
     elif edge.has_fetches:
         edge.tail = edge.tail.joined(later.head)
     else:
@@ -128,5 +179,15 @@ def join(edge: Edge, later: Edge) -> Joint:
             edge.small_write = later.small_write
         edge.data_end = later.data_end
         edge.has_writes = True
-    edge.flight.merge(later.flight)
     return Joint(group, in_a_row, descriptor, small, is_data)
+
+
+def _keep_lowest(edge: Edge, later: Edge) -> None:
+    """Keep the pages of those moments when fewest commands were in flight."""
+    mine, theirs = edge.flight.lowest, edge.flight.change + later.flight.lowest
+    if theirs < mine:
+        edge.lone_lists = later.lone_lists
+    elif theirs == mine:
+        edge.lone_lists |= later.lone_lists
+    if len(edge.lone_lists) > MAX_LONE_LISTS:
+        edge.lone_lists = set(sorted(edge.lone_lists)[:MAX_LONE_LISTS])

@@ -15,27 +15,30 @@ FRAME_CHECK_SEQUENCE = 4
 """Bytes at the end of an Ethernet frame, which do not go to memory."""
 
 
-def receive_rings(seen: Seen) -> Rings:
-    """Return where descriptors of received packets are written: where they were read, if reads were traced."""
-    records = rings_of(seen.counts.records, seen.requester, only_neighbours=True)
-    descriptors = rings_of(seen.counts.descriptors, seen.requester, only_neighbours=True)
-    return records.within(descriptors.ring_keys) if seen.visible.reads and descriptors.pages else records
+def rings(seen: Seen) -> tuple[Rings, Rings]:
+    """Return where descriptors of received packets are written, and where descriptors are read."""
+    counts, requester = seen.counts, seen.requester
+    read, written, state = (table.of(requester)[0] for table in (counts.descriptors, counts.records, counts.small_writes))
+    records = rings_of(counts.records, requester, together=np.concatenate((read, state)))
+    descriptors = rings_of(counts.descriptors, requester, together=np.concatenate((written, state)))
+    if seen.visible.reads and descriptors.pages:
+        records = records.within(descriptors.ring_keys)
+    return records, descriptors
 
 
 def controller_of(seen: Seen, by: By) -> Controller:
     """Return what is to be said of a network controller."""
     counts, requester, visible = seen.counts, seen.requester, seen.visible
-    received = receive_rings(seen)
-    descriptors = rings_of(counts.descriptors, requester, only_neighbours=True)
+    received, descriptors = rings(seen)
     # Which ring is for transmission, only the writes tell: nothing of 16 bytes is written back there.
     sending = descriptors.without(received.ring_keys) if visible.writes else None
     packets = received.total(Walk.SLOTS) if visible.writes else None
     bytes_ = seen.sum(Sum.DATA_WRITE_BYTES) + received.others(Walk.BYTES) if visible.writes else None
     sent = with_data = fetched = None
     if visible.reads:
-        rings = np.concatenate((descriptors.ring_keys, received.ring_keys))
+        pages = np.concatenate((descriptors.ring_keys, received.ring_keys))
         keys, rows = counts.entries.of(requester)
-        several = int(rows[np.isin(keys, rings), Walk.BYTES].sum())
+        several = int(rows[np.isin(keys, pages), Walk.BYTES].sum())
         sent = seen.sum(Sum.READ_BYTES) - descriptors.total(Walk.BYTES) - several
         if sending is not None:
             fetched, with_data = sending.total(Walk.SLOTS), sending.total(Walk.FOLLOWED)

@@ -46,7 +46,8 @@ def drive_of(seen: Seen, by: By) -> Drive:
     is_followed = _is_followed(seen, entries, records)
     at_start = -seen.edge.flight.lowest if is_followed else 0
     counted_by, commands = _commands(seen, submitted, completed, at_start)
-    written = _written(seen, entries, read) if visible.reads else None
+    in_flight = _in_flight(seen, entries, records, at_start) if is_followed else None
+    written = _written(seen, entries, read, lone_lists=in_flight is not None and in_flight.is_exact) if visible.reads else None
     others = entries.others(Walk.EXACT)
     return Drive(
         requester=format_id(requester),
@@ -61,7 +62,7 @@ def drive_of(seen: Seen, by: By) -> Drive:
         interrupts=seen.interrupts(beside=set()),
         submission_pages=entries.pages,
         completion_pages=records.pages,
-        in_flight=_in_flight(seen, entries, records, at_start) if is_followed else None,
+        in_flight=in_flight,
         unexplained_tlps=others,
         unexplained_bytes=others * ENTRY,
     )
@@ -109,9 +110,9 @@ def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InF
     )
 
 
-def _written(seen: Seen, entries: Rings, read: int | None) -> Written:
+def _written(seen: Seen, entries: Rings, read: int | None, *, lone_lists: bool) -> Written:
     """Tell data from lists of addresses, where that depends on the whole recording."""
-    rows = seen.counts.lists.of(seen.requester)[1]
+    keys, rows = seen.counts.lists.of(seen.requester)
     data = seen.sum(Sum.READ_DATA)
     # What was read in several entries at a time was taken for lists.
     lists = seen.sum(Sum.READ_LISTS)
@@ -120,6 +121,8 @@ def _written(seen: Seen, entries: Rings, read: int | None) -> Written:
     fetches = int(entries.rows[:, Walk.EXACT].sum())
     one_by_one = not several and seen.sum(Sum.IN_A_ROW) * _IN_A_ROW <= fetches
     sure = rows[:, Lists.SURE] > 0
+    if lone_lists:
+        sure |= np.isin(keys, np.array(sorted(seen.edge.lone_lists), dtype=np.uint64))
     first_is_list = sure | one_by_one
     tail_is_list = sure | ((rows[:, Lists.FIRST_TAIL] > 0) & first_is_list) | (rows[:, Lists.DATA] == 0)
     is_first, is_tail = (rows[:, Lists.FIRST_PAGE] + rows[:, Lists.FIRST_TAIL]) > 0, rows[:, Lists.ALONE_TAIL] > 0

@@ -81,6 +81,11 @@ class Group:
     inner_bytes: int = 0
     gaps: int = 0
 
+    @property
+    def is_whole_page(self) -> bool:
+        """Whether a page was read as a whole, and nothing else."""
+        return self.count == 1 and self.first % PAGE == 0 and self.first_bytes == PAGE
+
     def joined(self, later: Group) -> Group:
         """Return this and the reads behind it as one group."""
         if not self.count or not later.count:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ptttool.analyses.io.tables import Keys, Numbers, Walk, WalkTable
 
-# One access in so many may be out of order in a ring: where TLPs were lost, slots are missing.
-_TOLERATED = 8
+# One access in so many may be out of order in a ring: reads may overtake each other, and where TLPs were lost, slots are missing.
+_TOLERATED = 2
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Rings:
         return self.keys[self.is_ring]
 
 
-def rings_of(table: WalkTable, requester: int, *, only_neighbours: bool = False) -> Rings:
+def rings_of(table: WalkTable, requester: int, *, together: Keys | None = None) -> Rings:
     """Return the rings of a requester.
 
     Parameters
@@ -67,15 +67,15 @@ def rings_of(table: WalkTable, requester: int, *, only_neighbours: bool = False)
         Accesses of the size of its slots.
     requester : int
         Requester ID.
-    only_neighbours : bool
-        Whether a page that was accessed once is one of a ring only beside another one: data end in pieces of that size now and then.
+    together : ndarray of uint64, optional
+        Where data may end in pieces of a slot's size: a page that was accessed once belongs to a ring only beside another page of one, or
+        if it is among these.
     """
     keys, rows = table.of(requester)
     in_order = rows[:, Walk.JUMPS] * _TOLERATED <= rows[:, Walk.ACCESSES]
     is_ring = in_order & (rows[:, Walk.STEPS] > 0) & (rows[:, Walk.EXACT] > 0)
     once = (rows[:, Walk.ACCESSES] == 1) & (rows[:, Walk.EXACT] == 1)
-    if not (only_neighbours and is_ring.any()):
-        is_ring |= once
+    is_ring |= once if together is None else once & np.isin(keys, together)
     # A ring goes on in the next page, where perhaps no access was of a single slot.
     maybe = in_order & ~is_ring & ((rows[:, Walk.STEPS] > 0) | (rows[:, Walk.ACCESSES] == 1))
     while maybe.any():

@@ -25,6 +25,11 @@ def page_keys(requesters: npt.NDArray[np.uint64], addresses: Keys) -> Keys:
     return keys
 
 
+def page_key(requester: int, address: int) -> int:
+    """Return the key of one address."""
+    return requester << 48 | address >> PAGE_BITS & _PAGES
+
+
 def requester_of(key: int) -> int:
     """Return the requester ID of a key."""
     return key >> 48
