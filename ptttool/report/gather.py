@@ -15,6 +15,7 @@ from ptttool.perfdata.problems import damage_of
 from ptttool.pipeline.analyzing.several import analyze_recording
 from ptttool.report.advice.every import advice_on
 from ptttool.report.chapters import chapters_of
+from ptttool.report.glance import glances_of
 from ptttool.report.model import ReportedRecording
 from ptttool.wording import clean
 
@@ -71,6 +72,7 @@ def report_of(
         advice=advice_on(found.results, found.lacks),
         diagnostics=found.diagnostics,
         error=None if failure is None else ErrorBody.of(failure),
+        glances=glances_of(found.results),
     )
 
 

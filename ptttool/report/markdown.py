@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ptttool.analyses.drawing.markdown import escaped, markdown
 from ptttool.report.chapters import heading
-from ptttool.report.model import Chapter, ReportedRecording
+from ptttool.report.model import Chapter, Glance, ReportedRecording
 from ptttool.wording import clean, counted
 
 # Rows of a table; JSON has all.
@@ -32,6 +32,7 @@ def _blocks(recordings: Sequence[ReportedRecording]) -> Iterator[str]:
         if each.error is not None:
             yield f"**Error:** {escaped(each.error.message)}"
         yield "\n".join(f"- {label}: {escaped(text)}" for label, text in each.facts)
+        yield "\n".join(f"- {_glance(glance)}" for glance in each.glances)
         for chapter in each.chapters:
             yield from _chapter(chapter)
         yield "### What to do next"
@@ -40,6 +41,10 @@ def _blocks(recordings: Sequence[ReportedRecording]) -> Iterator[str]:
             for number, one in enumerate(each.advice, 1)
         ]
         yield "\n".join(advice) or "No number of this recording asks for anything."
+
+
+def _glance(glance: Glance) -> str:
+    return f"**{escaped(glance.label)}**: {escaped(glance.value)}" + (f" ({escaped(glance.detail)})" if glance.detail else "")
 
 
 def _command(command: str | None) -> str:

@@ -45,6 +45,31 @@ class Advice:
         return None if self.command is None else re.sub(r"\bFILE\b", lambda _: shlex.quote(path), self.command)
 
 
+@dataclass(frozen=True)
+class Glance:
+    """A number that a reader looks for first.
+
+    Parameters
+    ----------
+    label : str
+        What it is.
+    value : str
+        The number, with its unit.
+    analysis : str
+        The analysis that it comes from.
+    detail : str
+        What else belongs to it.
+    severity : Severity or None
+        How bad it is; None where it is neither good nor bad.
+    """
+
+    label: str
+    value: str
+    analysis: str
+    detail: str = ""
+    severity: Severity | None = None
+
+
 def around(index: int) -> str:
     """Return the command that shows a TLP among its neighbours; FILE stands for the recording."""
     return f"ptttool decode FILE --offset {max(index - 20, 0)} --limit 41"
@@ -106,6 +131,8 @@ class ReportedRecording:
         What is odd about the recording.
     error : ErrorBody or None
         What ended reading early; the results are those of the part before.
+    glances : sequence of Glance
+        The numbers that a reader looks for first.
     """
 
     path: str
@@ -119,6 +146,7 @@ class ReportedRecording:
     advice: Sequence[Advice]
     diagnostics: Sequence[Diagnostic] = ()
     error: ErrorBody | None = None
+    glances: Sequence[Glance] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import math
 from ptttool.analyses.needs import Lack, LackCode
 from ptttool.analyses.shown import Column, Facts, Histogram, Note, Series, Table, Timeline, Unit, text_column
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.report.model import Advice, Chapter, ReportedRecording
+from ptttool.report.model import Advice, Chapter, Glance, ReportedRecording
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'\u202e\x1b[31m"
 
@@ -69,6 +69,7 @@ def reported(path: str = "/tmp/a b/nvme.data", **changes: object) -> ReportedRec
         "results": {"latency": {"requests": 1234}},
         "lacks": {},
         "chapters": chapters,
+        "glances": [Glance("NVMe commands", "20,000", "latency", HOSTILE)],
         "advice": [
             Advice(Severity.WARNING, "tags", "outstanding", f"A peak of 32 for {HOSTILE}", "ptttool analyze outstanding FILE", {"peak": 32})
         ],

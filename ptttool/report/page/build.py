@@ -133,8 +133,8 @@ class _Section:
             return "info", "not checked"
         bad = [sign for sign in signs if sign.severity is not Severity.INFO]
         if not bad:
-            return "good", "no sign of loss"
-        return bad[0].severity.value, f"{len(bad)} sign{'' if len(bad) == 1 else 's'} of loss"
+            return "good", "none"
+        return bad[0].severity.value, counted(len(bad), "sign")
 
     @property
     def advised(self) -> str:

@@ -1,0 +1,71 @@
+"""The numbers that a reader looks for first, one a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from ptttool.analyses.bandwidth import Bandwidth
+from ptttool.analyses.drawing.numbers import with_unit
+from ptttool.analyses.io.results import IoResult
+from ptttool.analyses.shown import Unit
+from ptttool.report.model import Glance
+
+_SPANS: Final = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
+_SIZES: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def glances_of(results: Mapping[str, object]) -> list[Glance]:
+    """Return the numbers of a recording, in the order of a report.
+
+    Parameters
+    ----------
+    results : Mapping[str, object]
+        Results by name of the analysis.
+    """
+    return [found for name, glance in _GLANCES.items() if name in results for found in glance(results[name])]
+
+
+def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
+    time = result.time
+    if time.elapsed_ticks:
+        yield Glance("Traced time", time_text(time.scaled(time.elapsed_ticks), time.unit), "bandwidth")
+    for flow in result.directions:
+        if not flow.tlps:
+            continue
+        rate = f"{flow.payload_per_second / 1e6:,.4g} MB/s" if flow.payload_per_second is not None else ""
+        share = f"{100 * flow.share:.1f} % of the link" if flow.share is not None else ""
+        detail = ", ".join(filter(None, (rate, share)))
+        yield Glance(f"Data carried, {flow.direction}", size_text(flow.payload_bytes), "bandwidth", detail)
+
+
+def _io(result: IoResult) -> Iterator[Glance]:
+    nvme, nic = result.nvme, result.nic
+    if nvme.commands:
+        amounts = ((nvme.data_bytes.read, "read"), (nvme.data_bytes.write, "written"))
+        detail = ", ".join(f"{size_text(size)} {what}" for size, what in amounts if size)
+        yield Glance("NVMe commands", f"{nvme.commands:,}", "io", detail)
+    if nic.rx_packets:
+        yield Glance("Received packets", f"{nic.rx_packets:,}", "io", "" if nic.rx_bytes is None else size_text(nic.rx_bytes))
+
+
+def size_text(size: float) -> str:
+    """Return bytes as people say them: ``1.21 MB``."""
+    for name, unit in _SIZES:
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return with_unit(size, Unit.BYTES)
+
+
+def time_text(time: float, unit: Unit) -> str:
+    """Return a time as people say it: ``1.36 s``, ``48.8 million ticks``."""
+    if unit is Unit.NANOSECONDS:
+        for name, size in _SPANS:
+            if time >= size:
+                return f"{time / size:.3g} {name}"
+    elif time >= 1e6:
+        return f"{time / 1e6:.3g} million {unit.value}"
+    return with_unit(round(time), unit)
+
+
+_GLANCES: Final[Mapping[str, Callable[[Any], Iterable[Glance]]]] = {"bandwidth": _bandwidth, "io": _io}
