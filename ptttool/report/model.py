@@ -72,7 +72,7 @@ class Glance:
 
 def around(index: int) -> str:
     """Return the command that shows a TLP among its neighbours; FILE stands for the recording."""
-    return f"ptttool decode FILE --offset {max(index - 20, 0)} --limit 41"
+    return f"ptttool decode FILE --at {index} --context 20"
 
 
 @dataclass(frozen=True)

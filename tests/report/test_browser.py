@@ -182,7 +182,7 @@ def test_charts_by_keyboard(view: Shown) -> None:
     assert f"first TLP: {37 * (POINTS - 2)}" in tip.inner_text()
     assert tip.get_attribute("aria-live") == "polite"
     page.keyboard.press("Enter")
-    assert page.locator("#tlp-around").inner_text() == f"ptttool decode '/tmp/a b/nvme.data' --offset {37 * (POINTS - 2) - 20} --limit 41"
+    assert page.locator("#tlp-around").inner_text() == f"ptttool decode '/tmp/a b/nvme.data' --at {37 * (POINTS - 2)} --context 20"
     page.keyboard.press("Escape")
     assert not page.locator("#tlp").is_visible()
 
@@ -235,7 +235,7 @@ def test_the_mouse_names_the_tlp(view: Shown) -> None:
     assert abs(index - 37 * POINTS / 2) < 37 * 3
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 60)
     page.locator("#tlp").wait_for()
-    assert f"--offset {index - 20} " in page.locator("#tlp-around").inner_text()
+    assert f"--at {index} " in page.locator("#tlp-around").inner_text()
 
 
 def test_the_scale_can_be_logarithmic_and_lines_hidden(view: Shown) -> None:
@@ -265,7 +265,8 @@ def test_values_as_a_table(view: Shown) -> None:
 def test_numbers_of_tlps_say_how_to_see_them(view: Shown) -> None:
     page = view.page
     page.get_by_role("button", name="TLP 123456").first.click()
-    assert page.locator("#tlp-around").inner_text() == "ptttool decode '/tmp/a b/nvme.data' --offset 123436 --limit 41"
+    assert page.locator("#tlp-around").inner_text() == "ptttool decode '/tmp/a b/nvme.data' --at 123456 --context 20"
+    assert page.locator("#tlp-follow").inner_text() == "ptttool decode '/tmp/a b/nvme.data' --follow 123456"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

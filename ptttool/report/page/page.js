@@ -87,7 +87,8 @@
 
   function showTlp(file, index) {
     document.getElementById("tlp-title").textContent = `TLP ${index}`;
-    document.getElementById("tlp-around").textContent = `ptttool decode ${file} --offset ${Math.max(Number(index) - 20, 0)} --limit 41`;
+    document.getElementById("tlp-around").textContent = `ptttool decode ${file} --at ${index} --context 20`;
+    document.getElementById("tlp-follow").textContent = `ptttool decode ${file} --follow ${index}`;
     dialog.showModal();
   }
 
