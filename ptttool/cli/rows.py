@@ -184,7 +184,9 @@ class RowsJob:
                 ) as file,
             ):
                 exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch, self.time)
-        self._report(first, exported, page)
+        if exported.left_out and self.limit is None:
+            note(f"{exported.left_out:,} more transactions left out: --limit N writes as many, --where and --offset select")
+        self._report(first, exported, page, exporter.noun or first.noun)
 
     def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:
         from ptttool.pipeline.export import check_protocol
@@ -238,7 +240,7 @@ class RowsJob:
 
         return nullcontext() if self._on_terminal else shown_progress(progress)
 
-    def _report(self, first: Recording, exported: Exported, page: int | None) -> None:
+    def _report(self, first: Recording, exported: Exported, page: int | None, written: str) -> None:
         """Print notes and warnings on standard error. Raises InputError for the first damaged recording."""
         noun, rows = first.noun, exported.rows
         total = sum(walk.findings.records for _, walk in exported.walks)
@@ -263,7 +265,7 @@ class RowsJob:
             if failure is not None:
                 failures.append(failure)
         if self._path is not None:
-            note(f"{counted(rows, noun)} written to {clean(str(self._path))}")
+            note(f"{counted(rows, written)} written to {clean(str(self._path))}")
         if failures:
             raise first_of(failures)
 

@@ -120,6 +120,10 @@ class Exporter(ABC):
         Names of the protocols that it can write; None for all.
     names_devices : bool
         Whether it looks at the context's machine. The command line looks for the machine only then.
+    noun : str or None
+        What it writes, where that is not a row.
+    of_transactions : bool
+        Whether it writes :class:`~ptttool.exporters.perfetto.Transfers` of one recording, not rows.
     needs_time : bool
         Whether batches have :data:`TIME_COLUMNS`, too.
     """
@@ -132,6 +136,8 @@ class Exporter(ABC):
     worth_workers: ClassVar[bool] = False
     protocols: ClassVar[tuple[str, ...] | None] = None
     names_devices: ClassVar[bool] = False
+    noun: ClassVar[str | None] = None
+    of_transactions: ClassVar[bool] = False
     needs_time: ClassVar[bool] = False
 
     def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:

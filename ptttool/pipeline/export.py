@@ -45,11 +45,14 @@ class Exported:
         The recordings that were read, each with what its walk found.
     cut : bool
         Whether lines were cut at the terminal's width.
+    left_out : int
+        Transactions that were left out, since there are too many.
     """
 
     rows: int = 0
     walks: list[tuple[Recording, Walk]] = field(default_factory=list)
     cut: bool = False
+    left_out: int = 0
 
 
 def export(
@@ -93,6 +96,9 @@ def export(
         what is said of time (``no-time``).
     """
     check_protocol(first, exporter)
+    if exporter.of_transactions and len(context.recordings) > 1:
+        message = f"{exporter.name} is written of one recording: times of different recordings do not join"
+        raise UsageError(message, hint="write a file for each", code="one-recording")
     if time is not None and not exporter.needs_time:
         message = f"{exporter.name} holds the Time field as it is: how it is read makes no difference"
         raise UsageError(message, hint="leave --time-model and --tick-ns out", code="no-time")
@@ -107,7 +113,9 @@ def export(
             yield piece
 
     writer = exporter.writer(file, schema, replace(context, timing=times.timing, ending=lambda: _ending(exported, query)))
-    if query.is_whole and not exporter.needs_time:
+    if exporter.of_transactions:
+        pieces = times.transfers(walks, query)
+    elif query.is_whole and not exporter.needs_time:
         pieces = (piece for walk in walks for piece in walk.pieces(query, exporter, schema))
     else:
         encoder = encoder_of(exporter.name, schema)
@@ -122,6 +130,7 @@ def export(
         pieces = ((batch.size, encoder(batch)) for batch in to_write(in_range(batches(), query, skip), exporter.rows))
     write_pieces(writer, counted(pieces))
     exported.cut = getattr(writer, "cut", False)
+    exported.left_out = times.left_out
     return exported
 
 
@@ -136,6 +145,7 @@ class _Times:
         self._machine = context.machine
         self._asked = asked or TimeOptions()
         self._first = first
+        self.left_out = 0
         self._scope = self._scope_of(first) if exporter.needs_time else Scope()
         self.timing = Timing(self._scope.time_model.value, self._scope.tick_ns)
 
@@ -148,6 +158,15 @@ class _Times:
             if self._exporter.needs_time and recording is not self._first:
                 self._scope = self._scope_of(recording)
             yield recording
+
+    def transfers(self, walks: Iterator[Walk], query: Query) -> Iterator[tuple[int, Any]]:
+        """Yield the transactions of each recording, with their number."""
+        from ptttool.pipeline.exporting.transactions import transfers_of
+
+        for walk in walks:
+            found = transfers_of(walk, query, self._scope)
+            self.left_out += found.left_out
+            yield found.size, found
 
     def batches(self, walk: Walk, query: Query) -> Iterator[Batch]:
         """Yield the rows of the last recording."""

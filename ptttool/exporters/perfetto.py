@@ -1,0 +1,340 @@
+"""Perfetto traces: a slice for each transaction, counters for outstanding requests and bytes. By Perfetto's own protobuf classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.errors import MissingPackageError, UsageError
+from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Timing, Writer
+from ptttool.pci import format_id
+from ptttool.tlp.columns import KINDS, STATUSES
+from ptttool.wording import clean, counted
+
+if TYPE_CHECKING:
+    from ptttool.table.schema import Schema
+
+Array = npt.NDArray[Any]
+
+MAX_SLICES: Final = 100_000
+"""Slices of a trace where no number is asked for: more make Perfetto's interface slow."""
+# Packets that are made before they are written.
+_CHUNK: Final = 5_000
+_SEQUENCE: Final = 1
+_CLEARED, _NEEDED = 1, 2  # TracePacket.SequenceFlags
+# Identifiers of tracks. Those of requesters and of their tags follow from their numbers.
+_ROOT, _OUTSTANDING, _BYTES = 1, 2, 3
+_REQUESTER, _REQUESTER_OUTSTANDING, _UNANSWERED, _TAG = 1 << 20, 1 << 21, 1 << 22, 1 << 40
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Transactions of a recording, in the order of their requests, and bytes over time. Arrays have shape (n,).
+
+    Parameters
+    ----------
+    request, first, last : ndarray of integers
+        Numbers of the TLPs in the recording.
+    requester, tag, kind, status : ndarray of integers
+        Of the request; `kind` and `status` are positions in the lists of the columns of these names.
+    requested, received, completions : ndarray of int64
+        Bytes asked for, bytes that came, number of completions.
+    ending : ndarray of integers
+        Position in `endings`.
+    endings : sequence of str
+        Names of the ways in which a transaction ends.
+    at, to_first, to_last : ndarray of int64
+        Ticks from the start of the recording to the request, from there to the first and to the last completion; -1: not known.
+    address : ndarray of uint64
+        Address of the request.
+    has_address : ndarray of bool
+        Whether it has one.
+    left_out : int
+        Transactions that are in the recording and not here.
+    begins : ndarray of int64, shape (m,)
+        Where intervals of `width` ticks begin.
+    width : int
+        Ticks of an interval.
+    carried : ndarray of int64, shape (m, len(directions))
+        Bytes that TLPs carried in each interval, by direction.
+    directions : sequence of str
+        Names of the directions.
+    """
+
+    request: Array
+    first: Array
+    last: Array
+    requester: Array
+    tag: Array
+    kind: Array
+    status: Array
+    requested: Array
+    received: Array
+    completions: Array
+    ending: Array
+    endings: Sequence[str]
+    at: Array
+    to_first: Array
+    to_last: Array
+    address: Array
+    has_address: Array
+    left_out: int
+    begins: Array
+    width: int
+    carried: Array
+    directions: Sequence[str]
+
+    @property
+    def size(self) -> int:
+        """Number of transactions."""
+        return len(self.request)
+
+
+class Perfetto(Exporter):
+    """A trace for ui.perfetto.dev."""
+
+    name = "perfetto"
+    meaning = f"Perfetto trace: a slice for each transaction ({MAX_SLICES:,} at most, or --limit), counters of outstanding requests and bytes"
+    suffixes = (".pftrace", ".perfetto-trace")
+    is_binary = True
+    protocols = ("hisi-ptt",)
+    names_devices = True
+    needs_time = True
+    noun = "transaction"
+    of_transactions = True
+
+    def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
+        """Return no column: a trace is made of transactions."""
+        return ()
+
+    def encoder(self, schema: Schema) -> Encoder:
+        """Raise a UsageError: a trace is not made of rows (code ``not-of-rows``)."""
+        raise UsageError("a Perfetto trace is made of transactions, not of rows", hint="choose another format with --to", code="not-of-rows")
+
+    def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
+        """Return a writer of :class:`Transfers`.
+
+        Raises
+        ------
+        UsageError
+            Columns were chosen (code ``columns-fixed``), or it is not known how the Time field counts (``no-time-model``).
+        MissingPackageError
+            The package perfetto is not installed.
+        """
+        if len(schema):
+            raise UsageError("a Perfetto trace has no columns: --columns does not apply to it", hint="leave it out", code="columns-fixed")
+        if context.timing.model == "unknown":
+            message = "it is not known how the Time field of this recording counts, and a Perfetto trace is all about time"
+            raise UsageError(message, hint="name it with --time-model", code="no-time-model")
+        return PerfettoFile(file, context)
+
+
+class PerfettoFile:
+    """A trace that is being written."""
+
+    def __init__(self, file: IO[bytes], context: ExportContext) -> None:
+        try:
+            from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
+        except ImportError:
+            raise MissingPackageError.of_extra("--to perfetto", "perfetto", "perfetto") from None
+        self._protos: Any = protos
+        self._file = file
+        self._context = context
+        self._unit = 1.0 if context.timing.tick_ns is None else context.timing.tick_ns
+        self._names: dict[str, int] = {}
+        self._keys: dict[str, int] = {}
+        self._is_first = True
+
+    def add(self, piece: Transfers) -> None:
+        """Write the transactions."""
+        trace = self._protos.Trace()
+        for fill in self._packets(piece):
+            packet = trace.packet.add(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDED)
+            if self._is_first:
+                packet.sequence_flags, self._is_first = _CLEARED, False
+            fill(packet)
+            if len(trace.packet) == _CHUNK:
+                self._file.write(trace.SerializeToString())
+                trace.Clear()
+        self._file.write(trace.SerializeToString())
+
+    def close(self) -> None:
+        """Nothing follows."""
+
+    def abandon(self) -> None:
+        """Write nothing more."""
+
+    def _packets(self, piece: Transfers) -> Iterator[Any]:
+        """Yield what fills each packet of the trace."""
+        yield from self._tracks(piece)
+        yield from self._outstanding(piece)
+        yield from self._bytes(piece)
+        yield from self._slices(piece)
+
+    def _tracks(self, piece: Transfers) -> Iterator[Any]:
+        timing = self._context.timing
+        unit = "ticks: 1 tick is shown as 1 ns" if timing.tick_ns is None else f"1 tick is {timing.tick_ns} ns, as was said"
+        recording = self._context.facts.get("ptttool.recording", "recording")
+        yield self._track(_ROOT, f"{recording} ({unit})", None)
+        yield self._instant(_ROOT, 0, "about this trace", {**self._context.facts, **self._about(piece, timing)})
+        names = _names_by_id(self._context)
+        for requester in np.unique(piece.requester).tolist():
+            yield self._track(_REQUESTER + requester, names.get(requester, format_id(requester)), _ROOT)
+        # Tracks of one name in one place are shown as one that is as high as they overlap.
+        for key in np.unique(_tag_keys(piece)).tolist():
+            yield self._track(_TAG + key, "requests", _REQUESTER + (key >> 14))
+
+    def _about(self, piece: Transfers, timing: Timing) -> dict[str, object]:
+        about: dict[str, object] = {
+            "time model": timing.model,
+            "unit": "ticks of the Time field, which are not nanoseconds" if timing.tick_ns is None else "nanoseconds",
+            "transactions": piece.size,
+            "left out": piece.left_out,
+        }
+        if piece.left_out:
+            about["note"] = f"{counted(piece.left_out, 'transaction')} left out: outstanding requests count those that are shown"
+        return about
+
+    def _outstanding(self, piece: Transfers) -> Iterator[Any]:
+        """Count open requests: those whose end is known."""
+        ends = piece.to_last >= 0
+        yield self._counter(_OUTSTANDING, "outstanding requests", _ROOT)
+        yield from self._samples(_OUTSTANDING, *_open_over_time(piece.at[ends], piece.to_last[ends]))
+        for requester in np.unique(piece.requester).tolist():
+            mine = ends & (piece.requester == requester)
+            if mine.any():
+                track = _REQUESTER_OUTSTANDING + requester
+                yield self._counter(track, "outstanding", _REQUESTER + requester)
+                yield from self._samples(track, *_open_over_time(piece.at[mine], piece.to_last[mine]))
+
+    def _bytes(self, piece: Transfers) -> Iterator[Any]:
+        for number, direction in enumerate(piece.directions):
+            if not piece.carried[:, number].any():
+                continue
+            named = "" if direction == "unknown" else f"{direction} "
+            if self._context.timing.tick_ns is None:
+                name, scale = f"{named}bytes in {piece.width} ticks", 1.0
+            else:
+                name, scale = f"{named}MB/s", 1e3 / (piece.width * self._unit)
+            yield self._counter(_BYTES + number, name, _ROOT)
+            yield from self._samples(_BYTES + number, piece.begins, piece.carried[:, number] * scale)
+            if len(piece.begins):
+                yield from self._samples(_BYTES + number, piece.begins[-1:] + piece.width, np.zeros(1))
+
+    def _slices(self, piece: Transfers) -> Iterator[Any]:
+        tracks = (_tag_keys(piece) + _TAG).tolist()
+        columns = zip(
+            *(getattr(piece, name).tolist() for name in (
+                "request", "first", "last", "requester", "tag", "kind", "status", "requested", "received", "completions", "ending", "at",
+                "to_first", "to_last", "address", "has_address",
+            )), strict=True,
+        )  # fmt: skip
+        unanswered: set[int] = set()
+        for track, row in zip(tracks, columns, strict=True):
+            request, first, last, requester, tag, kind, status, requested, received, count, ending, at, to_first, to_last, address, has = row
+            facts: dict[str, object] = {"request": request}
+            if count:
+                facts |= {"first completion": first, "last completion": last, "status": STATUSES[status]}
+            facts |= {"tag": tag, "requested bytes": requested, "received bytes": received, "completions": count}
+            facts["ending"] = piece.endings[ending]
+            if to_first >= 0:
+                facts["ticks to first"] = to_first
+            if has:
+                facts["address"] = f"{address:#x}"
+            name = f"{KINDS[kind]} {requested} B"
+            if to_last < 0:
+                if requester not in unanswered:
+                    unanswered.add(requester)
+                    yield self._track(_UNANSWERED + requester, "no known end", _REQUESTER + requester)
+                yield self._instant(_UNANSWERED + requester, at, name, facts)
+                continue
+            yield self._event(track, at, self._protos.TrackEvent.TYPE_SLICE_BEGIN, name, facts)
+            yield self._event(track, at + to_last, self._protos.TrackEvent.TYPE_SLICE_END)
+
+    def _track(self, uuid: int, name: str, parent: int | None) -> Any:
+        def fill(packet: Any) -> None:
+            packet.track_descriptor.uuid = uuid
+            packet.track_descriptor.name = clean(name)
+            if parent is not None:
+                packet.track_descriptor.parent_uuid = parent
+
+        return fill
+
+    def _counter(self, uuid: int, name: str, parent: int) -> Any:
+        def fill(packet: Any) -> None:
+            self._track(uuid, name, parent)(packet)
+            packet.track_descriptor.counter.unit_name = ""
+
+        return fill
+
+    def _samples(self, track: int, times: Array, values: Array) -> Iterable[Any]:
+        kind = self._protos.TrackEvent.TYPE_COUNTER
+        whole = values.dtype.kind == "i"
+        for at, value in zip(times.tolist(), values.tolist(), strict=True):
+
+            def fill(packet: Any, at: int = at, value: float = value) -> None:
+                packet.timestamp = self._time(at)
+                event = packet.track_event
+                event.type, event.track_uuid = kind, track
+                if whole:
+                    event.counter_value = int(value)
+                else:
+                    event.double_counter_value = value
+
+            yield fill
+
+    def _instant(self, track: int, at: int, name: str, facts: dict[str, object]) -> Any:
+        return self._event(track, at, self._protos.TrackEvent.TYPE_INSTANT, name, facts)
+
+    def _event(self, track: int, at: int, kind: int, name: str | None = None, facts: dict[str, object] | None = None) -> Any:
+        def fill(packet: Any) -> None:
+            packet.timestamp = self._time(at)
+            event = packet.track_event
+            event.type, event.track_uuid = kind, track
+            if name is not None:
+                event.name_iid = self._interned(packet.interned_data.event_names, self._names, name)
+            for key, value in (facts or {}).items():
+                iid = self._interned(packet.interned_data.debug_annotation_names, self._keys, key)
+                if isinstance(value, int):
+                    event.debug_annotations.add(name_iid=iid, int_value=value)
+                else:
+                    event.debug_annotations.add(name_iid=iid, string_value=clean(str(value)))
+
+        return fill
+
+    def _interned(self, table: Any, known: dict[str, int], text: str) -> int:
+        iid = known.get(text)
+        if iid is None:
+            iid = known[text] = len(known) + 1
+            table.add(iid=iid, name=clean(text))
+        return iid
+
+    def _time(self, ticks: int) -> int:
+        return round(ticks * self._unit) if self._unit != 1.0 else ticks
+
+
+def _tag_keys(piece: Transfers) -> Array:
+    return piece.requester.astype(np.int64) << 14 | piece.tag.astype(np.int64)
+
+
+def _open_over_time(at: Array, to_last: Array) -> tuple[Array, Array]:
+    """Return the moments at which the number of open requests changes, ascending, and the number from then on."""
+    times, inverse = np.unique(np.concatenate((at, at + to_last)), return_inverse=True)
+    changes = np.bincount(inverse, np.repeat([1.0, -1.0], len(at)), len(times))
+    return times, np.cumsum(changes).astype(np.int64)
+
+
+def _names_by_id(context: ExportContext) -> dict[int, str]:
+    from ptttool.machine.topology import functions_by_id
+
+    if context.machine is None:
+        return {}
+    functions = functions_by_id(context.machine)
+    return {number: f"{format_id(number)} {each.kernel_names[0]}" for number, each in functions.items() if each.kernel_names}
+
+
+EXPORTERS.add("perfetto", Perfetto())

@@ -1,0 +1,168 @@
+"""The transactions of a recording for an exporter: those of its first requests, and the bytes of all TLPs over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptttool.analyses.contract import AnalysisContext
+from ptttool.analyses.matching.analysis import MatchingAnalysis
+from ptttool.analyses.matching.transactions import Ending, Transactions, joined
+from ptttool.analyses.time.clock import Clock
+from ptttool.analyses.time.line import Line
+from ptttool.exporters.perfetto import MAX_SLICES, Transfers
+from ptttool.table.batch import Batch
+from ptttool.table.values import ABSENT
+from ptttool.tlp.columns import DIRECTIONS, TLP_SCHEMA
+
+if TYPE_CHECKING:
+    from ptttool.analyses.scope import Scope
+    from ptttool.decoders.decoded import Decoded
+    from ptttool.pipeline.query import Query
+    from ptttool.pipeline.walk import Walk
+
+# Records of a unit.
+_RECORDS = 1 << 17
+# Intervals of the counters of bytes.
+_INTERVALS = 2_000
+_CARRIED = ("address",)
+_ROWS = ("direction", "payload_bytes")
+
+
+class TransactionLog(MatchingAnalysis[Transfers]):
+    """The first transactions of a recording, by the numbers of their requests.
+
+    Parameters
+    ----------
+    scope : Scope
+        What is known of the recording.
+    query : Query
+        Which of them are wanted: a condition on their requests, and a range.
+    """
+
+    name = "transaction-log"
+    meaning = "the transactions themselves"
+
+    def __init__(self, scope: Scope, query: Query) -> None:
+        super().__init__(scope)
+        self._skipped = query.offset
+        self._most = query.offset + (MAX_SLICES if query.limit is None else query.limit)
+        self._where = query.where
+        looked_at = () if query.where is None else query.where.columns
+        self.carried = tuple(dict.fromkeys((*_CARRIED, *looked_at)))  # type: ignore[misc]  # of this log, not of all
+        self._kept: list[Transactions] = []
+        self._held = 0
+        self._left_out = 0
+        self._row_clock = Clock(scope.time_model, scope.time_bits)
+        self._line = Line(len(DIRECTIONS), scope.grain)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+        return tuple(dict.fromkeys((*self.columns, *_ROWS, *self.carried)))
+
+    def add(self, ended: Transactions) -> None:
+        """Keep those that are wanted."""
+        if self._where is not None:
+            schema = TLP_SCHEMA.select(self._where.columns)
+            frame = Batch(schema, len(ended), {name: ended.extra.get(name, ABSENT) for name in schema.names}).to_polars()
+            ended = ended.take(self._where.mask(frame, len(ended)))
+        self._kept.append(ended)
+        self._held += len(ended)
+        self._tidy()
+
+    def add_rows(self, batch: Batch, shift: int) -> None:
+        """Add the bytes of TLPs up."""
+        ticks = self._row_clock.ticks(batch)
+        groups = self._line.groups(batch)
+        direction = batch.values("direction")
+        codes: Any = np.full(batch.size, DIRECTIONS.index("unknown")) if direction.array is None else direction.array
+        payload = batch.values("payload_bytes")
+        array: Any = np.zeros(batch.size) if payload.array is None else payload.array
+        weights = array.astype(np.float64) if payload.valid is None else np.where(payload.valid, array, 0).astype(np.float64)
+        keys = groups.of_rows * len(DIRECTIONS) + codes
+        sums = np.bincount(keys, weights, len(groups.starts) * len(DIRECTIONS)).astype(np.int64)
+        self._line.add(batch, ticks, groups, sums.reshape(-1, len(DIRECTIONS)))
+
+    def merge_sums(self, later: TransactionLog) -> None:
+        """Add those of the part behind."""
+        self._line.merge(later._line, self._row_clock.merge(later._row_clock))
+        self._kept += [each.later_by(self.shift) for each in later._kept]
+        self._held += later._held
+        self._left_out += later._left_out
+        self._tidy()
+
+    def _tidy(self, *, at_once: bool = False) -> None:
+        """Keep the first ones alone, once there are twice as many."""
+        if not at_once and self._held <= 2 * self._most + _RECORDS:
+            return
+        whole = _concatenated(self._kept)
+        order = np.argsort(whole.request, kind="stable")[: self._most]
+        self._left_out += len(whole) - len(order)
+        self._kept, self._held = [whole.take(order)], len(order)
+
+    def finish(self, context: AnalysisContext) -> Transfers:
+        """Return the transactions in the order of their requests."""
+        self._tidy(at_once=True)
+        whole = _concatenated(self._kept).take(slice(self._skipped, None))
+        address = whole.extra["address"].dense(len(whole))
+        numbers: Any = np.zeros(len(whole), np.uint64) if address.array is None else address.array
+        valid = address.mask(len(whole))
+        intervals = self._line.intervals(_INTERVALS)
+        return Transfers(
+            whole.request, whole.first, whole.last, whole.requester, whole.tag, whole.kind, whole.status, whole.requested, whole.received,
+            whole.completions, whole.ending, [each.name.lower() for each in Ending], whole.at, whole.to_first, whole.to_last, numbers,
+            np.ones(len(whole), bool) if valid is None else valid, self._left_out, intervals.begins, intervals.width, intervals.sums,
+            DIRECTIONS,
+        )  # fmt: skip
+
+
+def _concatenated(parts: Sequence[Transactions]) -> Transactions:
+    """Return transactions behind each other, with the values of their extra columns."""
+    if not parts:
+        arrays = {each.name: np.zeros(0, np.int64) for each in fields(Transactions) if each.name != "extra"}
+        return Transactions(**arrays, extra={name: ABSENT for name in _CARRIED})
+    arrays = {
+        each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Transactions) if each.name != "extra"
+    }
+    extra = dict(parts[0].extra)
+    count = len(parts[0])
+    for part in parts[1:]:
+        extra = {name: joined(values, count, part.extra[name], len(part)) for name, values in extra.items()}
+        count += len(part)
+    return Transactions(**arrays, extra=extra)
+
+
+@dataclass(frozen=True)
+class Log:
+    """Work: the transactions of a unit.
+
+    Parameters
+    ----------
+    scope : Scope
+        What is known of the recording.
+    query : Query
+        Which transactions are wanted.
+    unit_records : int
+        Records of a unit, at most.
+    """
+
+    scope: Scope
+    query: Query
+    unit_records: int
+    needs_index: bool = True
+
+    def __call__(self, decoded: Decoded, /) -> TransactionLog:
+        """Return the log of these rows."""
+        log = TransactionLog(self.scope, self.query)
+        log.update(decoded.batch(log.read))
+        return log
+
+
+def transfers_of(walk: Walk, query: Query, scope: Scope) -> Transfers:
+    """Return the transactions of a recording that a query selects by their requests; without a limit, the first :data:`MAX_SLICES`."""
+    log = walk.merge(Log(scope, query, _RECORDS))
+    return log.result(AnalysisContext(walk.path, walk.contents))
