@@ -98,7 +98,7 @@ class Perfetto(Exporter):
     """A trace for ui.perfetto.dev."""
 
     name = "perfetto"
-    meaning = f"Perfetto trace: a slice for each transaction ({MAX_SLICES:,} at most, or --limit), counters of outstanding requests and bytes"
+    meaning = f"Perfetto trace: a slice for each transaction ({MAX_SLICES:,} at most, or --limit), counters of open requests and bytes"
     suffixes = (".pftrace", ".perfetto-trace")
     is_binary = True
     protocols = ("hisi-ptt",)
@@ -113,7 +113,9 @@ class Perfetto(Exporter):
 
     def encoder(self, schema: Schema) -> Encoder:
         """Raise a UsageError: a trace is not made of rows (code ``not-of-rows``)."""
-        raise UsageError("a Perfetto trace is made of transactions, not of rows", hint="choose another format with --to", code="not-of-rows")
+        raise UsageError(
+            "a Perfetto trace is made of transactions, not of rows", hint="choose another format with --to", code="not-of-rows"
+        )
 
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Return a writer of :class:`Transfers`.
@@ -229,13 +231,14 @@ class PerfettoFile:
         tracks = (_tag_keys(piece) + _TAG).tolist()
         columns = zip(
             *(getattr(piece, name).tolist() for name in (
-                "request", "first", "last", "requester", "tag", "kind", "status", "requested", "received", "completions", "ending", "at",
-                "to_first", "to_last", "address", "has_address",
+                "request", "first", "last", "status", "tag", "requested", "received", "completions", "ending", "to_first", "address",
+                "has_address",
             )), strict=True,
         )  # fmt: skip
+        places = zip(tracks, *(getattr(piece, name).tolist() for name in ("requester", "kind", "at", "to_last")), strict=True)
         unanswered: set[int] = set()
-        for track, row in zip(tracks, columns, strict=True):
-            request, first, last, requester, tag, kind, status, requested, received, count, ending, at, to_first, to_last, address, has = row
+        for (track, requester, kind, at, to_last), row in zip(places, columns, strict=True):
+            request, first, last, status, tag, requested, received, count, ending, to_first, address, has_address = row
             facts: dict[str, object] = {"request": request}
             if count:
                 facts |= {"first completion": first, "last completion": last, "status": STATUSES[status]}
@@ -243,7 +246,7 @@ class PerfettoFile:
             facts["ending"] = piece.endings[ending]
             if to_first >= 0:
                 facts["ticks to first"] = to_first
-            if has:
+            if has_address:
                 facts["address"] = f"{address:#x}"
             name = f"{KINDS[kind]} {requested} B"
             if to_last < 0:

@@ -104,6 +104,8 @@ def test_the_text_of_perf_is_for_tlps_alone(case: Case, tmp_path: Path) -> None:
 def test_packets_are_of_tlps_alone(case: Case, tmp_path: Path) -> None:
     case.run("--to", "pcapng", "-o", tmp_path / "capture", code=0 if case.protocol == "hisi-ptt" else 2)
     case.run("--columns", ",".join(case.columns), "-o", tmp_path / "columns.pcapng", code=2)
+    time = ["--time-model", "counter"] if case.protocol == "hisi-ptt" else []
+    case.run("--to", "perfetto", "-o", tmp_path / "trace", *time, code=0 if case.protocol == "hisi-ptt" else 2)
     assert not (tmp_path / "columns.pcapng").exists()
 
 

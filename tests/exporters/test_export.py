@@ -184,7 +184,7 @@ def test_the_default_columns_of_the_formats() -> None:
     context = ExportContext()
     assert EXPORTERS.get("csv").columns(TLP_SCHEMA, context) == DEFAULT_COLUMNS
     assert all(EXPORTERS.get(name).columns(TLP_SCHEMA, context) == ALL_COLUMNS for name in ("jsonl", "parquet", "arrow"))
-    assert [exporter.name for exporter in EXPORTERS if exporter.is_binary] == ["arrow", "parquet", "pcapng"]
+    assert [exporter.name for exporter in EXPORTERS if exporter.is_binary] == ["arrow", "parquet", "pcapng", "perfetto"]
 
 
 @pytest.mark.parametrize(

@@ -67,27 +67,28 @@ def test_every_field_of_every_capture(name: str, tmp_path: Path) -> None:
     same([row for row in rows if row["index"] < ENOUGH or row["index"] % step == 0], shown(tmp_path / "home", capture))
 
 
-Match = dict[int, tuple[int, int | None]]
+Match = dict[int, tuple[int, int]]
 
 
 def matched(rows: list[dict[str, Any]], heads: list[dict[str, Any]]) -> Match:
     """By number of the packet of each completion: that of its request, and the ticks between them, packet by packet."""
     found: Match = {}
-    waiting: dict[tuple[Any, ...], int] = {}
-    epoch, epochs = 0, []
+    waiting: dict[tuple[Any, ...], tuple[int, int]] = {}
+    epoch = 0
     for number, (row, head) in enumerate(zip(rows, heads, strict=True)):
         epoch += bool(head["flags"] & Flag.BREAK)
-        epochs.append(epoch)
-        key = (row["segment"], row["requester"], row["tag"])
+        key = (epoch, row["segment"], row["requester"], row["tag"])
         if row["class"] == "NP":
-            waiting[key] = number
+            waiting[key] = number, 4 if row["kind"].startswith(("Cfg", "IO", "TCfg")) else 4 * row["length_dw"]
         elif row["class"] == "CPL" and key in waiting:
-            request = waiting[key]
-            ticks = head["ticks"] - heads[request]["ticks"] if epochs[request] == epoch else None
-            found[number] = request, ticks
+            request, left = waiting.pop(key)
+            brings = row["kind"] == "CplD" and row["status"] == "SC"
+            if brings and row["byte_count"] > left:
+                continue
+            found[number] = request, head["ticks"] - heads[request]["ticks"]
             piece = 4 * row["length_dw"] - row["lower_address"] % 4
-            if row["kind"] == "Cpl" or row["status"] != "SC" or row["byte_count"] <= piece:
-                del waiting[key]
+            if brings and row["byte_count"] > piece:
+                waiting[key] = request, left - piece
     return found
 
 
@@ -119,7 +120,7 @@ def test_requests_and_completions_are_linked_both_ways(name: str | None, tmp_pat
     assert expected
     names = ["pcie.tlp.request_in", "pcie.tlp.completion_time", "pcie.tlp.completion_in"]
     found = fields(tmp_path / "home", capture, names, "-2")
-    requests = {number: (int(row[0]) - 1, int(row[1]) if row[1] else None) for number, row in enumerate(found) if row[0]}
+    requests = {number: (int(row[0]) - 1, int(row[1])) for number, row in enumerate(found) if row[0]}
     assert requests == expected
     back: dict[int, list[int]] = {}
     for completion, (request, _) in expected.items():

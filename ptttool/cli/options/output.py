@@ -13,9 +13,9 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="FORMAT",
-        help="How to write the rows: table, csv, jsonl, parquet, arrow, pcapng, perf, or a format of another package. By default the "
-        "suffix of the output file says it, else it is a table. perf: the text that a corrected perf report -D prints of PTT's AUX data, "
-        "whole payloads with all-zero records.",
+        help="How to write the rows: table, csv, jsonl, parquet, arrow, pcapng, perfetto, perf, or a format of another package. By "
+        "default the suffix of the output file says it, else it is a table. perf: the text that a corrected perf report -D prints of PTT's "
+        "AUX data, whole payloads with all-zero records.",
         show_default=False,
     ),
 ]

@@ -74,7 +74,7 @@ class TransactionLog(MatchingAnalysis[Transfers]):
         self._held += len(ended)
         self._tidy()
 
-    def add_rows(self, batch: Batch, shift: int) -> None:
+    def add_rows(self, batch: Batch, shift: int) -> None:  # noqa: ARG002 - the clock of the rows counts
         """Add the bytes of TLPs up."""
         ticks = self._row_clock.ticks(batch)
         groups = self._line.groups(batch)
@@ -104,10 +104,11 @@ class TransactionLog(MatchingAnalysis[Transfers]):
         self._left_out += len(whole) - len(order)
         self._kept, self._held = [whole.take(order)], len(order)
 
-    def finish(self, context: AnalysisContext) -> Transfers:
+    def finish(self, context: AnalysisContext) -> Transfers:  # noqa: ARG002 - all is in the rows
         """Return the transactions in the order of their requests."""
         self._tidy(at_once=True)
-        whole = _concatenated(self._kept).take(slice(self._skipped, None))
+        kept = _concatenated(self._kept)
+        whole = kept.take(np.arange(self._skipped, len(kept)))
         address = whole.extra["address"].dense(len(whole))
         numbers: Any = np.zeros(len(whole), np.uint64) if address.array is None else address.array
         valid = address.mask(len(whole))
@@ -124,7 +125,7 @@ def _concatenated(parts: Sequence[Transactions]) -> Transactions:
     """Return transactions behind each other, with the values of their extra columns."""
     if not parts:
         arrays = {each.name: np.zeros(0, np.int64) for each in fields(Transactions) if each.name != "extra"}
-        return Transactions(**arrays, extra={name: ABSENT for name in _CARRIED})
+        return Transactions(**arrays, extra=dict.fromkeys(_CARRIED, ABSENT))
     arrays = {
         each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Transactions) if each.name != "extra"
     }

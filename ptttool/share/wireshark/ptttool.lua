@@ -147,10 +147,10 @@ local function names_of(text)
 end
 
 -- Requests and completions, by packet number; filled in while the packets are first seen, in order.
--- Time between two packets is known if no packet in between, or the later one, says that time is not known: their epochs are equal.
-local open, request_of, completions_of, reused, ticks_of, epoch_of, epochs
+-- An epoch ends where a packet says that records may be missing before it: nothing is linked across that, and no time is known.
+local open, request_of, completions_of, reused, ticks_of, epochs
 function pcie.init()
-    open, request_of, completions_of, reused, ticks_of, epoch_of, epochs = {}, {}, {}, {}, {}, {}, {}
+    open, request_of, completions_of, reused, ticks_of, epochs = {}, {}, {}, {}, {}, {}
     names_by_text = {}
 end
 
@@ -370,24 +370,30 @@ function dissect_header(tvb, pinfo, tree, at, record)
     -- Requests and their completions.
     local number = pinfo.number
     if not pinfo.visited then
-        local key = string.format("%s %d %d %d", record.interface, segment or 0, requester_id, tag)
+        local key = string.format("%s %d %d %d %d", record.interface, record.epoch, segment or 0, requester_id, tag)
+        local asked = open[key]
         if known.class == "NP" then
-            if open[key] then reused[number] = open[key] end
-            open[key] = number
+            if asked then reused[number] = true end
+            local most = (family == "io" or family == "config") and 4 or 4 * length
+            open[key] = { number = number, came = 0, most = most }
             ticks_of[number] = record.ticks
-            epoch_of[number] = record.epoch
-        elseif family == "completion" and open[key] then
-            local request = open[key]
-            request_of[number] = request
-            epoch_of[number] = record.epoch
-            local found = completions_of[request]
-            if not found then
-                found = {}
-                completions_of[request] = found
+        elseif family == "completion" and asked then
+            local brings = data and status == "SC"
+            local room = 4 * length - lower % 4
+            if brings and asked.came + byte_count > asked.most then
+                open[key] = nil -- more than was asked for: it answers another request, which is not recorded
+            else
+                request_of[number] = asked.number
+                local found = completions_of[asked.number] or {}
+                completions_of[asked.number] = found
+                found[#found + 1] = number
+                -- The last one: without data, an error, or with all bytes that were still to come.
+                if not brings or byte_count <= room then
+                    open[key] = nil
+                else
+                    asked.came = asked.came + room
+                end
             end
-            found[#found + 1] = number
-            -- The last one: without data, an error, or with all bytes that were still to come.
-            if not data or status ~= "SC" or byte_count <= 4 * length - lower % 4 then open[key] = nil end
         end
     end
     for _, completion in ipairs(completions_of[number] or {}) do
@@ -397,7 +403,7 @@ function dissect_header(tvb, pinfo, tree, at, record)
     local request = request_of[number]
     if request then
         tree:add(f.request_in, request):set_generated()
-        if record.ticks and ticks_of[request] and epoch_of[request] == epoch_of[number] then
+        if record.ticks and ticks_of[request] then
             tree:add(f.completion_time, record.ticks - ticks_of[request]):set_generated()
         end
     end
