@@ -22,7 +22,7 @@ help: ## list the targets
 demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded machine that comes with ptttool
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
 
-test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev, libopencsd, tshark and Chromium with apt where they are missing)
+test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev, libopencsd, tshark, node and Chromium with apt where they are missing)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 	$(BIN)/python tests/interpreters.py $(VENV)/pythons
 
