@@ -13,6 +13,7 @@ MAX_PAGES: Final = 1 << 16
 MAX_TARGETS: Final = 1 << 12
 MAX_LISTED: Final = 64
 MAX_BORDER_ROWS: Final = 1 << 18
+MAX_LATENCY_BINS: Final = 1 << 18
 MAX_BLOCKS: Final = 1 << 9
 MAX_IO_PAGES: Final = 1 << 16
 MAX_IO_REQUESTERS: Final = 1 << 10
@@ -41,6 +42,7 @@ BUDGETS: Final = (
         "are fewer.",
     ),
     Budget("MAX_LONE_LISTS", MAX_LONE_LISTS, "pages", "Pages of a drive that are known to hold lists, as one command at a time read them."),
+    Budget("MAX_LATENCY_BINS", MAX_LATENCY_BINS, "bins", "Bins of latencies; beyond it, requesters have no percentiles of their own."),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),
     Budget("MAX_BLOCKS", MAX_BLOCKS, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones."),
 )

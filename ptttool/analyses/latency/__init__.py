@@ -1,0 +1,1 @@
+"""Time from requests to their completions, as the traced port sees it."""

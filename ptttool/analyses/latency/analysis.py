@@ -1,0 +1,220 @@
+"""The analysis ``latency``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ptttool.analyses.budget import MAX_LISTED
+from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.latency.bins import RELATIVE_ERROR, edges_of, percentile
+from ptttool.analyses.latency.document import Bins, Latency, LatencyGroup, Spread, Unmatched
+from ptttool.analyses.latency.sums import SIZES, By, Group, LatencySums
+from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
+from ptttool.analyses.matching.traced import untraced_answers
+from ptttool.analyses.matching.transactions import Ending
+from ptttool.analyses.needs import Captured, Lack, Need
+from ptttool.analyses.scope import Scope
+from ptttool.analyses.time.facts import TimeFacts
+from ptttool.analyses.time.model import TimeModel
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.pci import format_id
+from ptttool.tlp.columns import DIRECTIONS, KINDS
+
+_BOTH = "--format 4dw --direction both --type np,cpl"
+# Bins of the histogram that is shown: so many fine bins in one.
+_COARSE = 16
+
+
+class LatencyAnalysis(MatchingAnalysis[Latency]):
+    """Adds the times of requests up.
+
+    Parameters
+    ----------
+    scope : Scope
+        What is known of the recording.
+    """
+
+    name = "latency"
+    meaning = "time from requests to their first and last completions: percentiles, by requester, kind, size and direction"
+    carried = ("direction",)
+    needs = (
+        Need("requests of devices with their completions", f"{_BOTH} --completions b", inbound=("NP",), outbound=("CPL",)),
+        Need("requests of the processor with their completions", f"{_BOTH} --completions a", inbound=("CPL A",), outbound=("NP",)),
+    )
+
+    def __init__(self, scope: Scope | None = None) -> None:
+        super().__init__(scope)
+        self._sums = LatencySums()
+
+    @classmethod
+    def lacks(cls, captured: Captured) -> list[Lack]:
+        """Return what cannot be seen: nothing, where one direction of requests is traced with its completions."""
+        by_need = [list(need.lacks(captured)) for need in cls.needs]
+        return super().lacks(captured) if all(by_need) else min(by_need, key=len)
+
+    def add(self, ended: Transactions) -> None:
+        """Add requests that have ended."""
+        self._sums.add(ended)
+
+    def merge_sums(self, later: LatencyAnalysis) -> None:
+        """Add the requests behind."""
+        self._sums.merge(later._sums)
+
+    def finish(self, context: AnalysisContext) -> Latency:
+        """Return the times, and what is not known of them."""
+        time = self.scope.time_facts(self.clock, context.contents)
+        is_timed = self.scope.time_model is not TimeModel.UNKNOWN
+        totals = self.totals
+        wholes = self._sums.groups(By.ALL)
+        whole = _group(wholes[0], "all", is_timed) if wholes else None
+        directions = self._sums.groups(By.DIRECTION)
+        not_traced = _without_answers(directions, untraced_answers(context))
+        requesters = sorted(self._sums.groups(By.REQUESTER), key=lambda group: (-int(group.row["endings"].sum()), group.value))
+        ticks = (whole.ticks if whole else _spread(None, 1)) if is_timed else None
+        to_first = (whole.to_first if whole else _spread(None, 0)) if is_timed else None
+        return Latency(
+            requests=totals.requests,
+            matched=totals.matched,
+            unmatched=Unmatched(
+                totals.early.transactions, totals.inside - not_traced[0], totals.open_at_end - not_traced[1], sum(not_traced)
+            ),
+            errors=int(totals.endings[Ending.ERROR]),
+            short=int(totals.endings[Ending.SHORT]),
+            requested_bytes=whole.requested_bytes if whole else 0,
+            received_bytes=whole.received_bytes if whole else 0,
+            ticks=ticks,
+            to_first=to_first,
+            ns=_scaled(ticks, time),
+            to_first_ns=_scaled(to_first, time),
+            requesters=[_group(each, format_id(each.value), is_timed) for each in requesters[:MAX_LISTED]],
+            kinds=[_group(each, KINDS[each.value], is_timed) for each in self._sums.groups(By.KIND)],
+            sizes=[_group(each, _size(each.value), is_timed) for each in self._sums.groups(By.SIZE)],
+            directions=[_group(each, DIRECTIONS[each.value], is_timed) for each in directions],
+            more_requesters=max(len(requesters) - MAX_LISTED, 0),
+            histogram=_histogram(wholes[0]) if is_timed and wholes else None,
+            completions_without_request=totals.orphans,
+            time=time,
+            relative_error=RELATIVE_ERROR,
+            notes=list(self._notes(time, directions, sum(not_traced))),
+        )
+
+    def _notes(self, time: TimeFacts, directions: list[Group], not_traced: int) -> Iterator[Diagnostic]:
+        totals = self.totals
+        if not totals.requests:
+            yield Diagnostic(Severity.WARNING, "no-requests", "there is no request that is to be answered: no latency is seen")
+        elif not totals.matched:
+            yield Diagnostic(Severity.WARNING, "no-completions", "no request has its completion in the recording: no latency is seen")
+        if not_traced:
+            yield Diagnostic(
+                Severity.INFO, "completions-not-traced",
+                f"{not_traced:,} requests go in a direction whose completions the recording's event does not ask for",
+                details={"requests": not_traced},
+            )  # fmt: skip
+        if time.holes:
+            yield Diagnostic(
+                Severity.WARNING, "holes",
+                f"records may be missing in {time.holes} places: nothing is matched across them",
+                details={"holes": time.holes},
+            )  # fmt: skip
+        if totals.left_out:
+            yield Diagnostic(
+                Severity.WARNING,
+                "too-many-open",
+                f"{totals.left_out:,} open requests were too many to follow",
+                details={"rows": totals.left_out},
+            )
+        if not self._sums.are_requesters_binned:
+            yield Diagnostic(Severity.WARNING, "too-many-requesters", "there are too many requesters: they have no percentiles")
+        if time.bits < 32 and time.model is not TimeModel.UNKNOWN:
+            yield Diagnostic(
+                Severity.INFO, "latency-11-bits",
+                "the Time field has 11 bits: where no TLP was recorded for 2048 ticks or more, a latency across the gap is too short",
+            )  # fmt: skip
+        seen = {DIRECTIONS[each.value] for each in directions}
+        if "inbound" in seen:
+            yield Diagnostic(
+                Severity.INFO, "port-side-inbound",
+                "inbound requests: the time is that of root complex and memory, seen at the port, without the way between port and device",
+            )  # fmt: skip
+        if "outbound" in seen:
+            yield Diagnostic(
+                Severity.INFO, "port-side-outbound", "outbound requests: the time is that of the link and the device, seen at the port"
+            )
+        if "unknown" in seen and totals.matched:
+            yield Diagnostic(
+                Severity.INFO, "port-side-unknown",
+                "the times are those seen at the port: of root complex and memory for requests of devices, of link and device for others",
+                "--downstream names the buses behind the port",
+            )  # fmt: skip
+
+
+def _without_answers(directions: list[Group], untraced: frozenset[str]) -> tuple[int, int]:
+    """Return how many requests have none, inside and at the end, of directions whose completions are not traced, and were not seen."""
+    rows = [each.row["endings"] for each in directions if DIRECTIONS[each.value] in untraced]
+    rows = [row for row in rows if not row[: Ending.INSIDE].any()]
+    return sum(int(row[Ending.INSIDE]) for row in rows), sum(int(row[Ending.END]) for row in rows)
+
+
+def _group(group: Group, key: str, is_timed: bool) -> LatencyGroup:
+    endings = group.row["endings"]
+    return LatencyGroup(
+        key=key,
+        requests=int(endings.sum()),
+        matched=int(endings[: Ending.INSIDE].sum()),
+        errors=int(endings[Ending.ERROR]),
+        short=int(endings[Ending.SHORT]),
+        requested_bytes=int(group.row["requested"]),
+        received_bytes=int(group.row["received"]),
+        ticks=_spread(group, 1) if is_timed else None,
+        to_first=_spread(group, 0) if is_timed else None,
+    )
+
+
+def _spread(group: Group | None, which: int) -> Spread:
+    n = 0 if group is None else int(group.row["timed"][which])
+    if group is None or not n:
+        return Spread(0, None, None, None, None, None, None, None, None)
+    row, bins, counts = group.row, group.bins[which], group.counts[which]
+    smallest, largest = int(row["smallest"][which]), int(row["largest"][which])
+    found = (percentile(bins, counts, share) for share in (0.5, 0.9, 0.99, 0.999))
+    p50, p90, p99, p999 = (None if value is None else min(max(value, smallest), largest) for value in found)
+    return Spread(n, smallest, int(row["ticks"][which]) / n, p50, p90, p99, p999, largest, int(row["index"][which]))
+
+
+def _scaled(spread: Spread | None, time: TimeFacts) -> Spread | None:
+    if spread is None or time.tick_ns is None:
+        return None
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else time.scaled(value)
+
+    return replace(
+        spread, min=scaled(spread.min), mean=scaled(spread.mean), p50=scaled(spread.p50), p90=scaled(spread.p90), p99=scaled(spread.p99),
+        p999=scaled(spread.p999), max=scaled(spread.max),
+    )  # fmt: skip
+
+
+def _size(number: int) -> str:
+    """Return the name of a size class."""
+    return f"{SIZES[number - 1] + 1}-{SIZES[number]}" if number else "0"
+
+
+def _histogram(whole: Group) -> Bins:
+    coarse = [bins // _COARSE for bins in whole.bins]
+    every: Any = np.concatenate(coarse)
+    if not len(every):
+        return Bins([], [], [])
+    first, last = int(every.min()), int(every.max())
+    low, _ = edges_of(np.arange(first, last + 2) * _COARSE)
+    counts = [
+        np.bincount(bins - first, numbers, last - first + 1).astype(np.int64).tolist()
+        for bins, numbers in zip(coarse, whole.counts, strict=True)
+    ]
+    return Bins(low.tolist(), *counts)
+
+
+ANALYSES.add("latency", LatencyAnalysis)

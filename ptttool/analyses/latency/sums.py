@@ -1,0 +1,225 @@
+"""Sums of transactions by what they have in common, in bounded memory, the same wherever a recording is cut into parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.budget import MAX_LATENCY_BINS
+from ptttool.analyses.latency.bins import BIN_BITS, bin_of
+from ptttool.analyses.matching.transactions import Ending, Transactions
+from ptttool.tlp.columns import DIRECTIONS
+
+Array = npt.NDArray[Any]
+
+_UNKNOWN: Final = DIRECTIONS.index("unknown")
+# Requests of up to so many bytes are of a size class.
+SIZES: Final = (0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+ENDINGS: Final = len(Ending)
+
+
+class By(IntEnum):
+    """What transactions of a row have in common."""
+
+    ALL = 0
+    REQUESTER = 1
+    KIND = 2
+    SIZE = 3
+    DIRECTION = 4
+
+
+# A row's key: what it is by, and the value. A bin's key: the row's key, which of both times, and the bin.
+_BY_SHIFT: Final = 16
+_VALUE_MASK: Final = (1 << _BY_SHIFT) - 1
+
+ROW = np.dtype([
+    ("key", "i8"), ("endings", "i8", (ENDINGS,)), ("requested", "i8"), ("received", "i8"),
+    ("timed", "i8", (2,)), ("ticks", "i8", (2,)), ("smallest", "i8", (2,)), ("largest", "i8", (2,)), ("index", "i8", (2,)),
+])  # fmt: skip
+"""Sums of a group. `timed`, `ticks`, `smallest`, `largest` and `index` (the request's, of the largest) are of the time to the first
+completion, and of that to the last one; without any time `smallest` is -1, `largest` -1."""
+
+_NO_INDEX: Final = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Group:
+    """The sums of a group of transactions.
+
+    Parameters
+    ----------
+    by : By
+        What they have in common.
+    value : int
+        Requester ID, code of the kind or the direction, or position in :data:`SIZES`.
+    row : numpy.void of ROW
+        The sums.
+    bins, counts : pair of ndarray of int64
+        Bins of the times, ascending, and how many there are in each; for the time to the first and to the last completion.
+    """
+
+    by: By
+    value: int
+    row: Any
+    bins: tuple[Array, Array]
+    counts: tuple[Array, Array]
+
+
+class LatencySums:
+    """Sums of transactions.
+
+    Attributes
+    ----------
+    are_requesters_binned : bool
+        Whether the times of each requester are kept in bins; not where there are too many different ones.
+    """
+
+    def __init__(self) -> None:
+        self.are_requesters_binned = True
+        self._rows: list[Array] = []
+        self._bins: list[tuple[Array, Array]] = []
+        self._held = 0
+
+    def add(self, ended: Transactions) -> None:
+        """Add requests that have ended."""
+        if not len(ended):
+            return
+        direction = ended.extra["direction"]
+        codes: Any = np.full(len(ended), _UNKNOWN, dtype=np.int64)
+        if direction.array is not None:
+            codes = np.asarray(direction.array).astype(np.int64)
+            if direction.valid is not None:
+                codes[~direction.valid] = _UNKNOWN
+        sizes = np.searchsorted(SIZES, ended.requested)
+        cross = ended.requester.astype(np.int64) << 16
+        cross |= ended.kind.astype(np.int64) << 8
+        cross |= sizes << 4
+        cross |= codes
+        keys, group = np.unique(cross, return_inverse=True)
+        values = np.stack((np.zeros_like(keys), keys >> 16, keys >> 8 & 0xFF, keys >> 4 & 0xF, keys & 0xF))
+        values |= np.arange(len(By))[:, None] << _BY_SHIFT
+        sums = _sums(ended, group, len(keys))
+        repeated = np.tile(sums, len(By))
+        repeated["key"] = values.reshape(-1)
+        self._rows.append(_summed_rows(repeated))
+        for which, times in enumerate((ended.to_first, ended.to_last)):
+            known = times >= 0
+            cells, counts = _counted(group[known] << BIN_BITS | bin_of(times[known]))
+            of_group, bins = cells >> BIN_BITS, cells & ((1 << BIN_BITS) - 1)
+            all_keys = (values[:, of_group] << 1 | which) << BIN_BITS | bins
+            self._append(*_counted(all_keys.reshape(-1), np.tile(counts, len(By))))
+
+    def _append(self, keys: Array, counts: Array) -> None:
+        self._bins.append((keys, counts))
+        self._held += len(keys)
+        if self._held > 4 * MAX_LATENCY_BINS:
+            self._compact()
+
+    def _compact(self) -> None:
+        if len(self._rows) > 1:
+            self._rows = [_summed_rows(np.concatenate(self._rows))]
+        if not self._bins:
+            return
+        keys, counts = _counted(*(np.concatenate(parts) for parts in zip(*self._bins, strict=True)))
+        if len(keys) > MAX_LATENCY_BINS or not self.are_requesters_binned:
+            self.are_requesters_binned = False
+            kept = keys >> (BIN_BITS + 1 + _BY_SHIFT) != By.REQUESTER
+            keys, counts = keys[kept], counts[kept]
+        self._bins, self._held = [(keys, counts)], len(keys)
+
+    def merge(self, later: LatencySums) -> None:
+        """Add the sums of the requests behind."""
+        self.are_requesters_binned &= later.are_requesters_binned
+        self._rows += later._rows
+        if len(self._rows) > _MOST_PARTS:
+            self._rows = [_summed_rows(np.concatenate(self._rows))]
+        for keys, counts in later._bins:
+            self._append(keys, counts)
+        if len(self._bins) > _MOST_PARTS:
+            self._compact()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave behind what is the same in several parts."""
+        self._compact()
+        return dict(self.__dict__)
+
+    def groups(self, by: By) -> list[Group]:
+        """Return the groups with the sums of one kind, ascending by value."""
+        self._compact()
+        if not self._rows:
+            return []
+        rows = self._rows[0]
+        rows = rows[rows["key"] >> _BY_SHIFT == by]
+        keys, counts = self._bins[0]
+        groups = []
+        for row in rows:
+            found = [self._range(keys, counts, int(row["key"]), which) for which in range(2)]
+            bins, numbers = zip(*found, strict=True)
+            groups.append(Group(by, int(row["key"]) & _VALUE_MASK, row, bins, numbers))
+        return groups
+
+    def _range(self, keys: Array, counts: Array, key: int, which: int) -> tuple[Array, Array]:
+        first = (key << 1 | which) << BIN_BITS
+        start, stop = np.searchsorted(keys, (first, first + (1 << BIN_BITS)))
+        return keys[start:stop] & ((1 << BIN_BITS) - 1), counts[start:stop]
+
+
+_MOST_PARTS: Final = 32
+
+
+def _counted(keys: Array, counts: Array | None = None) -> tuple[Array, Array]:
+    """Return each key once, ascending, and how often it occurs."""
+    if counts is None:
+        unique, found = np.unique(keys, return_counts=True)
+        return unique, found.astype(np.int64)
+    order = np.argsort(keys)
+    keys, counts = keys[order], counts[order]
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, dtype=np.intp)
+    return keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
+
+
+def _sums(ended: Transactions, group: Array, count: int) -> Array:
+    """Return the sums of groups, without keys."""
+    sums = np.zeros(count, dtype=ROW)
+    endings = np.bincount(group * ENDINGS + ended.ending, minlength=count * ENDINGS)
+    sums["endings"] = endings.reshape(count, ENDINGS)
+    sums["requested"] = np.bincount(group, ended.requested, count).astype(np.int64)
+    sums["received"] = np.bincount(group, ended.received, count).astype(np.int64)
+    request = ended.request.astype(np.int64)
+    for which, times in enumerate((ended.to_first, ended.to_last)):
+        known = np.flatnonzero(times >= 0)
+        of, values = group[known], times[known]
+        sums["timed"][:, which] = np.bincount(of, minlength=count)
+        smallest, largest, index = np.full(count, _NO_INDEX), np.full(count, -1), np.full(count, _NO_INDEX)
+        ticks = np.zeros(count, dtype=np.int64)
+        np.add.at(ticks, of, values)
+        np.minimum.at(smallest, of, values)
+        np.maximum.at(largest, of, values)
+        at_most = np.flatnonzero(values == largest[of])
+        np.minimum.at(index, of[at_most], request[known[at_most]])
+        sums["ticks"][:, which], sums["smallest"][:, which], sums["largest"][:, which], sums["index"][:, which] = (
+            ticks, smallest, largest, index,
+        )  # fmt: skip
+    return sums
+
+
+def _summed_rows(rows: Array) -> Array:
+    """Return each key once, ascending, with its sums."""
+    order = np.argsort(rows["key"], kind="stable")
+    rows = rows[order]
+    starts = np.flatnonzero(np.append(True, rows["key"][1:] != rows["key"][:-1]))
+    sums = np.zeros(len(starts), dtype=ROW)
+    sums["key"] = rows["key"][starts]
+    for name in ("endings", "requested", "received", "timed", "ticks"):
+        sums[name] = np.add.reduceat(rows[name], starts)
+    sums["smallest"] = np.minimum.reduceat(rows["smallest"], starts)
+    sums["largest"] = np.maximum.reduceat(rows["largest"], starts)
+    # Of those with the largest time, the first one.
+    of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+    index = np.where(rows["largest"] == sums["largest"][of], rows["index"], _NO_INDEX)
+    sums["index"] = np.minimum.reduceat(index, starts)
+    return sums
