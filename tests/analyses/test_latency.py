@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Histogram, Table, no_names
 from ptttool.analyses.time.model import TimeModel
 from ptttool.documents import to_json
+from ptttool.pci import format_id
 from ptttool.perfdata.model import Contents, Mode
 from tests.reference import matching as reference
 from tests.support import captures
@@ -97,7 +100,11 @@ def test_like_the_reference_for_any_cutting(made: Traffic, cuts: list[int], tree
     assert found.unmatched.end == sum(row["ending"] == reference.END for row in rows)
     assert found.requests == found.matched + found.unmatched.inside + found.unmatched.end
     assert found.completions_without_request == sum(expected.orphans.values())
-    for groups, key in ((found.kinds, lambda row: row["kind"]), (found.requesters, lambda row: f"{row['requester'] >> 8:02x}:{row['requester'] >> 3 & 31:02x}.{row['requester'] & 7}")):  # fmt: skip
+    keyed: list[tuple[list[LatencyGroup], Callable[[dict[str, Any]], str]]] = [
+        (found.kinds, lambda row: str(row["kind"])),
+        (found.requesters, lambda row: format_id(row["requester"])),
+    ]
+    for groups, key in keyed:
         assert {group.key for group in groups} == {key(row) for row in rows}
         for group in groups:
             check_group(group, [row for row in rows if key(row) == group.key])
@@ -161,8 +168,12 @@ def test_nanoseconds_stand_beside_ticks() -> None:
     made = made_of_reads(10)
     scope = Scope(time_model=TimeModel.COUNTER, tick_ns=4.0)
     found = merged(LatencyAnalysis, made.batches((), LatencyAnalysis.columns), scope).result(CONTEXT)
-    assert found.ticks == latency_of(made).ticks
-    assert found.ns == Spread(10, 0.0, 4 * found.ticks.mean, *(4.0 * getattr(found.ticks, name) for name in SHARES), 4.0 * 27, 18)
+    ticks = found.ticks
+    assert ticks is not None
+    assert ticks == latency_of(made).ticks
+    wanted = {name: 4.0 * getattr(ticks, name) for name in ("min", "mean", "max", *SHARES)}
+    assert found.ns == replace(ticks, **wanted)
+    assert (ticks.max, ticks.max_index) == (27, 18)
 
 
 @given(traffic(), st.integers(0, 60))
