@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.link import FRAMING, LinkRate, rate_of_ports
+from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.shown import Column, Facts, Names, Note, Part, Series, Table, Timeline, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
@@ -279,6 +280,10 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
     name = "bandwidth"
     meaning = "TLPs and bytes on the link over time, by direction and class; bursts, idle time, share of the link"
     columns = (*CLOCK_COLUMNS, "class", "direction", "payload_bytes", "dw0", "prefix")
+    needs = (
+        Need("the inbound load of the link", "--direction inbound", inbound=("P", "NP", "CPL A", "CPL B"), is_vital=False),
+        Need("the outbound load of the link", "--direction both --format 4dw", outbound=("P", "NP", "CPL"), is_vital=False),
+    )
 
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)

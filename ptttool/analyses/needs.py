@@ -11,6 +11,7 @@ from ptttool.capture.event.decode import decode
 from ptttool.capture.event.explain import terms_for
 from ptttool.capture.event.parse import pmu_of
 from ptttool.capture.event.terms import Flow, Format
+from ptttool.diagnostics import Severity
 from ptttool.machine.model import REQUESTER
 from ptttool.pci import format_id
 from ptttool.recording.identity import pmu_names, ptt_attribute
@@ -48,12 +49,20 @@ class Lack:
         What the recording was asked for instead.
     options : str or None
         Options of ``ptttool trace`` that bring it; None where no recording has it.
+    is_vital : bool
+        Whether the result says little without it.
     """
 
     code: LackCode
     what: str
     why: str
     options: str | None = None
+    is_vital: bool = True
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters."""
+        return Severity.WARNING if self.is_vital else Severity.INFO
 
     @property
     def message(self) -> str:
@@ -78,6 +87,8 @@ class Need:
         The format of records that holds it; None for any.
     unfiltered : bool
         Whether a filter for one requester may hide some of it.
+    is_vital : bool
+        Whether the result says little without it; else it is one part of a whole, and its absence is a note.
     """
 
     what: str
@@ -86,18 +97,22 @@ class Need:
     outbound: tuple[str, ...] = ()
     format: Format | None = None
     unfiltered: bool = False
+    is_vital: bool = True
 
     def lacks(self, captured: Captured) -> Iterator[Lack]:
         """Yield what of it cannot be seen in a recording."""
         if self.format is not None and captured.format not in (None, self.format):
-            yield Lack(LackCode.FORMAT, self.what, f"the records are {captured.format.upper()}, not {self.format.upper()}", self.options)
+            yield self._lack(LackCode.FORMAT, f"the records are {captured.format.upper()}, not {self.format.upper()}")
         if captured.flow is None:
             return
         if not (_has(captured.flow.inbound, self.inbound) and _has(captured.flow.outbound, self.outbound)):
-            yield Lack(LackCode.NOT_TRACED, self.what, f"the event asks for {captured.title} only", self.options)
+            yield self._lack(LackCode.NOT_TRACED, f"the event asks for {captured.title} only")
         elif self.unfiltered and captured.requester is not None:
             why = f"the event filters for the requester {format_id(captured.requester)}, and no document says which completions pass"
-            yield Lack(LackCode.FILTERED, self.what, why, self.options)
+            yield self._lack(LackCode.FILTERED, why)
+
+    def _lack(self, code: LackCode, why: str) -> Lack:
+        return Lack(code, self.what, why, self.options, self.is_vital)
 
 
 @dataclass(frozen=True)

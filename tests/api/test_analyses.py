@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import ptttool
 from ptttool.analyses.needs import Captured, LackCode
-from ptttool.capture.event.terms import Flow, Format
+from ptttool.capture.event.decode import decode
+from ptttool.capture.event.terms import DEFAULT_TERMS, Flow, Format
+from ptttool.cli.main import main
 from tests.support import captures
 
 TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
@@ -68,3 +72,13 @@ def test_lacks_of_a_recording() -> None:
         assert recording.lacks("summary") == []
         (lack,) = recording.lacks("elements")
         assert lack.code is LackCode.COLUMNS
+
+
+@pytest.mark.parametrize("name", sorted(set(ptttool.ANALYSES.names())))
+def test_the_options_that_are_named_bring_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """``trace`` takes them, and a recording made with them lacks it no more."""
+    for need in ptttool.ANALYSES.get(name).needs:
+        assert main(["event", "--demo", "--rootport", "0000:00:10.0", *need.options.split(), "--json"]) == 0
+        built = json.loads(capsys.readouterr().out)
+        event = decode(int(str(built["config"]), 0), DEFAULT_TERMS)
+        assert list(need.lacks(Captured(event.flow, event.format))) == []

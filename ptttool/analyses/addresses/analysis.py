@@ -6,6 +6,7 @@ from ptttool.analyses.addresses.document import AddressMap
 from ptttool.analyses.addresses.findings import address_map
 from ptttool.analyses.addresses.sums import COLUMNS, AddressSums
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.table.batch import Batch
 
@@ -16,6 +17,10 @@ class Addresses(TlpAnalysis[AddressMap]):
     name = "addresses"
     meaning = "requests by address: regions, hot pages, interrupts, doorbells, peer-to-peer, alignment, 4 KiB crossings"
     columns = COLUMNS
+    needs = (
+        Need("addresses that devices read and write", "--direction inbound --type p,np", inbound=("P", "NP")),
+        Need("registers that the processor writes", "--direction outbound --type p", outbound=("P",), is_vital=False),
+    )
 
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)

@@ -17,7 +17,8 @@ import numpy as np
 
 from ptttool.analyses.compare import blocks
 from ptttool.analyses.compare.blocks import BlockSums
-from ptttool.analyses.compare.measures import Measured, measures_of
+from ptttool.analyses.compare.latency import LatencySums
+from ptttool.analyses.compare.measures import Measured, latencies_of, measures_of
 from ptttool.analyses.compare.statistics import Effect, corrected, difference, effect_of
 from ptttool.analyses.drawing.numbers import number_text
 from ptttool.analyses.drawing.result import Shown
@@ -202,6 +203,8 @@ class Measurements:
         The recording.
     sums : BlockSums
         Its blocks.
+    latencies : LatencySums
+        Latencies in its blocks.
     loss : LossSigns
         Signs of loss.
     captured : Captured
@@ -214,6 +217,7 @@ class Measurements:
 
     path: str
     sums: BlockSums
+    latencies: LatencySums
     loss: LossSigns
     captured: Captured
     scope: Scope
@@ -238,7 +242,11 @@ class Measurements:
         """Return the measures of its parts."""
         if not parts:
             return {}
-        return {each.key: each for each in measures_of(self.sums.grid.parts(parts), self.scope.tick_ns)}
+        measured = [*measures_of(self.sums.grid.parts(parts), self.scope.tick_ns)]
+        grid = self.latencies.grid
+        if len(grid.sums):
+            measured += latencies_of(grid.parts(min(parts, len(grid.sums))), self.scope.tick_ns)
+        return {each.key: each for each in measured}
 
 
 def compare(first: Measurements, second: Measurements, parts: int = MOST_PARTS) -> Comparison:

@@ -22,6 +22,8 @@ class Grid:
     ----------
     width : int
         Number of sums of a block.
+    most : int
+        Largest number of blocks.
 
     Attributes
     ----------
@@ -33,7 +35,8 @@ class Grid:
         The sums.
     """
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, most: int = MAX_BLOCKS) -> None:
+        self._most = most
         self.shift = 0
         self.first = 0
         self.sums: Sums = np.zeros((0, width), dtype=np.int64)
@@ -77,7 +80,7 @@ class Grid:
         """Make room for blocks, numbered as they are now."""
         if len(self.sums):
             low, high = min(low, self.first), max(high, self.first + len(self.sums) - 1)
-        while high - low >= MAX_BLOCKS:
+        while high - low >= self._most:
             self._halve()
             low, high = low >> 1, high >> 1
         if (low, high - low + 1) == (self.first, len(self.sums)):

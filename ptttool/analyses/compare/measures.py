@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.compare import blocks
+from ptttool.analyses.compare import blocks, latency
 from ptttool.analyses.compare.grid import Sums
 from ptttool.analyses.compare.statistics import Sample
 from ptttool.tlp.columns import CLASSES, DIRECTIONS
@@ -17,6 +17,9 @@ from ptttool.tlp.columns import CLASSES, DIRECTIONS
 # Rates are of this number of ticks, so that they are readable; with a known tick they are of a second.
 _TICKS: Final = 1000
 _SECOND: Final = 1e9
+
+# Percentiles of latencies, and the fewest transactions of a part that have one.
+_PERCENTILES: Final = ((50, 10), (99, 200))
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,27 @@ def measures_of(sums: Sums, tick_ns: float | None) -> Iterator[Measured]:
             if sums[:, blocks.DATA + at].any():
                 yield from _measured("data-rate", f"bytes a {per}", *named, sums[:, blocks.DATA + at] * scale, ticks)
     yield from _measured("error-share", "per million", None, "CPL", sums[:, blocks.ERRORS] * 1e6, sums[:, blocks.COMPLETIONS])
+
+
+def latencies_of(sums: Sums, tick_ns: float | None) -> Iterator[Measured]:
+    """Yield how long transactions take in parts, from the request to its last completion.
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (parts, :data:`latency.WIDTH`)
+        The sums of each part.
+    tick_ns : float or None
+        Nanoseconds of a tick, where that is known.
+    """
+    unit, scale = ("ticks", 1.0) if tick_ns is None else ("ns", tick_ns)
+    for direction, name in enumerate(DIRECTIONS):
+        counts = sums[:, latency.bins_of(direction)]
+        whole = counts.sum(axis=1)
+        for percent, fewest in _PERCENTILES:
+            rows = whole >= fewest
+            if rows.any():
+                values = latency.percentiles(counts[rows], percent) * scale
+                yield Measured(f"latency-p{percent}", unit, name, "NP", values)
 
 
 def _measured(name: str, unit: str, direction: str | None, class_: str | None, above: npt.NDArray[Any], below: Sums) -> Iterator[Measured]:

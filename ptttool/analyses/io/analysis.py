@@ -21,7 +21,7 @@ from ptttool.pci import format_id
 if TYPE_CHECKING:
     from ptttool.table.batch import Batch
 
-_OPTIONS = "--direction in --type p,np"
+_OPTIONS = "--direction inbound --type p,np"
 
 
 class Io(TlpAnalysis[IoResult]):

@@ -20,6 +20,7 @@ from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
+    from ptttool.analyses.needs import Lack
     from ptttool.cli.views.shown.results import ResultView
     from ptttool.pipeline.analyzing.several import Analyzed, Sums
     from ptttool.pipeline.recording import Recording, Request
@@ -41,12 +42,15 @@ class LackFacts:
         What the recording was asked for instead.
     options : str or None
         Options of ``ptttool trace`` that bring it.
+    is_vital : bool
+        Whether the result says little without it; else it is one part of a whole.
     """
 
     code: str
     what: str
     why: str
     options: str | None
+    is_vital: bool
 
 
 @document("analyze")
@@ -378,7 +382,10 @@ class _Job:
 
 
 def _lack_facts(found: Analyzed) -> dict[str, list[LackFacts]]:
-    return {name: [LackFacts(lack.code.value, lack.what, lack.why, lack.options) for lack in lacks] for name, lacks in found.lacks.items()}
+    def facts(lack: Lack) -> LackFacts:
+        return LackFacts(lack.code.value, lack.what, lack.why, lack.options, lack.is_vital)
+
+    return {name: [facts(lack) for lack in lacks] for name, lacks in found.lacks.items()}
 
 
 def _results(found: Analyzed, error: ErrorBody | None) -> RecordingResults:

@@ -13,7 +13,6 @@ from ptttool.cli.terminal.talk import print_line
 from ptttool.cli.views.result import print_result
 from ptttool.cli.views.shown.medium import standard_output
 from ptttool.cli.views.shown.parts import print_parts, print_title
-from ptttool.diagnostics import Severity
 from ptttool.documents import dumps
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class ResultView:
         machine : Machine or None
             Where names of devices come from.
         """
-        notes: list[Part] = [Note(lack.message, Severity.WARNING) for lack in lacks]
+        notes: list[Part] = [Note(lack.message, lack.severity) for lack in lacks]
         if self.is_markdown:
             sys.stdout.write(_markdown(result, notes, machine, self._most_rows))
             return
