@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.shown import Cell, Column, Facts, Names, Part, Table, Unit, text_column
-from ptttool.analyses.tally import Tally
+from ptttool.analyses.roles import sentence_on_unknown, sentence_on_writes
+from ptttool.analyses.shares import percentages
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.tally import CLASS_OF, COLUMNS, Tally
+from ptttool.analyses.tally import Cell as Sum
+from ptttool.diagnostics import Severity
 from ptttool.documents import document
 from ptttool.pci import format_id
 from ptttool.perfdata.model import Contents
 from ptttool.recording.identity import requester_filter
 from ptttool.table.batch import Batch
-from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, KIND_MASK, TRAITS
-from ptttool.tlp.columns import CLASSES, KINDS
-
-_CLASS_OF_KIND = {int(traits & KIND_MASK): int(traits >> CLASS_SHIFT & CLASS_MASK) for traits in TRAITS.tolist()}
+from ptttool.tlp.columns import CLASSES, DIRECTIONS, KINDS
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,37 @@ class Sums:
         Number of TLPs.
     payload_bytes : int
         Bytes of data that they carried.
+    requested_bytes : int
+        Bytes that reads and atomics among them asked for. Writes ask for nothing: their bytes are those that they carried.
     """
 
     records: int
     payload_bytes: int
+    requested_bytes: int
+
+
+@dataclass(frozen=True)
+class FlowSums:
+    """Sums of one kind in one direction.
+
+    Parameters
+    ----------
+    direction : str or None
+        ``inbound``, ``outbound`` or ``unknown``; None for unknown TLPs, which have none.
+    class_ : str or None
+        Class; None for unknown TLPs.
+    kind : str
+        Kind.
+    records, payload_bytes, requested_bytes : int
+        As in :class:`Sums`.
+    """
+
+    direction: str | None
+    class_: str | None
+    kind: str
+    records: int
+    payload_bytes: int
+    requested_bytes: int
 
 
 @dataclass(frozen=True)
@@ -48,14 +77,23 @@ class RequesterSums:
         Number of TLPs.
     payload_bytes : int
         Bytes of data that they carried.
+    requested_bytes : int
+        Bytes that its reads and atomics asked for.
+    written_bytes : int
+        Bytes of its posted requests that are not outbound: what it wrote into memory, or to other devices.
     classes : Mapping[str, Sums]
         The same by class.
+    directions : Mapping[str, Sums]
+        The same by direction.
     """
 
     requester: str
     records: int
     payload_bytes: int
+    requested_bytes: int
+    written_bytes: int
     classes: dict[str, Sums]
+    directions: dict[str, Sums]
 
 
 @dataclass(frozen=True)
@@ -87,8 +125,12 @@ class TlpSummary(Shown):
         Number of TLPs.
     payload_bytes : int
         Bytes of data that they carried.
-    kinds, classes : Mapping[str, Sums]
-        Sums by kind, and by class. Unknown TLPs have no class.
+    requested_bytes : int
+        Bytes that reads and atomics asked for.
+    kinds, classes, directions : Mapping[str, Sums]
+        Sums by kind, by class, by direction. Unknown TLPs have no class and no direction.
+    flows : list of FlowSums
+        Sums by direction and kind.
     requesters : list of RequesterSums
         Sums by requester.
     time : TimeRange
@@ -97,36 +139,54 @@ class TlpSummary(Shown):
 
     records: int
     payload_bytes: int
+    requested_bytes: int
     kinds: dict[str, Sums]
     classes: dict[str, Sums]
+    directions: dict[str, Sums]
+    flows: list[FlowSums]
     requesters: list[RequesterSums]
     time: TimeRange
 
     def shown(self, names: Names) -> Iterator[Part]:
-        """Yield the sums, the tables by kind, class and requester."""
+        """Yield the sums, the tables by direction and kind and by requester, and what they mean."""
         time = self.time
-        facts = [("records", f"{self.records:,}"), ("payload bytes", f"{self.payload_bytes:,}")]
+        facts = [("records", f"{self.records:,}"), ("bytes carried", f"{self.payload_bytes:,}"), ("asked for", f"{self.requested_bytes:,}")]
         if time.smallest is not None:
             ends = "" if time.first is None else f"first {time.first}, last {time.last}, "
             facts.append(("time, raw", f"{ends}smallest {time.smallest}, largest {time.largest}"))
         yield Facts(facts)
         if not self.records:
             return
-        sums = (Column("TLPs", Unit.TLPS), Column("Share", Unit.PERCENT, weight=1), Column("Payload bytes", Unit.BYTES))
-        total = ("all", self.records, 100.0, self.payload_bytes)
-        for title, parts in (("By kind", self.kinds), ("By class", {name: each for name, each in self.classes.items() if each.records})):
-            rows = [(name, each.records, 100 * each.records / self.records, each.payload_bytes) for name, each in parts.items()]
-            # Unknown TLPs have no class.
-            yield Table(title, (text_column(title[3:].title()), *sums), rows, total if parts is self.kinds else None)
+        share = Column("Share", Unit.PERCENT, weight=1)
+        sums = (Column("TLPs", Unit.TLPS), share, Column("Bytes carried", Unit.BYTES), share, Column("Asked for", Unit.BYTES))
+        shares = percentages([flow.records for flow in self.flows])
+        sizes = percentages([flow.payload_bytes for flow in self.flows])
+        rows = [
+            (flow.direction, flow.class_, flow.kind, flow.records, part, flow.payload_bytes, size, flow.requested_bytes)
+            for flow, part, size in zip(self.flows, shares, sizes, strict=True)
+        ]
+        whole = 100.0 if self.payload_bytes else 0.0
+        total = ("total", None, None, self.records, 100.0, self.payload_bytes, whole, self.requested_bytes)
+        yield Table("By direction and kind", (text_column("Direction"), text_column("Class", 2), text_column("Kind"), *sums), rows, total)
+        yield self._by_requester(names)
+        if any(requester.written_bytes for requester in self.requesters):
+            yield Note(sentence_on_writes())
+        unknown = self.directions["unknown"].records
+        if unknown:
+            yield Note(sentence_on_unknown(unknown, self.records), Severity.WARNING)
+
+    def _by_requester(self, names: Names) -> Table:
         by_class = [Column(name, Unit.TLPS, weight=2) for name in CLASSES]
-        columns = (text_column("Requester"), text_column("Name", 3), sums[0], *by_class, sums[2])
-        yield Table("By requester", columns, [_requester_row(each, names) for each in self.requesters])
+        sizes = [Column(title, Unit.BYTES) for title in ("Bytes in", "Bytes out", "Asked for")]
+        columns = (text_column("Requester"), text_column("Name", 3), Column("TLPs", Unit.TLPS), *by_class, *sizes)
+        return Table("By requester", columns, [_requester_row(each, names) for each in self.requesters])
 
 
 def _requester_row(sums: RequesterSums, names: Names) -> list[Cell]:
     name = names(sums.requester)
     counts = [sums.classes[each].records for each in CLASSES]
-    return [sums.requester, None if name == sums.requester else name, sums.records, *counts, sums.payload_bytes]
+    sizes = [sums.directions[each].payload_bytes for each in ("inbound", "outbound")]
+    return [sums.requester, None if name == sums.requester else name, sums.records, *counts, *sizes, sums.requested_bytes]
 
 
 class Summary(Analysis[TlpSummary]):
@@ -135,12 +195,12 @@ class Summary(Analysis[TlpSummary]):
     Attributes
     ----------
     tally : Tally
-        The sums by requester and kind.
+        The sums by requester, kind and direction.
     """
 
     name = "summary"
-    meaning = "TLPs and bytes of data by kind, class and requester"
-    columns = ("kind", "requester", "payload_bytes", "time")
+    meaning = "TLPs and bytes by direction, kind and requester"
+    columns = (*COLUMNS, "time")
     sums_recordings = True
 
     def __init__(self) -> None:
@@ -184,38 +244,69 @@ class Summary(Analysis[TlpSummary]):
 
     def result(self, context: AnalysisContext) -> TlpSummary:
         """Return the sums: kinds in the order of :data:`ptttool.tlp.columns.KINDS`, requesters with most TLPs first."""
-        records, payload = self.tally.records.sum(axis=0).tolist(), self.tally.payload.sum(axis=0).tolist()
+        by_flow, by_requester = _Adder(), _Adder()
+        cells = self.tally.cells()
+        for cell in cells:
+            by_flow.add((cell.direction, cell.kind), cell)
+            if cell.requester is not None and cell.tlp_class is not None:
+                by_requester.add((cell.requester, cell.tlp_class, cell.direction), cell)
+        flows = [
+            FlowSums(direction, CLASS_OF[kind], kind, *sums)
+            for (direction, kind), sums in sorted(by_flow.sums.items(), key=lambda item: _order(*item[0]))
+        ]
+        total = _sum(flows)
         return TlpSummary(
-            records=sum(records),
-            payload_bytes=sum(payload),
-            kinds={kind: Sums(records[code], payload[code]) for code, kind in enumerate(KINDS) if records[code]},
-            classes=_by_class(records, payload),
-            requesters=list(self._by_requester()),
+            records=total.records,
+            payload_bytes=total.payload_bytes,
+            requested_bytes=total.requested_bytes,
+            kinds={kind: _sum(each for each in flows if each.kind == kind) for kind in KINDS if any(each.kind == kind for each in flows)},
+            classes={name: _sum(each for each in flows if each.class_ == name) for name in CLASSES},
+            directions={name: _sum(each for each in flows if each.direction == name) for name in DIRECTIONS},
+            flows=flows,
+            requesters=_by_requester(by_requester),
             time=TimeRange(*((self._first, self._last) if self._has_ends else (None, None)), self._smallest, self._largest),
         )
 
-    def _by_requester(self) -> Iterator[RequesterSums]:
-        tally = self.tally
-        totals = tally.records.sum(axis=1).tolist()
-        rows = ((requester, row) for row, requester in enumerate(tally.requesters.tolist()) if row and totals[row])
-        for requester, row in sorted(rows, key=lambda item: (-totals[item[1]], item[0])):
-            classes = _by_class(tally.records[row].tolist(), tally.payload[row].tolist())
-            # Unknown TLPs name no requester, so the classes are all that there is.
-            yield RequesterSums(
-                format_id(requester),
-                sum(each.records for each in classes.values()),
-                sum(each.payload_bytes for each in classes.values()),
-                classes,
-            )
+
+class _Adder:
+    """Sums by any key."""
+
+    def __init__(self) -> None:
+        self.sums: dict[tuple[Any, ...], list[int]] = {}
+
+    def add(self, key: tuple[Any, ...], cell: Sum) -> None:
+        row = self.sums.setdefault(key, [0, 0, 0])
+        row[0] += cell.records
+        row[1] += cell.payload
+        row[2] += cell.asked
 
 
-def _by_class(records: list[int], payload: list[int]) -> dict[str, Sums]:
-    counts = dict.fromkeys(CLASSES, (0, 0))
-    for kind, number in _CLASS_OF_KIND.items():
-        if number < len(CLASSES):
-            seen = counts[CLASSES[number]]
-            counts[CLASSES[number]] = (seen[0] + records[kind], seen[1] + payload[kind])
-    return {name: Sums(*pair) for name, pair in counts.items()}
+def _sum(parts: Iterable[Sums | FlowSums]) -> Sums:
+    found = [0, 0, 0]
+    for part in parts:
+        found[0] += part.records
+        found[1] += part.payload_bytes
+        found[2] += part.requested_bytes
+    return Sums(*found)
+
+
+def _order(direction: str | None, kind: str) -> tuple[int, int]:
+    return (len(DIRECTIONS) if direction is None else DIRECTIONS.index(direction)), KINDS.index(kind)
+
+
+def _by_requester(adder: _Adder) -> list[RequesterSums]:
+    rows: dict[int, list[tuple[str, str, Sums]]] = {}
+    for (requester, tlp_class, direction), sums in adder.sums.items():
+        rows.setdefault(requester, []).append((tlp_class, direction, Sums(*sums)))
+    found = []
+    for requester, parts in rows.items():
+        total = _sum(sums for *_, sums in parts)
+        classes = {name: _sum(sums for each, _, sums in parts if each == name) for name in CLASSES}
+        directions = {name: _sum(sums for _, each, sums in parts if each == name) for name in DIRECTIONS}
+        written = sum(sums.payload_bytes for tlp_class, direction, sums in parts if tlp_class == "P" and direction != "outbound")
+        amounts = (total.records, total.payload_bytes, total.requested_bytes, written)
+        found.append((requester, RequesterSums(format_id(requester), *amounts, classes, directions)))
+    return [sums for _, sums in sorted(found, key=lambda pair: (-pair[1].records, pair[0]))]
 
 
 ANALYSES.add("summary", Summary)

@@ -192,6 +192,7 @@ class Recording(_Recording):
         force: bool = False,
         time_model: str = "auto",
         tick_ns: float | None = None,
+        names: Mapping[int, str] | None = None,
     ) -> int:
         """Write the rows to a file, which appears whole or not at all.
 
@@ -213,6 +214,8 @@ class Recording(_Recording):
             How a format with time reads the Time field: ``auto``, ``counter`` or ``delta``.
         tick_ns : float or None
             Nanoseconds of a tick.
+        names : Mapping[int, str] or None
+            What IDs are called in a file of texts, such as ``{0x100: "nvme0"}``.
 
         Returns
         -------
@@ -255,6 +258,7 @@ class Recording(_Recording):
             machine=machine or self.machine,
             diagnostics=self.diagnostics,
             layout="columns" if columns is not None and layout == "tlp" else layout,
+            names=names or {},
         )
         default = exporter.columns(self.schema, context)
         query = parse_query(self.schema, columns=columns, default=default, where=where, offset=offset, limit=limit)

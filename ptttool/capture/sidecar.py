@@ -74,6 +74,19 @@ class Sidecar:
         return self.machine.devices[0] if self.machine.devices else None
 
     @property
+    def elapsed(self) -> float | None:
+        """Seconds from the start of the trace to its end; None where one of them is not known, or they cannot be."""
+        from datetime import datetime
+
+        if self.started is None or self.ended is None or self.replay_of is not None:
+            return None
+        try:
+            seconds = (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.started)).total_seconds()
+        except (ValueError, TypeError):
+            return None
+        return seconds if seconds >= 0 else None
+
+    @property
     def cpu(self) -> int | None:
         """The CPU that recorded."""
         cpu = self.options.get("cpu")

@@ -65,6 +65,8 @@ class RowsJob:
         How the Time field is read; None where the user says nothing of it.
     sysfs, demo
         The machine that names come from.
+    names_ids : bool
+        Whether IDs in columns of texts have the names of devices.
     jobs, scheduler
         The workers.
     layout : str or None
@@ -89,6 +91,7 @@ class RowsJob:
     time: TimeOptions | None = None
     sysfs: Path | None = None
     demo: bool = False
+    names_ids: bool = False
     jobs: int | None = None
     scheduler: Scheduler | None = None
     layout: str | None = None
@@ -158,15 +161,17 @@ class RowsJob:
                 layout = "columns"
             # A plain table of columns does not show device names.
             names_devices = first.is_ptt and exporter.names_devices and (layout == "tlp" or exporter.name != "table")
+            machine = self._machine(first) if names_devices or self.names_ids else None
             context = ExportContext(
                 recordings=tuple(self.paths),
                 protocol=first.protocol,
                 facts=first.facts,
-                machine=self._machine(first) if names_devices else None,
+                machine=machine if names_devices else None,
                 diagnostics=first.diagnostics,
                 width=max(shutil.get_terminal_size().columns, 20) if self._on_terminal else None,
                 layout=layout,
                 extra={"dws": self.dws},
+                names=self._names(first, exporter, machine) if self.names_ids else {},
             )
             query = self._query(first, exporter, context, page)
             if first.is_ptt and (self.sysfs is not None or self.demo):
@@ -213,6 +218,17 @@ class RowsJob:
             for address, function in machine.functions.items()
         }
         return replace(machine, functions=functions)
+
+    def _names(self, first: Recording, exporter: Exporter, machine: Machine | None) -> dict[int, str]:
+        """Return the names of IDs; reports where there are none."""
+        from ptttool.machine.topology import kernel_names_by_id
+
+        if not exporter.writes_texts or not first.is_ptt:
+            raise UsageError(f"--ids text: {exporter.name} of {first.title} has no IDs as texts", hint="--to csv", code="no-texts")
+        names = kernel_names_by_id(machine)
+        if not names:
+            note("--ids text: the names of devices are not known: --sysfs names a machine")
+        return names
 
     def _query(self, first: Recording, exporter: Exporter, context: ExportContext, page: int | None) -> Query:
         from ptttool.pipeline.query import parse_query

@@ -72,6 +72,8 @@ class ExportContext:
         How the Time field is read.
     ending : callable
         Returns what is known to be odd once all rows were written, signs of loss among it.
+    names : Mapping[int, str]
+        What IDs are called in columns of texts; empty to write them as they are.
     """
 
     recordings: Sequence[str] = ()
@@ -84,6 +86,7 @@ class ExportContext:
     extra: Mapping[str, bool] = field(default_factory=dict)
     timing: Timing = Timing()
     ending: Callable[[], Sequence[Diagnostic]] = tuple
+    names: Mapping[int, str] = field(default_factory=dict)
 
 
 class Writer(Protocol):
@@ -118,6 +121,8 @@ class Exporter(ABC):
         Whether pieces are so small that they are worth making in another process.
     protocols : tuple of str or None
         Names of the protocols that it can write; None for all.
+    writes_texts : bool
+        Whether it writes values as texts, so that IDs can have names.
     names_devices : bool
         Whether it looks at the context's machine. The command line looks for the machine only then.
     noun : str or None
@@ -135,6 +140,7 @@ class Exporter(ABC):
     rows: ClassVar[int] = 1 << 15
     worth_workers: ClassVar[bool] = False
     protocols: ClassVar[tuple[str, ...] | None] = None
+    writes_texts: ClassVar[bool] = False
     names_devices: ClassVar[bool] = False
     noun: ClassVar[str | None] = None
     of_transactions: ClassVar[bool] = False

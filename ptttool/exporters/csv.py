@@ -16,6 +16,7 @@ class Csv(Exporter):
     name = "csv"
     meaning = "comma-separated values with a header line; an absent value is empty"
     suffixes = (".csv",)
+    writes_texts = True
 
     def columns(self, schema: Schema, context: ExportContext) -> tuple[str, ...]:
         """Return the columns that are marked for it."""

@@ -16,6 +16,7 @@ class JsonLines(Exporter):
     name = "jsonl"
     meaning = "one JSON object a row; an absent value is null"
     suffixes = (".jsonl", ".ndjson")
+    writes_texts = True
 
     def encoder(self, schema: Schema) -> Encoder:
         """Return what makes lines."""

@@ -21,6 +21,7 @@ class Table(Exporter):
     name = "table"
     meaning = "lines for people"
     suffixes = (".txt",)
+    writes_texts = True
     rows = 1 << 18
     names_devices = True
 

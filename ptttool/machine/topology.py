@@ -13,6 +13,7 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.model import Filter, Machine, PciFunction, PttDevice
 from ptttool.pci import PciAddress
+from ptttool.wording import clean
 
 BRIDGE_CLASS = 0x0604
 
@@ -112,6 +113,13 @@ def all_diagnostics(machine: Machine) -> list[Diagnostic]:
         replace(found[0], message=f"{', '.join(str(one.where) for one in found)}: {message}") for (_, message), found in shared.items()
     ]
     return [*machine.diagnostics, *merged]
+
+
+def kernel_names_by_id(machine: Machine | None) -> dict[int, str]:
+    """Return the first name that the kernel has for each function, by Requester ID, safe for a terminal; none without a machine."""
+    if machine is None:
+        return {}
+    return {number: clean(function.kernel_names[0]) for number, function in functions_by_id(machine).items() if function.kernel_names}
 
 
 def functions_by_id(machine: Machine) -> dict[int, PciFunction]:

@@ -104,6 +104,8 @@ def export(
         raise UsageError(message, hint="leave --time-model and --tick-ns out", code="no-time")
     exported = Exported()
     schema = first.schema.select(query.columns)
+    if context.names:
+        schema = schema.named(context.names)
     times = _Times(first, exporter, context, time)
     walks = _walks(times.of_each(recordings), first, workers, watch, exported)
 

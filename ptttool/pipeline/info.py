@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ptttool.analyses.elements import ElementSummary
-from ptttool.analyses.summary import RequesterSums, Sums, TimeRange, TlpSummary
+from ptttool.analyses.summary import FlowSums, RequesterSums, Sums, TimeRange, TlpSummary
 from ptttool.capture.documents import ExplanationBody
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.diagnostics import Diagnostic
@@ -117,6 +117,8 @@ class Info:
         Where it was made.
     started : str or None
         When recording began.
+    elapsed : float or None
+        Seconds from the start of the trace to its end, where a sidecar says so.
     command : list of str, str or None
         The command of perf.
     event : str or None
@@ -137,10 +139,12 @@ class Info:
         Records of unknown types, by number.
     records : int or None
         Number of TLPs or elements.
-    payload_bytes : int or None
-        Bytes of data that the TLPs carried.
-    kinds, classes : Mapping[str, Sums] or None
-        TLPs and bytes by kind, and by class.
+    payload_bytes, requested_bytes : int or None
+        Bytes of data that the TLPs carried, and bytes that reads and atomics asked for.
+    kinds, classes, directions : Mapping[str, Sums] or None
+        TLPs and bytes by kind, by class and by direction.
+    flows : list of FlowSums or None
+        TLPs and bytes by direction and kind.
     requesters : list of RequesterSums or None
         TLPs and bytes by requester.
     time : TimeRange or None
@@ -164,6 +168,7 @@ class Info:
     mode: str
     host: HostFacts
     started: str | None
+    elapsed: float | None
     command: list[str] | str | None
     event: str | None
     config: int | None
@@ -175,8 +180,11 @@ class Info:
     container_unknown: dict[str, int]
     records: int | None
     payload_bytes: int | None
+    requested_bytes: int | None
     kinds: dict[str, Sums] | None
     classes: dict[str, Sums] | None
+    directions: dict[str, Sums] | None
+    flows: list[FlowSums] | None
     requesters: list[RequesterSums] | None
     time: TimeRange | None
     elements: ElementSummary | None
@@ -199,6 +207,7 @@ def info_of(report: Report, error: PtttoolError | None = None) -> Info:
         mode=contents.mode,
         host=HostFacts(*(_text(features.get(name)) for name in ("hostname", "osrelease", "arch", "version"))),
         started=report.started,
+        elapsed=report.elapsed,
         command=list(report.command) if report.command else _command(features.get("cmdline")),
         event=_event(report),
         config=None if attribute is None else attribute.config,
@@ -210,8 +219,11 @@ def info_of(report: Report, error: PtttoolError | None = None) -> Info:
         container_unknown={str(number): count for number, count in contents.unknown.items()},
         records=None if summary is None else summary.records,
         payload_bytes=None if tlps is None else tlps.payload_bytes,
+        requested_bytes=None if tlps is None else tlps.requested_bytes,
         kinds=None if tlps is None else tlps.kinds,
         classes=None if tlps is None else tlps.classes,
+        directions=None if tlps is None else tlps.directions,
+        flows=None if tlps is None else tlps.flows,
         requesters=None if tlps is None else tlps.requesters,
         time=None if tlps is None else tlps.time,
         elements=summary if isinstance(summary, ElementSummary) else None,

@@ -79,6 +79,8 @@ class Report:
         The command that recorded, where a sidecar keeps it.
     started : str or None
         When, likewise.
+    elapsed : float or None
+        Seconds from the start of the trace to its end, likewise.
     diagnostics : tuple of Diagnostic
         What else is odd.
     """
@@ -92,6 +94,7 @@ class Report:
     machine: Machine | None = None
     command: tuple[str, ...] | None = None
     started: str | None = None
+    elapsed: float | None = None
     diagnostics: tuple[Diagnostic, ...] = field(default_factory=tuple)
 
     @property
@@ -301,6 +304,7 @@ def report_on(
     machine: Machine | None = None,
     command: Sequence[str] | None = None,
     started: str | None = None,
+    elapsed: float | None = None,
     went_offline: Sequence[int] = (),
 ) -> Report:
     """Read a recording to its end and sum it up.
@@ -315,8 +319,8 @@ def report_on(
         The pass to take, where its progress is to be seen.
     machine : Machine or None
         The machine, for names.
-    command, started, went_offline
-        What a sidecar knows: the command that recorded, when, and the CPUs that went offline meanwhile.
+    command, started, elapsed, went_offline
+        What a sidecar knows: the command that recorded, when, for how many seconds, and the CPUs that went offline meanwhile.
     """
     walk = recording.walk(workers) if walk is None else walk
     diagnostics: list[Diagnostic] = []
@@ -344,6 +348,7 @@ def report_on(
         machine=machine,
         command=None if command is None else tuple(command),
         started=started,
+        elapsed=elapsed,
         diagnostics=(*diagnostics, *walk.findings.diagnostics()),
     )
 

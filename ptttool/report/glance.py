@@ -29,14 +29,14 @@ def glances_of(results: Mapping[str, object]) -> list[Glance]:
 def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
     time = result.time
     if time.elapsed_ticks:
-        yield Glance("Traced time", time_text(time.scaled(time.elapsed_ticks), time.unit), "bandwidth", time.elapsed_ticks)
+        yield Glance("Traced time", time_text(time.scaled(time.elapsed_ticks), time.unit), "bandwidth")
     for flow in result.directions:
         if not flow.tlps:
             continue
         rate = f"{flow.payload_per_second / 1e6:,.4g} MB/s" if flow.payload_per_second is not None else ""
         share = f"{100 * flow.share:.1f} % of the link" if flow.share is not None else ""
         detail = ", ".join(filter(None, (rate, share)))
-        yield Glance(f"Data carried, {flow.direction}", size_text(flow.payload_bytes), "bandwidth", flow.payload_bytes, detail)
+        yield Glance(f"Data carried, {flow.direction}", size_text(flow.payload_bytes), "bandwidth", detail)
 
 
 def _io(result: IoResult) -> Iterator[Glance]:
@@ -44,11 +44,9 @@ def _io(result: IoResult) -> Iterator[Glance]:
     if nvme.commands:
         amounts = ((nvme.data_bytes.read, "read"), (nvme.data_bytes.write, "written"))
         detail = ", ".join(f"{size_text(size)} {what}" for size, what in amounts if size)
-        yield Glance("NVMe commands", f"{nvme.commands:,}", "io", nvme.commands, detail)
+        yield Glance("NVMe commands", f"{nvme.commands:,}", "io", detail)
     if nic.rx_packets:
-        yield Glance(
-            "Received packets", f"{nic.rx_packets:,}", "io", nic.rx_packets, "" if nic.rx_bytes is None else size_text(nic.rx_bytes)
-        )
+        yield Glance("Received packets", f"{nic.rx_packets:,}", "io", "" if nic.rx_bytes is None else size_text(nic.rx_bytes))
 
 
 def size_text(size: float) -> str:

@@ -57,8 +57,6 @@ class Glance:
         The number, with its unit.
     analysis : str
         The analysis that it comes from.
-    amount : float
-        The number itself, to sort by.
     detail : str
         What else belongs to it.
     severity : Severity or None
@@ -68,7 +66,6 @@ class Glance:
     label: str
     value: str
     analysis: str
-    amount: float
     detail: str = ""
     severity: Severity | None = None
 

@@ -46,13 +46,23 @@ class Batch:
         Values by column name.
     whole : Whole or None
         Where a condition has left rows out: all of them, for those who look at what lies between two rows.
+    facts : Mapping[str, object], optional
+        What holds for all rows, by name.
     """
 
-    def __init__(self, schema: Schema, size: int, columns: Mapping[str, Values], whole: Whole | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        size: int,
+        columns: Mapping[str, Values],
+        whole: Whole | None = None,
+        facts: Mapping[str, object] | None = None,
+    ) -> None:
         self.schema = schema
         self.size = size
         self.columns = columns
         self.whole = whole
+        self.facts: Mapping[str, object] = facts or {}
 
     def __len__(self) -> int:
         return self.size
@@ -66,7 +76,7 @@ class Batch:
 
     def select(self, names: Sequence[str]) -> Batch:
         """Just these columns, in this order."""
-        return Batch(self.schema.select(names), self.size, {name: self.values(name) for name in names})
+        return Batch(self.schema.select(names), self.size, {name: self.values(name) for name in names}, facts=self.facts)
 
     def part(self, start: int, stop: int) -> Batch:
         """Return the rows from `start` up to `stop`; arrays are shared."""
@@ -74,7 +84,8 @@ class Batch:
         if (start, stop) == (0, self.size):
             return self
         masks: dict[int, Mask] = {}
-        return Batch(self.schema, stop - start, {name: _cut(values, start, stop, masks) for name, values in self.columns.items()})
+        columns = {name: _cut(values, start, stop, masks) for name, values in self.columns.items()}
+        return Batch(self.schema, stop - start, columns, facts=self.facts)
 
     def take(self, wanted: Mask) -> Batch:
         """Return the rows for which a mask of shape (size,) is true, in order."""
@@ -84,7 +95,7 @@ class Batch:
         rows: dict[int, tuple[Rows, Rows]] = {}
         position = np.cumsum(wanted) - 1
         columns = {name: _taken(values, wanted, position, masks, rows) for name, values in self.columns.items()}
-        return Batch(self.schema, int(np.count_nonzero(wanted)), columns)
+        return Batch(self.schema, int(np.count_nonzero(wanted)), columns, facts=self.facts)
 
     def to_polars(self) -> pl.DataFrame:
         """Return the batch as a polars frame with the columns of its schema; absent values are null."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ptttool.errors import UsageError
@@ -63,6 +63,8 @@ class Column:
         Whether the column is written only where it is named.
     near : bool
         Whether a number tends to be close to the one before it; only the compression of files depends on this.
+    names : tuple of (int, str)
+        What some IDs are called, by ID: texts have the name before the ID.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Column:
     default: bool = False
     on_request: bool = False
     near: bool = False
+    names: tuple[tuple[int, str], ...] = ()
 
     @property
     def shown_style(self) -> Style:
@@ -133,6 +136,11 @@ class Schema:
             A name is unknown (code ``unknown-column``, with the nearest names as hint) or occurs twice (``column-twice``).
         """
         return Schema(tuple(self[name] for name in self.checked(list(names))))
+
+    def named(self, names: Mapping[int, str]) -> Schema:
+        """Return the schema with the names of IDs."""
+        pairs = tuple(sorted(names.items()))
+        return Schema(tuple(replace(column, names=pairs) if column.style is Style.ID else column for column in self.columns))
 
     def checked(self, names: Sequence[str]) -> tuple[str, ...]:
         """Check that each name is a column and occurs once, and return the names; raises as `select` does."""

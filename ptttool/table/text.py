@@ -10,11 +10,14 @@ from ptttool.table.schema import Column, Schema, Style
 
 
 @cache
-def _ids() -> pl.Series:
-    """Text of every 16-bit ID, by its value."""
+def _ids(names: tuple[tuple[int, str], ...] = ()) -> pl.Series:
+    """Text of every 16-bit ID, by its value; some have a name before it."""
     buses = [f"{bus:02x}:" for bus in range(1 << 8)]
     functions = [f"{device:02x}.{function}" for device in range(1 << 5) for function in range(1 << 3)]
-    return pl.Series([bus + function for bus in buses for function in functions])
+    texts = [bus + function for bus in buses for function in functions]
+    for number, name in names:
+        texts[number] = f"{name} {texts[number]}"
+    return pl.Series(texts)
 
 
 @cache
@@ -30,9 +33,9 @@ def _four_digits() -> pl.Series:
     return pl.Series([upper + lower for upper in bytes_ for lower in bytes_])
 
 
-def id_text(column: pl.Series) -> pl.Series:
-    """16-bit IDs as ``bus:device.function``; null stays null."""
-    return _ids().gather(column.cast(pl.UInt32)).alias(column.name)
+def id_text(column: pl.Series, names: tuple[tuple[int, str], ...] = ()) -> pl.Series:
+    """16-bit IDs as ``bus:device.function``, those with a name as ``nvme0 01:00.0``; null stays null."""
+    return _ids(names).gather(column.cast(pl.UInt32)).alias(column.name)
 
 
 def hex_text(column: pl.Series) -> pl.Series:
@@ -67,5 +70,5 @@ def _textual(values: pl.Series, column: Column, style: Style) -> pl.Series:
     if not column.dtype.is_integer:
         return values
     if style == Style.ID:
-        return id_text(values)
+        return id_text(values, column.names)
     return hex_text(values) if style == Style.HEX else values

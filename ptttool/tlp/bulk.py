@@ -192,6 +192,7 @@ class Headers:
 
 
 _NOTHING: U32 = np.zeros(1, dtype=np.uint32)
+_NO_ROWS: npt.NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
 
 def _bits(dw: int, low: int, width: int) -> Callable[[Headers], U32]:
@@ -240,6 +241,23 @@ def _requested(h: Headers) -> U32:
         index |= (h.traits & DATA) << 1
         asked -= h.pick(ENABLES, DISABLED.take(index.astype(np.intp)), _NOTHING)
     return asked
+
+
+def disabled_of(h: Headers) -> tuple[Array, Array]:
+    """Return the headers of requests that leave bytes of their DWs out, and how many they leave out: shapes (n,), (n,)."""
+    if not h.some & ENABLES:
+        return _NO_ROWS, _NO_ROWS
+    enables = h.dw1 & 0xFF
+    suspects = enables != 0xFF
+    if not h.every & ENABLES:
+        suspects &= (h.traits & ENABLES) != 0
+    rows = np.flatnonzero(suspects)
+    if not len(rows):
+        return rows, rows
+    index = enables[rows] | (h.lengths[rows] == 1).astype(np.uint32) << 8 | (h.traits[rows] & DATA) << 1
+    values = DISABLED.take(index.astype(np.intp))
+    some = np.flatnonzero(values)
+    return rows[some], values[some]
 
 
 def _requester(h: Headers) -> U32:

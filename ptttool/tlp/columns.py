@@ -95,8 +95,23 @@ LAYOUT = Column(
     "layout", DType.ENUM, "layout of the record, v1: with the header pattern of PCIe 6 parts", LAYOUTS, style=Style.PLAIN, on_request=True
 )
 
-TLP_SCHEMA = Schema((*COLUMNS, *HEADER_DWS, LAYOUT))
-"""Every column that a TLP can have; those that are written on request are last."""
+SPARSE: tuple[Column, ...] = (
+    Column(
+        "disabled_bytes", DType.U8, "bytes of its first and last DW that a request leaves out; absent where there are none", on_request=True
+    ),
+    Column(
+        "own_direction",
+        DType.ENUM,
+        "the direction of TLPs whose kind, requester and recording do not tell it: messages, completions of devices behind the ports",
+        DIRECTIONS,
+        style=Style.PLAIN,
+        on_request=True,
+    ),
+)
+"""Columns that few TLPs have, for sums: what they say is in ``requested_bytes`` and ``direction``, too, at the cost of a value a row."""
+
+TLP_SCHEMA = Schema((*COLUMNS, *HEADER_DWS, LAYOUT, *SPARSE))
+"""Every column that a TLP can have; those that are written only where they are named come last."""
 
 DEFAULT_COLUMNS = tuple(column.name for column in COLUMNS if column.default)
 ALL_COLUMNS = tuple(column.name for column in COLUMNS)

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptttool.errors import UsageError
-from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, COMPLETION, CONFIG, MESSAGE
+from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, COMPLETION, CONFIG, KIND_MASK, MESSAGE, NO_RECORD, TRAITS
 from ptttool.tlp.columns import CLASSES, DIRECTIONS
 
 if TYPE_CHECKING:
-    from ptttool.tlp.bulk import U8, U32, Headers
+    from ptttool.tlp.bulk import U8, U32, Array, Headers
 
 INBOUND, OUTBOUND, UNKNOWN = (DIRECTIONS.index(name) for name in ("inbound", "outbound", "unknown"))
 
@@ -39,6 +40,8 @@ _NO, _YES, _MAYBE = range(3)
 _LAST_BUS = 0xFF
 # The traits that decide, as an index: class, whether it is known, whether it has data, completion, configuration, message.
 _TRAIT_BITS = 7
+
+_NO_ROWS: Array = np.zeros(0, dtype=np.intp)
 
 Buses = tuple[tuple[int, int], ...]
 """Ranges of buses, first and last, ascending."""
@@ -132,15 +135,61 @@ class DirectionRule:
         if self.constant is not None:
             return np.full(len(headers.dw0), self.constant, dtype=np.uint8)
         behind, decided = _tables(self)
-        index = (headers.traits >> CLASS_SHIFT) & ((1 << _TRAIT_BITS) - 1)
-        index <<= 4
+        index = _indexes(headers.traits)
         if headers.some & COMPLETION:
             index |= behind.take((headers.dw1 >> 24).astype(np.intp)) << 2
         index |= behind.take((headers.transaction >> 24).astype(np.intp))
-        found = decided.take(index.astype(np.intp))
+        found: U8 = decided.take(index.astype(np.intp))
         if headers.some & MESSAGE and self._is_open("P"):
             rows = np.flatnonzero(headers.traits & MESSAGE)
             found[rows] = self._of_messages(headers.dw0[rows], headers.dw1[rows], behind)
+        return found
+
+    def own(self, headers: Headers) -> tuple[Array, U8]:
+        """Return the headers whose direction is not that of :meth:`implied`, or may not be, and their directions: shapes (m,), (m,)."""
+        rows: list[Array] = [_NO_ROWS]
+        found: list[Array] = [_NO_ROWS]
+        if self.constant is None:
+            behind, decided = _tables(self)
+            if headers.some & COMPLETION and self.buses is not None and self._is_open("CPL"):
+                completions = np.flatnonzero(headers.traits & COMPLETION)
+                completer = behind.take((headers.dw1[completions] >> 24).astype(np.intp))
+                completions, completer = (each[completer != _NO] for each in (completions, completer))
+                requester = behind.take((headers.dw2[completions] >> 24).astype(np.intp))
+                index = _indexes(headers.traits[completions]) | completer << 2 | requester
+                rows.append(completions)
+                found.append(decided.take(index.astype(np.intp)))
+            if headers.some & MESSAGE and self._is_open("P"):
+                rows.append(np.flatnonzero(headers.traits & MESSAGE))
+                found.append(self._of_messages(headers.dw0[rows[-1]], headers.dw1[rows[-1]], behind))
+        if len(rows) <= 2:
+            return rows[-1], found[-1].astype(np.uint8)
+        both = np.concatenate(rows)
+        order = np.argsort(both)
+        return both[order], np.concatenate(found)[order].astype(np.uint8)
+
+    def implied(self, requesters: Array) -> U8:
+        """Return the direction that follows from requester and kind alone.
+
+        Parameters
+        ----------
+        requesters : ndarray of integers, shape (n,)
+            Requester IDs.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, 32)
+            By requester and by the code of the kind. For completions it is that of a completer that is not behind the ports; for messages
+            it means nothing. :meth:`own` has those that differ.
+        """
+        if self.constant is not None:
+            return np.full((len(requesters), KIND_MASK + 1), self.constant, dtype=np.uint8)
+        behind, decided = _tables(self)
+        kinds = [_indexes(NO_RECORD)] * (KIND_MASK + 1)
+        for traits in TRAITS.tolist():
+            kinds[traits & KIND_MASK] = _indexes(traits)
+        index = np.array(kinds)[None, :] | behind.take(requesters.astype(np.intp) >> 8)[:, None]
+        found: U8 = decided.take(index.astype(np.intp))
         return found
 
     def _is_open(self, tlp_class: str) -> bool:
@@ -158,6 +207,11 @@ class DirectionRule:
         return found
 
 
+def _indexes(traits: Any) -> Any:
+    """Return where headers of these traits are in the table of directions, with both IDs not behind the ports."""
+    return ((traits >> CLASS_SHIFT) & ((1 << _TRAIT_BITS) - 1)) << 4
+
+
 EITHER = DirectionRule()
 """The rule where nothing is known of a recording."""
 
@@ -170,8 +224,9 @@ def _tables(rule: DirectionRule) -> tuple[U32, U8]:
         behind[first : last + 1] = _YES
     behind[0] = _NO  # a root bus
     decided = np.full(1 << (_TRAIT_BITS + 4), UNKNOWN, dtype=np.uint8)
-    for index in range(len(decided)):
-        decided[index] = _decision(rule, index >> 4 << CLASS_SHIFT, index >> 2 & 0x3, index & 0x3)
+    for first in {_indexes(traits) for traits in TRAITS.tolist()}:
+        for completer, requester in product((_NO, _YES, _MAYBE), repeat=2):
+            decided[first | completer << 2 | requester] = _decision(rule, first >> 4 << CLASS_SHIFT, completer, requester)
     return behind, decided
 
 

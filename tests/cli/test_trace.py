@@ -605,7 +605,7 @@ def test_summary_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     options = ["--rootport", "nvme0", "--type", "np,cpl", "--direction", "both"]
     status, out, err = replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"))
     assert status == 0
-    assert out.splitlines()[0] == "141,928 TLPs, 1,483,856 bytes of data"
+    assert out.splitlines()[0] == "141,928 TLPs, 1,483,856 bytes carried, 1,483,856 bytes asked for by reads"
     assert "nvme0, nvme0n1" in out
     assert "Time, raw: first 1584, last 1803, smallest 0, largest 2047" in out
     assert "ns" not in out.replace("ens2", "").split("Time, raw")[1]

@@ -202,9 +202,9 @@ def test_two_streams_have_offsets_of_their_own(capture: Any) -> None:
 def test_json_of_the_sums(capture: Any) -> None:
     with Read(capture("6.12/m-8dw-port10-type7-dir2.data")) as trace:
         sums: Any = to_json(trace.tally())
-    assert list(sums) == ["records", "payload_bytes", "kinds", "classes", "requesters", "time"]
+    assert list(sums) == ["records", "payload_bytes", "requested_bytes", "kinds", "classes", "directions", "flows", "requesters", "time"]
     assert list(sums["classes"]) == ["P", "NP", "CPL"]
-    assert sums["kinds"]["MRd"] == {"records": 639, "payload_bytes": 0}
+    assert sums["kinds"]["MRd"] == {"records": 639, "payload_bytes": 0, "requested_bytes": 213980}
     assert sums["requesters"][0]["requester"] == format_id(0x0100)
     assert sums["requesters"][0]["classes"]["P"]["records"] == 4930
 
@@ -450,7 +450,7 @@ def test_sums_merge() -> None:
     assert first.result(context) == whole
     assert asdict(whole.time) == {"first": 0, "last": 2047, "smallest": 0, "largest": 2047}
     assert whole.records == 70_001 and len(whole.requesters) == 65_536
-    assert asdict(whole.kinds["Unknown"]) == {"records": 1, "payload_bytes": 0}
+    assert asdict(whole.kinds["Unknown"]) == {"records": 1, "payload_bytes": 0, "requested_bytes": 0}
     assert whole.payload_bytes == sum(4 * (i % 1024 or 1024) for i in range(70_000))
     assert findings.unknown_codes == {0x7F: 1}
 

@@ -75,6 +75,7 @@ def decode(
     tls_cert: reading.TlsCertOption = None,
     tls_key: reading.TlsKeyOption = None,
     json: out.JsonLinesOption = False,
+    ids: out.IdsOption = out.Ids.ID,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
@@ -145,7 +146,7 @@ def decode(
             files, request, to=form,
             output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
             time=TimeOptions(time_model, tick_ns) if timed else None, sysfs=sysfs, demo=demo, jobs=jobs, scheduler=cluster,
-            descriptions=tuple(params or ()),
+            names_ids=ids == out.Ids.TEXT, descriptions=tuple(params or ()),
         ).run()  # fmt: skip
 
 

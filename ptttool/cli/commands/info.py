@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
@@ -92,11 +92,13 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
         machine = None if sidecar is None else sidecar.machine
         if sysfs is not None or demo:
             machine = reading.machine_of(request.path, sysfs, demo)
-        command, started, went_offline = (None, None, ()) if sidecar is None else (sidecar.command, sidecar.started, sidecar.went_offline)
+        kept: dict[str, Any] = {}
+        if sidecar is not None:
+            kept = {name: getattr(sidecar, name) for name in ("command", "started", "elapsed", "went_offline")}
         recording.topology = machine
         walk = recording.walk(workers)
         with shown_progress(walk.progress):
-            report = report_on(recording, workers, walk=walk, machine=machine, command=command, started=started, went_offline=went_offline)
+            report = report_on(recording, workers, walk=walk, machine=machine, **kept)
         failure = reading.failure_of(recording)
         if json:
             from ptttool.pipeline.info import info_of

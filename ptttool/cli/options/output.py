@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -46,6 +47,24 @@ ColumnsOption = Annotated[
         metavar="A,B,C",
         help="These columns, in this order. By default csv holds a subset, a table one line a row, everything else all columns.",
         show_default=False,
+    ),
+]
+
+
+class Ids(StrEnum):
+    """How IDs are written in columns of texts."""
+
+    ID = "id"
+    TEXT = "text"
+
+
+IdsOption = Annotated[
+    Ids,
+    typer.Option(
+        "--ids",
+        metavar="<id|text>",
+        help="text: table, csv and jsonl write IDs with the names of devices, such as 'nvme0 01:00.0'; names come from the file that "
+        "'ptttool trace' keeps beside a recording, or from --sysfs.",
     ),
 ]
 LimitOption = Annotated[

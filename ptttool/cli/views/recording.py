@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ptttool.cli.terminal.talk import console, print_labelled
 from ptttool.machine.model import ROOT_PORT, Machine
-from ptttool.machine.topology import functions_by_id, names_behind
-from ptttool.pci import PciAddress
+from ptttool.machine.topology import names_behind
 from ptttool.wording import clean, counted, in_words
 
 if TYPE_CHECKING:
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from ptttool.capture.event.decode import Explanation
     from ptttool.pipeline.report import Report
     from ptttool.recording.cs_etm import CsEtm
-
-# Largest number of requesters in the table; --json has all of them.
-SHOWN_REQUESTERS = 20
 
 
 def print_report(report: Report, *, counts_alone: bool = False) -> None:
@@ -50,25 +46,41 @@ def print_report(report: Report, *, counts_alone: bool = False) -> None:
 
 
 def _print_tlps(report: Report, summary: TlpSummary) -> None:
+    from ptttool.cli.views.tlps import flow_table, remarks_on, requester_table
+    from ptttool.diagnostics import Severity
     from ptttool.pipeline.recording import traced_part
 
     out = console()
-    out.print(f"{summary.records:,} TLPs, {summary.payload_bytes:,} bytes of data")
-    if summary.records:
-        time = summary.time
-        out.print(f"Time, raw: first {time.first}, last {time.last}, smallest {time.smallest}, largest {time.largest}")
+    out.print(f"{summary.records:,} TLPs, {summary.payload_bytes:,} bytes carried, {summary.requested_bytes:,} bytes asked for by reads")
+    if not summary.records:
+        return
+    time = summary.time
+    out.print(f"Time, raw: first {time.first}, last {time.last}, smallest {time.smallest}, largest {time.largest}")
+    if report.elapsed is not None:
+        rates = ""
+        if report.elapsed > 0 and all(sign.severity is Severity.INFO for sign in report.loss):
+            rates = f": {summary.records / report.elapsed:,.0f} TLPs/s, {summary.payload_bytes / report.elapsed:,.0f} bytes/s carried"
+        out.print(f"Traced for {report.elapsed:.3g} s{rates}")
+    machine = traced_part(report.machine, report.recording)
+    out.print()
+    out.print(flow_table(summary))
+    out.print()
+    out.print(requester_table(summary, machine, out.width))
+    remarks = list(remarks_on(summary, machine, () if report.explanation is None else report.explanation.types))
+    if remarks:
         out.print()
-        out.print(kind_table(summary))
-        out.print()
-        out.print(requester_table(summary, traced_part(report.machine, report.recording), out.width))
+    for remark in remarks:
+        print_labelled("note", remark)
 
 
 def _print_elements(summary: ElementSummary) -> None:
+    from ptttool.cli.views.tlps import empty_table
+
     out = console()
     out.print(f"{summary.records:,} elements, {summary.bytes:,} bytes of trace")
     if not summary.records:
         return
-    table = _table(("Kind", False), ("Elements", True), ("Share", True))
+    table = empty_table(("Kind", False), ("Elements", True), ("Share", True))
     for kind, count in summary.kinds.items():
         table.add_row(kind, f"{count:,}", f"{100 * count / summary.records:.1f}%")
     out.print()
@@ -193,52 +205,3 @@ def traced_text(explanation: Explanation, machine: Machine | None) -> str:
             behind = named.name if machine is None or explanation.kind != ROOT_PORT else names_behind(machine, named.address)
             names.append(f"{named.address} ({behind})" if behind else str(named.address))
     return what + (f" of {noun}{'s' if len(names) > 1 else ''} {in_words(names)}" if names else "")
-
-
-def _table(*columns: tuple[str, bool]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name, is_number in columns:
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
-    return table
-
-
-def kind_table(summary: TlpSummary) -> Table:
-    """Make a table of TLPs by kind, then by class."""
-    table = _table(("Kind", False), ("TLPs", True), ("Share", True), ("Bytes of data", True))
-    rows = [*summary.kinds.items(), *((f"all {name}", sums) for name, sums in summary.classes.items() if sums.records)]
-    for name, sums in rows:
-        table.add_row(name, f"{sums.records:,}", f"{100 * sums.records / summary.records:.1f}%", f"{sums.payload_bytes:,}")
-    return table
-
-
-def requester_table(summary: TlpSummary, machine: Machine | None, width: int) -> Table:
-    """Make a table of TLPs by requester, most frequent first.
-
-    Names are shown if the machine is known; they are cut to the ``width`` of the terminal.
-    """
-    titles = ("Requester", "TLPs", "P", "NP", "CPL", "Bytes of data")
-    table = _table((titles[0], False), *((title, True) for title in titles[1:]), ("Name", False))
-    rows = []
-    for sums in summary.requesters[:SHOWN_REQUESTERS]:
-        counts = [f"{sums.classes[name].records:,}" for name in ("P", "NP", "CPL")]
-        rows.append((sums.requester, f"{sums.records:,}", *counts, f"{sums.payload_bytes:,}", clean(name_of(machine, sums.requester))))
-    taken = sum(max(map(len, column)) + 2 for column in zip(titles, *(row[:-1] for row in rows), strict=True))
-    room = max(width - taken, 8)
-    for *cells, name in rows:
-        table.add_row(*cells, name if len(name) <= room else name[: room - 1] + "…")
-    if len(summary.requesters) > SHOWN_REQUESTERS:
-        table.add_row("…", *[""] * (len(titles) - 1), f"and {len(summary.requesters) - SHOWN_REQUESTERS} more: --json has all")
-    return table
-
-
-def name_of(machine: Machine | None, requester: str) -> str:
-    """Return the names of a function and its PCI name; empty if the machine is unknown or has no function of that ID."""
-    address = PciAddress.try_parse(requester)
-    if machine is None or address is None:
-        return ""
-    function = functions_by_id(machine).get(address.routing_id)
-    if function is None:
-        return ""
-    return "  ".join(part for part in (", ".join(function.kernel_names), function.name) if part)

@@ -58,7 +58,7 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
         for found in _ending(recorded):
             print_diagnostic(found)
     with Recording(Request(str(recorded.path))) as recording:
-        report = report_on(recording, ALONE, machine=plan.machine, went_offline=recorded.went_offline)
+        report = report_on(recording, ALONE, machine=plan.machine, elapsed=recorded.elapsed, went_offline=recorded.went_offline)
         try:
             refuse_empty(plan, recorded, report)
         except EmptyTraceError as error:

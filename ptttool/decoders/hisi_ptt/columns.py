@@ -14,14 +14,15 @@ from ptttool.decoders.hisi_ptt.records import Records
 from ptttool.table.batch import Batch
 from ptttool.table.schema import DType, Schema
 from ptttool.table.values import ABSENT, NUMPY_DTYPES, Array, Mask, Values
-from ptttool.tlp.bulk import ANYTHING, KNOWN, RECORD, RULES, U32, Headers, Rule
-from ptttool.tlp.columns import DW_COLUMNS, TLP_SCHEMA
+from ptttool.tlp.bulk import ANYTHING, KNOWN, RECORD, RULES, U32, Headers, Rule, disabled_of
+from ptttool.tlp.columns import DW_COLUMNS, SPARSE, TLP_SCHEMA
 
 # Records worked on at a time: the arrays of one step fit into a processor's second-level cache.
 STEP = 1 << 14
 # Columns that do not depend on the header DWs.
 _POSITION = ("index", "offset", "cpu")
 DIRECTION = "direction"
+_SPARSE = frozenset(column.name for column in SPARSE)
 
 
 def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings: Findings | None = None) -> Batch:
@@ -57,7 +58,7 @@ def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings
                 found[name] = Values(*records.cpus())
             case _:
                 found[name] = filled.values(name)
-    return Batch(_selected(tuple(columns)), records.size, found)
+    return Batch(_selected(tuple(columns)), records.size, found, facts={DIRECTION: records.direction})
 
 
 @lru_cache(maxsize=16)
@@ -79,8 +80,9 @@ class _Filled:
         self.arrays: dict[str, Array] = {
             name: (np.zeros if TLP_SCHEMA[name].dtype == DType.ENUM else np.empty)(self.size, dtype=NUMPY_DTYPES[TLP_SCHEMA[name].dtype])
             for name in columns
-            if name not in _POSITION
+            if name not in _POSITION and name not in _SPARSE
         }
+        self._sparse: dict[str, list[tuple[Array, Array]]] = {name: [] for name in columns if name in _SPARSE}
         done = 0
         for dws in records.dws:
             for start in range(0, len(dws), STEP):
@@ -105,8 +107,19 @@ class _Filled:
             if headers.some & source.traits and (headers.v1 or not source.v1_only):
                 array[rows] = source.values(headers, records, self.layout)
 
+        for name, parts in self._sparse.items():
+            found, values = disabled_of(headers) if name == "disabled_bytes" else self._direction.own(headers)
+            if len(found):
+                parts.append((found + start, values))
+
     def values(self, name: str) -> Values:
         """Return the values of a column."""
+        if name in _SPARSE:
+            parts = self._sparse.get(name)
+            if not parts:
+                return ABSENT
+            rows, found = (np.concatenate(each) for each in zip(*parts, strict=True))
+            return Values(found.astype(np.uint8), None, rows)
         array, source = self.arrays.get(name), _SOURCES[name]
         if array is None or not self.some & source.traits or (source.v1_only and self.layout.pattern != 1):
             return ABSENT

@@ -56,10 +56,10 @@ class TlpRows:
         if self._rows is not None and "index" in columns:
             columns["index"] = Values(self._rows.astype(np.uint64) + np.uint64(self.index))
         if "file" not in names:
-            return Batch(batch.schema, batch.size, columns)
+            return Batch(batch.schema, batch.size, columns, facts=batch.facts)
         columns["file"] = Values(None if self._file is None else Texts(np.zeros(batch.size, dtype=np.uint8), (self._file,)))
         schema = Schema(tuple(TLP_FILE_SCHEMA[name] for name in names))
-        return Batch(schema, batch.size, {name: columns[name] for name in names})
+        return Batch(schema, batch.size, {name: columns[name] for name in names}, facts=batch.facts)
 
     def taken(self, wanted: Mask) -> TlpRows:
         """Return the TLPs for which the mask is true."""

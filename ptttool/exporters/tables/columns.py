@@ -53,7 +53,7 @@ def _width(column: Column) -> int:
     if column.dtype == DType.ENUM:
         return max(map(len, column.values))
     if column.shown_style == Style.ID:
-        return 7
+        return 7 + max((len(name) + 1 for _, name in column.names), default=0)
     return (_HEX_DIGITS if column.shown_style == Style.HEX else _DIGITS).get(column.dtype, 0)
 
 

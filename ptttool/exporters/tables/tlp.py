@@ -15,11 +15,17 @@ from ptttool.tlp.columns import DW_COLUMNS
 
 # What the line of a TLP is made of.
 LINE_COLUMNS = (
-    "index", "time", "kind", "class", "length_dw", "payload_bytes", "requester", "completer", "tag", "address", "first_be", "last_be",
-    "destination", "register", "status", "byte_count", "lower_address", "message", "th", "ep", "ph", "st", "prefix", *DW_COLUMNS,
+    "index", "time", "kind", "class", "direction", "length_dw", "payload_bytes", "requested_bytes", "requester", "completer", "tag",
+    "address", "first_be", "last_be", "destination", "register", "status", "byte_count", "lower_address", "message", "th", "ep", "ph",
+    "st", "prefix", *DW_COLUMNS,
 )  # fmt: skip
-# Widths of terminals from which on a line has its number, its tag, the names of devices.
-WITH_INDEX, WITH_TAG, WITH_NAMES = 70, 60, 76
+_AS_THEY_ARE = (
+    "index", "time", "kind", "class", "direction", "length_dw", "payload_bytes", "requested_bytes", "tag", "byte_count", "lower_address",
+    "status", "th", "ep", "ph", "first_be", "last_be",
+)  # fmt: skip
+# Widths of terminals from which on a line has its number, its tag, its direction, the names of devices.
+WITH_INDEX, WITH_TAG, WITH_DIRECTION, WITH_NAMES = 70, 60, 74, 80
+_DIRECTIONS = {"inbound": "in", "outbound": "out", "unknown": "?"}
 
 
 class TlpLayout:
@@ -65,8 +71,7 @@ def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *
     """
     prepared = pl.DataFrame(
         [
-            *(frame.get_column(name) for name in ("index", "time", "kind", "class", "length_dw", "payload_bytes", "tag", "byte_count")),
-            *(frame.get_column(name) for name in ("status", "th", "ep", "ph", "first_be", "last_be")),
+            *(frame.get_column(name) for name in _AS_THEY_ARE),
             *(id_text(frame.get_column(name)) for name in ("completer", "destination")),
             *(hex_text(frame.get_column(name)) for name in ("address", "register", "st", "prefix", *DW_COLUMNS)),
             _names(frame.get_column("requester"), machine if width is None or width >= WITH_NAMES else None),
@@ -76,6 +81,7 @@ def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *
     cells = [
         Cell("index", pl.col("index"), 8, right=True),
         Cell("time", pl.col("time"), 10, right=True),
+        Cell("dir", pl.col("direction").cast(pl.String).replace(_DIRECTIONS), 3),
         Cell("kind", pl.col("kind").cast(pl.String), 8),
         Cell("requester", pl.col("requester"), 9 if machine is None else _longest_name(machine)),
         Cell("tag", pl.col("tag"), 5, right=True),
@@ -87,7 +93,7 @@ def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *
         digits = [pl.col(name).str.slice(2).str.pad_start(8, "0") for name in DW_COLUMNS]
         cells[-1:-1] = [Cell("header DWs", pl.concat_str(digits, separator=" "), 35)]
     if width is not None:
-        gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG)) if width < least}
+        gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG), ("dir", WITH_DIRECTION)) if width < least}
         cells = [cell for cell in cells if cell.title not in gone]
     return aligned(prepared, cells, width)
 
@@ -116,8 +122,8 @@ def _messages() -> pl.Series:
 
 def _bytes() -> pl.Expr:
     """Describe what a TLP carries or, for a read, asks for."""
-    asks = pl.col("kind").is_in(["MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "TCfgRd"])
-    return pl.when(asks).then(pl.col("length_dw").cast(pl.UInt32) * 4).otherwise(pl.col("payload_bytes").cast(pl.UInt32))
+    asks = (pl.col("class") == "NP") & (pl.col("payload_bytes") == 0)
+    return pl.when(asks).then(pl.col("requested_bytes")).otherwise(pl.col("payload_bytes"))
 
 
 def _target() -> pl.Expr:
@@ -137,9 +143,16 @@ def _target() -> pl.Expr:
 
 
 def _details() -> pl.Expr:
-    """List what else is notable: status and remaining bytes, partial byte enables, hints, poison, a prefix."""
+    """List what else is notable: status, bytes that are still to come, partial byte enables, hints, poison, a prefix."""
+    # The Byte Count holds the bytes of this completion, too, and its first DW may begin with bytes that were not asked for.
+    carried = pl.col("payload_bytes").cast(pl.Int32) - (pl.col("lower_address") % 4).cast(pl.Int32)
+    left = pl.col("byte_count").cast(pl.Int32) - carried
+    to_come = (
+        pl.when(left > 0).then(pl.concat_str([pl.lit(", "), left.cast(pl.String), pl.lit(" bytes to come")])).otherwise(pl.lit(", last"))
+    )
+    has_data = (pl.col("status") == "SC") & (pl.col("payload_bytes") > 0)
     status = pl.when(pl.col("status").is_not_null()).then(
-        pl.concat_str([pl.col("status").cast(pl.String), pl.lit(" "), pl.col("byte_count").cast(pl.String), pl.lit(" left")])
+        pl.concat_str([pl.col("status").cast(pl.String), pl.when(has_data).then(to_come).otherwise(pl.lit(""))])
     )
     partial = (pl.col("first_be") != 0xF) | ((pl.col("length_dw") > 1) & (pl.col("last_be") != 0xF))
     enables = pl.when(partial & (pl.col("class").is_not_null())).then(

@@ -1,0 +1,108 @@
+"""Tables of TLPs for ``info`` and ``trace``: who moved how much in which direction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ptttool.analyses.roles import sentence_on_unknown, sentences_on_writes
+from ptttool.analyses.shares import percentages
+from ptttool.machine.model import Machine
+from ptttool.machine.topology import functions_by_id
+from ptttool.pci import PciAddress
+from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ptttool.analyses.summary import RequesterSums, TlpSummary
+
+# Largest number of requesters in the table; --json has all of them.
+SHOWN_REQUESTERS = 20
+# Width of a terminal from which on requesters have their TLPs by class.
+_WITH_CLASSES = 120
+_LEAST_NAME, _MOST_BUSES = 8, 4
+
+
+def empty_table(*columns: tuple[str, bool]) -> Table:
+    """Return a table without rows; of each column its title, and whether it holds numbers."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name, is_number in columns:
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
+    return table
+
+
+def flow_table(summary: TlpSummary) -> Table:
+    """Make a table of TLPs by direction and kind; its columns add up to the last row."""
+    titles = ("TLPs", "Share", "Bytes carried", "Share", "Bytes asked for")
+    table = empty_table(("Direction", False), ("Class", False), ("Kind", False), *((title, True) for title in titles))
+    shares = percentages([flow.records for flow in summary.flows])
+    sizes = percentages([flow.payload_bytes for flow in summary.flows])
+    for flow, share, size in zip(summary.flows, shares, sizes, strict=True):
+        carried = (f"{flow.payload_bytes:,}", f"{size:.1f}%") if flow.payload_bytes else ("", "")
+        asked = f"{flow.requested_bytes:,}" if flow.requested_bytes else ""
+        table.add_row(flow.direction or "", flow.class_ or "", flow.kind, f"{flow.records:,}", f"{share:.1f}%", *carried, asked)
+    whole = "100.0%" if summary.payload_bytes else ""
+    table.add_row("total", "", "", f"{summary.records:,}", "100.0%", f"{summary.payload_bytes:,}", whole, f"{summary.requested_bytes:,}")
+    return table
+
+
+def requester_table(summary: TlpSummary, machine: Machine | None, width: int) -> Table:
+    """Make a table of TLPs by requester, most frequent first; its columns add up to the last row.
+
+    Names are shown if the machine is known; they are cut to the ``width`` of the terminal.
+    """
+    classes = ("P", "NP", "CPL") if width >= _WITH_CLASSES else ()
+    directions = {"inbound": "Bytes in", "outbound": "Bytes out", "unknown": "Bytes, direction unknown"}
+    directions = {name: title for name, title in directions.items() if name != "unknown" or summary.directions[name].payload_bytes}
+    titles = ("TLPs", *classes, *directions.values(), "Bytes asked for")
+    shown, others = summary.requesters[:SHOWN_REQUESTERS], summary.requesters[SHOWN_REQUESTERS:]
+
+    def numbers(parts: Sequence[RequesterSums]) -> list[str]:
+        sums = [sum(part.records for part in parts)]
+        sums += [sum(part.classes[name].records for part in parts) for name in classes]
+        sums += [sum(part.directions[name].payload_bytes for part in parts) for name in directions]
+        sums.append(sum(part.requested_bytes for part in parts))
+        return [f"{number:,}" for number in sums]
+
+    rows = [(sums.requester, *numbers([sums]), clean(name_of(machine, sums.requester))) for sums in shown]
+    if others:
+        rows.append(("others", *numbers(others), f"{len(others)} requesters: --json has all"))
+    if len(rows) > 1:
+        rows.append(("total", *numbers(summary.requesters), ""))
+    table = empty_table(("Requester", False), *((title, True) for title in titles), ("Name", False))
+    taken = sum(max(map(len, column)) + 2 for column in zip(("Requester", *titles), *(row[:-1] for row in rows), strict=True))
+    room = max(width - taken, _LEAST_NAME)
+    for *cells, name in rows:
+        table.add_row(*cells, name if len(name) <= room else name[: room - 1] + "…")
+    return table
+
+
+def name_of(machine: Machine | None, requester: str) -> str:
+    """Return the names of a function and its PCI name; empty if the machine is unknown or has no function of that ID."""
+    address = PciAddress.try_parse(requester)
+    if machine is None or address is None:
+        return ""
+    function = functions_by_id(machine).get(address.routing_id)
+    if function is None:
+        return ""
+    return "  ".join(part for part in (", ".join(function.kernel_names), function.name) if part)
+
+
+def remarks_on(summary: TlpSummary, machine: Machine | None, types: Collection[str] = ()) -> Iterator[str]:
+    """Yield what the tables mean: of inbound writes, of unknown directions. ``types``: those that were traced, where that is known."""
+    written = {}
+    for requester in summary.requesters:
+        address = PciAddress.try_parse(requester.requester)
+        if address is not None:
+            written[address.routing_id] = requester.written_bytes
+    for sentence in sentences_on_writes(written, machine):
+        yield clean(sentence)
+    if types and "p" not in types:
+        yield "posted TLPs were not traced: what devices write into memory, such as the data of a read of a disk, is not in the recording"
+    unknown = summary.directions["unknown"].records
+    if unknown:
+        buses = sorted({requester.requester[:2] for requester in summary.requesters if not requester.requester.startswith("00:")})
+        yield sentence_on_unknown(unknown, summary.records, buses[:_MOST_BUSES])
