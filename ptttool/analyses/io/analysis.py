@@ -56,7 +56,7 @@ class Io(TlpAnalysis[IoResult]):
         _close(counts)
         flow = captured(context.contents, machine=context.machine)
         time = self.scope.time_facts(self._clock, context.contents)
-        ticker = Ticker(None if time.breaks else time.elapsed_ticks, time.tick_ns)
+        ticker = Ticker(None if time.breaks else time.elapsed_ticks, time.tick_ns, time.holes > 0)
         drives: list[Drive] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []

@@ -10,7 +10,7 @@ import numpy as np
 from ptttool.analyses.io.counts import Sum
 from ptttool.analyses.io.reads import SECTOR
 from ptttool.analyses.io.results import By
-from ptttool.analyses.io.rings import rings_of
+from ptttool.analyses.io.rings import Rings, rings_of
 from ptttool.analyses.io.seen import Seen
 from ptttool.analyses.io.tables import Walk
 
@@ -45,19 +45,33 @@ def _by_class(code: int) -> Device:
 
 
 def _by_behaviour(seen: Seen) -> Device:
+    """Return what a requester does: chance accesses walk through no ring."""
     entries = rings_of(seen.counts.entries, seen.requester)
     records = rings_of(seen.counts.records, seen.requester)
     descriptors = rings_of(seen.counts.descriptors, seen.requester)
     small = seen.counts.small_writes.of(seen.requester)[0]
     # A network controller reads descriptors where it writes them back, whole or in part; a drive never does.
-    if np.isin(descriptors.ring_keys, np.concatenate((records.ring_keys, small))).any() or np.isin(records.ring_keys, small).any():
+    written_back = (
+        np.isin(descriptors.ring_keys, np.concatenate((records.ring_keys, small))) if descriptors.pages else np.empty(0, np.bool_)
+    )
+    if _are_rings(descriptors, records) and (written_back.any() or np.isin(records.ring_keys, small).any()):
         return Device.NIC
+    if not (seen.visible.reads or seen.visible.writes):
+        # Who reads 64 bytes at once, and never 16, fetches commands.
+        is_answered = seen.sum(Sum.ENTRY_COMPLETIONS) > 0 and not seen.sum(Sum.SLOT_COMPLETIONS)
+        return Device.NVME if is_answered else Device.OTHER
+    if not _are_rings(entries, records):
+        return Device.OTHER
     if seen.visible.reads and seen.sum(Sum.READS):
-        if entries.total(Walk.SLOTS) and (records.pages or not seen.visible.writes or not seen.sum(Sum.DATA_WRITE_BYTES)):
-            return Device.NVME
-        return Device.NIC if descriptors.pages and not entries.pages else Device.OTHER
-    if records.pages:
-        return Device.NVME if seen.sum(Sum.DATA_WRITE_BYTES) % SECTOR == 0 else Device.NIC
-    if seen.sum(Sum.ENTRY_COMPLETIONS) and not seen.sum(Sum.SLOT_COMPLETIONS):
-        return Device.NVME
-    return Device.NIC if seen.sum(Sum.SLOT_COMPLETIONS) else Device.OTHER
+        is_drive = entries.pages > 0 and (records.pages > 0 or not seen.visible.writes or not seen.sum(Sum.DATA_WRITE_BYTES))
+        return Device.NVME if is_drive else Device.OTHER
+    return Device.NVME if seen.sum(Sum.DATA_WRITE_BYTES) % SECTOR == 0 else Device.NIC
+
+
+def _are_rings(*both: Rings) -> bool:
+    """Return whether what was taken for rings is: pages that were walked through, or a single access to one page each."""
+    known = sum(rings.total(Walk.ACCESSES) for rings in both)
+    others = sum(rings.others(Walk.EXACT) for rings in both)
+    if any(rings.total(Walk.STEPS) for rings in both):
+        return known >= others
+    return known > 0 and not others and all(rings.pages <= 1 for rings in both)

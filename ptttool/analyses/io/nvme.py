@@ -80,7 +80,7 @@ def _commands(seen: Seen, submitted: int | None, completed: int | None, at_start
 
 def _is_followed(seen: Seen, entries: Rings, records: Rings) -> bool:
     """Return whether the number of commands in flight was followed: what was taken for fetches and completions are all of them."""
-    if not (seen.visible.reads and seen.visible.writes):
+    if seen.ticker.has_holes or not (seen.visible.reads and seen.visible.writes):
         return False
     is_whole = seen.counts.entries.left_out == seen.counts.records.left_out == 0
     fetched = entries.total(Walk.SLOTS) == entries.total(Walk.EXACT) == int(entries.rows[:, Walk.EXACT].sum())

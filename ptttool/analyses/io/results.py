@@ -105,7 +105,8 @@ class Drive:
     submission_pages, completion_pages : int
         Pages of submission queues and of completion queues that were accessed.
     in_flight : InFlight or None
-        Commands in flight; None where fetches or completion entries were not traced.
+        Commands in flight; None where fetches or completion entries were not traced, may be missing inside the recording, or where the
+        drive fetches several entries at once.
     unexplained_tlps, unexplained_bytes : int
         Accesses that are none of all this.
     """

@@ -34,10 +34,13 @@ class Ticker:
         Ticks from the first to the last record; None where time is not known throughout.
     tick_ns : float or None
         Nanoseconds of a tick.
+    has_holes : bool
+        Whether records may be missing inside.
     """
 
     elapsed: int | None
     tick_ns: float | None
+    has_holes: bool = False
 
 
 @dataclass(frozen=True)

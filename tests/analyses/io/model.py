@@ -31,6 +31,7 @@ class Tlp:
     """Bytes that are not disabled at the end, where they are fewer."""
     byte_count: int = 0
     time: int = 0
+    is_data: bool = False
 
 
 @dataclass
@@ -64,13 +65,15 @@ class Memory:
                 return first * PAGE
 
 
-def pieces(kind: str, requester: int, address: int, size: int, most: int, enabled: int | None = None) -> Iterator[Tlp]:
+def pieces(
+    kind: str, requester: int, address: int, size: int, most: int, enabled: int | None = None, *, is_data: bool = True
+) -> Iterator[Tlp]:
     """Cut a transfer at multiples of `most`. `enabled`: bytes of the transfer that are not disabled, at its end."""
     end = address + size
     left = size if enabled is None else enabled
     while address < end:
         part = min(most - address % most, end - address)
-        yield Tlp(kind, requester, address, part, min(part, left))
+        yield Tlp(kind, requester, address, part, min(part, left), is_data=is_data)
         left -= part
         address += part
 
@@ -176,7 +179,7 @@ class Drive:
         for command in commands:
             yield from self.fetch([command])
             if command.listed is not None:
-                yield from pieces("MRd", self.requester, *command.listed, self.request)
+                yield from pieces("MRd", self.requester, *command.listed, self.request, is_data=False)
             yield from self.data_of(command)
             yield from self.doorbell(command.queue * 8)
 
@@ -243,7 +246,7 @@ class EagerDrive(Drive):
                 group = group[count:]
         for command in commands:
             if command.listed is not None:
-                yield from pieces("MRd", self.requester, *command.listed, self.request)
+                yield from pieces("MRd", self.requester, *command.listed, self.request, is_data=False)
         for command in self.random.sample(commands, len(commands)):
             yield from self.data_of(command)
 

@@ -18,6 +18,8 @@ from ptttool.analyses.io.results import Drive as DriveResult
 from ptttool.analyses.io.results import IoResult
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import TimeModel
+from ptttool.machine.model import Machine, PciFunction
+from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Contents, Mode
 from tests.analyses.io.model import Command, Controller, Drive, EagerDrive, Memory, Tlp, batch_of, mixed
 
@@ -135,3 +137,92 @@ def test_the_same_wherever_it_is_cut(data: st.DataObject) -> None:
     whole = result_of(tlps)
     cuts = data.draw(st.lists(st.integers(0, len(tlps)), max_size=40))
     assert asdict(result_of(tlps, cuts, data.draw(st.sampled_from((1, 2, 7, 1000))))) == asdict(whole)
+
+
+def expected_bytes(tlps: Sequence[Tlp], kind: str) -> int:
+    return sum(tlp.size for tlp in tlps if tlp.kind == kind and tlp.is_data)
+
+
+@given(data=st.data())
+def test_a_recording_that_is_cut_off_at_both_ends(data: st.DataObject) -> None:
+    source = random.Random(data.draw(st.integers(0, 1 << 32)))
+    drive = Drive(source, Memory(source), 0x100, depth=16)
+    tlps = mixed(source, [drive.run([drive.command(is_read=source.random() < 0.5, size=8192) for _ in range(60)], 7)])
+    first = data.draw(st.integers(0, len(tlps) // 2))
+    part = tlps[first : data.draw(st.integers(len(tlps) * 3 // 4, len(tlps)))]
+    (found,) = result_of(part).nvme.drives
+    inside = {id(tlp) for tlp in part}
+    fetched, completed = (sum(id(pair[end]) in inside for pair in drive.pairs) for end in (0, 1))
+    seen = sum(id(entry) in inside or id(done) in inside for entry, done in drive.pairs)
+    assert (found.submitted, found.completed) == (fetched, completed)
+    assert found.commands is not None and max(fetched, completed) <= found.commands <= seen
+    assert found.data_bytes.read == expected_bytes(part, "MWr")
+    assert found.data_bytes.write is not None
+    assert abs(found.data_bytes.write - expected_bytes(part, "MRd")) <= 2 * 4096  # a page at either end
+    assert found.in_flight is not None and found.in_flight.at_end >= fetched - completed
+
+
+@given(data=st.data())
+def test_what_was_not_traced_is_not_told(data: st.DataObject) -> None:
+    source = random.Random(data.draw(st.integers(0, 1 << 32)))
+    memory = Memory(source)
+    drive, nic = Drive(source, memory, 0x100), Controller(source, memory, 0x200)
+    packets = [(source.random() < 0.7, source.choice((60, 65, 1514)), source.random() < 0.5) for _ in range(40)]
+    commands = [drive.command(is_read=source.random() < 0.5, size=source.choice((512, 4096, 8192))) for _ in range(40)]
+    tlps = mixed(source, [drive.run(commands, 8), nic.run(packets)])
+    posted = result_of([tlp for tlp in tlps if tlp.kind == "MWr"])
+    assert (posted.nvme.commands, posted.nvme.submitted, posted.nvme.data_bytes.write) == (40, None, None)
+    assert posted.nvme.data_bytes.read == drive.truth.read
+    assert (posted.nic.rx_packets, posted.nic.rx_bytes, posted.nic.tx_bytes) == (nic.truth.rx_packets, nic.truth.rx_bytes, None)
+    asked = result_of([tlp for tlp in tlps if tlp.kind == "MRd"])
+    assert (asked.nvme.commands, asked.nvme.completed, asked.nvme.data_bytes.read) == (40, None, None)
+    assert asked.nvme.data_bytes.write == drive.truth.written
+    assert asked.nvme.drives[0].in_flight is None and asked.nvme.interrupts is None
+    assert asked.nic.rx_packets is None
+
+
+def test_random_accesses_are_no_ios() -> None:
+    source = random.Random(1)
+    tlps = [
+        Tlp(
+            source.choice(("MRd", "MWr")),
+            0x100,
+            source.randrange(1 << 30) & ~63,
+            source.choice((4, 8, 16, 32, 64, 128, 256, 512)),
+            time=number,
+        )
+        for number in range(3000)
+    ]
+    result = result_of(tlps)
+    assert not result.nvme.drives and not result.nic.controllers
+    assert [(each.requester, each.tlps) for each in result.unexplained] == [("01:00.0", 3000)]
+
+
+def test_a_hole_is_in_no_latency() -> None:
+    source = random.Random(1)
+    drive = Drive(source, Memory(source), 0x100)
+    tlps = mixed(source, [drive.run([drive.command(is_read=True, size=4096) for _ in range(40)], 4)])
+    analysis = Io(SCOPE)
+    analysis.update(batch_of(tlps[:300]))
+    analysis.update(batch_of(tlps[400:], 400))
+    (found,) = analysis.result(CONTEXT).nvme.drives
+    assert found.in_flight is None and found.commands == max(found.submitted or 0, found.completed or 0)
+
+
+@pytest.mark.parametrize(("code", "count"), [(0x010802, 1), (0x020000, 0), (0x030000, 0)])
+def test_the_class_code_decides_where_the_machine_is_known(code: int, count: int) -> None:
+    source = random.Random(1)
+    drive = Drive(source, Memory(source), 0x100)
+    address = PciAddress.from_id(0x100)
+    machine = Machine("test", functions={address: PciFunction(address, None, None, code, "")})
+    analysis = Io(SCOPE)
+    analysis.update(batch_of(mixed(source, [drive.run([drive.command(is_read=True, size=4096) for _ in range(20)], 4)])))
+    result = analysis.result(AnalysisContext("-", Contents(Mode.FILE), machine))
+    assert [each.by.value for each in result.nvme.drives] == ["class"] * count
+    assert len(result.nic.controllers) == (code >> 16 == 2)
+    assert len(result.unexplained) == (code >> 16 == 3)
+
+
+def test_nothing() -> None:
+    result = result_of([])
+    assert not result.nvme.drives and result.nvme.commands is None and result.nic.rx_packets is None
