@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
 from ptttool.diagnostics import Severity
 from ptttool.documents import document
@@ -323,7 +324,7 @@ class PeerToPeer:
 
 @document("addresses")
 @dataclass(frozen=True)
-class AddressMap:
+class AddressMap(Shown):
     """Requests with an address, summed up by it.
 
     Parameters

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ptttool.analyses.drawing.numbers import cell_text, head_text, number_text
-from ptttool.analyses.drawing.pieces import first_rows, histogram_table, limits_text, timeline_table, without_empty_columns
+from ptttool.analyses.drawing.pieces import (
+    first_rows,
+    histogram_table,
+    limits_text,
+    timeline_table,
+    with_common_unit,
+    without_empty_columns,
+)
 from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table, Timeline
 from ptttool.wording import clean
 
@@ -55,7 +62,7 @@ def _title(title: str) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    table = without_empty_columns(table)
+    table = with_common_unit(without_empty_columns(table))
     yield from _title(table.title)
     if table.rows:
         yield _row([head_text(column) for column in table.columns])

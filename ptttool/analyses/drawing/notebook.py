@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable
 
 from ptttool.analyses.drawing.numbers import cell_text, head_text
-from ptttool.analyses.drawing.pieces import first_rows, histogram_table, timeline_table, without_empty_columns
+from ptttool.analyses.drawing.pieces import first_rows, histogram_table, timeline_table, with_common_unit, without_empty_columns
 from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table
 from ptttool.wording import html_table
 
@@ -25,7 +25,7 @@ def _part(part: Part) -> str:
     if isinstance(part, Facts):
         return html_table(("", ""), part.rows, caption=part.title or None)
     table = part if isinstance(part, Table) else histogram_table(part) if isinstance(part, Histogram) else timeline_table(part)
-    table = without_empty_columns(first_rows(table, _MOST_ROWS))
+    table = with_common_unit(without_empty_columns(first_rows(table, _MOST_ROWS)))
     rows = [
         [cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)]
         for row in (*table.rows, *(() if table.total is None else (table.total,)))

@@ -9,6 +9,8 @@ from ptttool.analyses.drawing.numbers import number_text, with_unit
 from ptttool.analyses.shown import Cell, Column, Histogram, Table, Timeline, Unit
 from ptttool.wording import clean
 
+_TIMES = (Unit.TICKS, Unit.NANOSECONDS)
+
 
 def first_rows(table: Table, most: int | None) -> Table:
     """Return a table with at most so many rows; None: all that it has."""
@@ -25,6 +27,16 @@ def without_empty_columns(table: Table) -> Table:
         return table
     total = None if table.total is None else [table.total[at] for at in kept]
     return replace(table, columns=[table.columns[at] for at in kept], rows=[[row[at] for at in kept] for row in table.rows], total=total)
+
+
+def with_common_unit(table: Table) -> Table:
+    """Return a table with the unit of its times in the title, where several columns share it: heads are then short."""
+    times = {column.unit for column in table.columns if column.unit in _TIMES}
+    if len(times) != 1 or sum(column.unit in _TIMES for column in table.columns) < 2:
+        return table
+    (unit,) = times
+    columns = [replace(column, unit=Unit.NONE) if column.unit is unit else column for column in table.columns]
+    return replace(table, title=f"{table.title} [{unit.value}]", columns=columns) if table.title else table
 
 
 @dataclass(frozen=True)

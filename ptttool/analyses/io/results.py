@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import Column, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Severity
@@ -232,7 +233,7 @@ class Unexplained:
 
 @document("io")
 @dataclass(frozen=True)
-class IoResult:
+class IoResult(Shown):
     """Commands of NVMe drives, and packets of network controllers.
 
     Parameters

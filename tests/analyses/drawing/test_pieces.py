@@ -5,8 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptttool.analyses.drawing.numbers import number_text
-from ptttool.analyses.drawing.pieces import bars, first_rows, histogram_table, timeline_table, together, without_empty_columns
+from ptttool.analyses.drawing.numbers import head_text, number_text
+from ptttool.analyses.drawing.pieces import (
+    bars,
+    first_rows,
+    histogram_table,
+    timeline_table,
+    together,
+    with_common_unit,
+    without_empty_columns,
+)
 from ptttool.analyses.shown import Column, Histogram, Series, Table, Timeline, Unit, text_column
 
 
@@ -26,6 +34,16 @@ def test_empty_columns_go() -> None:
     table = Table("t", (text_column("a"), Column("b"), Column("c")), [("x", None, 0), ("y", None, 1)], total=("all", None, 1))
     assert [column.title for column in without_empty_columns(table).columns] == ["a", "c"]
     assert without_empty_columns(table).total == ["all", 1]
+
+
+def test_a_unit_that_columns_share_stands_in_the_title() -> None:
+    columns = (text_column("a"), Column("p50", Unit.TICKS), Column("p99", Unit.TICKS))
+    table = with_common_unit(Table("t", columns, [("x", 1, 2)]))
+    assert table.title == "t [ticks]" and [head_text(column) for column in table.columns] == ["a", "p50", "p99"]
+    alone = Table("t", columns[:2], [("x", 1)])
+    assert with_common_unit(alone) is alone and head_text(alone.columns[1]) == "p50 [ticks]"
+    mixed = Table("t", (*columns, Column("s", Unit.NANOSECONDS)), [("x", 1, 2, 3)])
+    assert with_common_unit(mixed) is mixed
 
 
 def test_bars() -> None:

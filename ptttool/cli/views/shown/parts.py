@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ptttool.analyses.drawing.pieces import histogram_table, timeline_table
+from ptttool.analyses.drawing.pieces import histogram_table, timeline_table, with_common_unit
 from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table, Timeline
 from ptttool.cli.terminal.talk import console, print_labelled, print_line
 from ptttool.cli.views.shown.histogram import histogram_lines
@@ -51,6 +51,8 @@ def _print(part: Part, medium: Medium) -> None:
         label = "note" if part.severity is Severity.INFO else part.severity.value
         print_labelled(f"{label} ", part.text)
         return
+    if isinstance(part, Table):
+        part = with_common_unit(part)
     if part.title:
         print_title(_title(part), medium)
     if isinstance(part, Facts):
