@@ -8,6 +8,7 @@ from typing import Any, Final
 from ptttool.analyses.bandwidth import Bandwidth
 from ptttool.analyses.drawing.numbers import with_unit
 from ptttool.analyses.io.results import IoResult
+from ptttool.analyses.latency.document import Latency
 from ptttool.analyses.shown import Unit
 from ptttool.report.model import Glance
 
@@ -26,12 +27,21 @@ def glances_of(results: Mapping[str, object]) -> list[Glance]:
     return [found for name, glance in _GLANCES.items() if name in results for found in glance(results[name])]
 
 
+def _latency(result: Latency) -> Iterator[Glance]:
+    for group in result.directions:
+        spread = group.ticks
+        if spread is None or spread.p50 is None or spread.p99 is None:
+            continue
+        p50, p99 = (time_text(result.time.scaled(value), result.time.unit) for value in (spread.p50, spread.p99))
+        yield Glance(f"Time to answer, {group.key}", p50, "latency", spread.p50, f"half of {spread.n:,} requests; p99 {p99}")
+
+
 def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
     time = result.time
     if time.elapsed_ticks:
         yield Glance("Traced time", time_text(time.scaled(time.elapsed_ticks), time.unit), "bandwidth")
     for flow in result.directions:
-        if not flow.tlps:
+        if not flow.payload_bytes:  # of a direction whose data were not traced, nothing can be said
             continue
         rate = f"{flow.payload_per_second / 1e6:,.4g} MB/s" if flow.payload_per_second is not None else ""
         share = f"{100 * flow.share:.1f} % of the link" if flow.share is not None else ""
@@ -68,4 +78,4 @@ def time_text(time: float, unit: Unit) -> str:
     return with_unit(round(time), unit)
 
 
-_GLANCES: Final[Mapping[str, Callable[[Any], Iterable[Glance]]]] = {"bandwidth": _bandwidth, "io": _io}
+_GLANCES: Final[Mapping[str, Callable[[Any], Iterable[Glance]]]] = {"latency": _latency, "bandwidth": _bandwidth, "io": _io}

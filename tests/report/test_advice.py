@@ -13,6 +13,7 @@ import typer
 
 from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Crossings
 from ptttool.analyses.bandwidth import Bandwidth
+from ptttool.analyses.latency.document import Latency, Spread, Unmatched
 from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.needs import Lack, LackCode
 from ptttool.cli.app import app
@@ -113,3 +114,23 @@ def test_bandwidth(tmp_path: Path) -> None:
     assert codes(advice_on({"bandwidth": replace(calm, bursts=burst)}, {})).count("burst") == len(burst)
     full = [replace(flow, share=0.93) for flow in result.directions]
     assert codes(advice_on({"bandwidth": replace(calm, directions=full)}, {}))[: len(full)] == ["link-full"] * len(full)
+
+
+def test_latency(tmp_path: Path) -> None:
+    with reported("workloads/w-randread-4dw", tmp_path) as found:
+        result = found.results["latency"]
+    assert isinstance(result, Latency)
+    spread = Spread(5000, 1.0, 60.0, 50.0, 100.0, 120.0, 140.0, 900.0, 77)
+    group = replace(result.directions[0], ticks=spread)
+    calm = replace(result, unmatched=Unmatched(5, 0, 9, 3), short=0, directions=[group])
+    assert codes(advice_on({"latency": calm}, {})) == ["tick-unknown"]
+    slow = replace(calm, directions=[replace(group, ticks=replace(spread, p99=700.0))])
+    tail = advice_on({"latency": slow}, {})[0]
+    assert (tail.code, tail.evidence["slowest_index"], tail.evidence["p99_by_p50"]) == ("long-tail", 77, 14.0)
+    few = replace(calm, directions=[replace(group, ticks=replace(spread, p99=700.0, n=20))])
+    assert "long-tail" not in codes(advice_on({"latency": few}, {}))
+    lost = advice_on({"latency": replace(calm, unmatched=Unmatched(5, 4, 9, 3), short=2)}, {})
+    assert codes(lost)[:2] == ["unanswered", "bytes-missing"]
+    assert lost[0].evidence["unanswered"] == 4
+    for each in (tail, *lost):
+        check(each)

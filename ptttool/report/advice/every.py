@@ -9,6 +9,7 @@ from ptttool.analyses.needs import Lack, LackCode
 from ptttool.diagnostics import Severity
 from ptttool.report.advice.addresses import on_addresses
 from ptttool.report.advice.bandwidth import on_bandwidth
+from ptttool.report.advice.latency import on_latency
 from ptttool.report.advice.loss import on_loss
 from ptttool.report.advice.time import on_time
 from ptttool.report.model import Advice
@@ -16,11 +17,12 @@ from ptttool.report.model import Advice
 # By analysis, in the order of a report: advice of the same severity comes in this order.
 RULES: Final[Mapping[str, Callable[[Any], Iterable[Advice]]]] = {
     "loss": on_loss,
+    "latency": on_latency,
     "bandwidth": on_bandwidth,
     "addresses": on_addresses,
 }
 # Advice on what to record, at most.
-_MOST_LACKS = 4
+_MOST_LACKS = 2
 
 
 def advice_on(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack]]) -> list[Advice]:
