@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ptttool.pipeline.workers.pool import Workers
     from ptttool.report.model import ReportedRecording
 
+# Bytes of trace above which one more process pays for its start-up: all analyses together take longer than any of them.
+_WORTH = 128 << 20
 _FORMATS = ("html", "md", "json")
 _SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
 # The bundled recording of --demo: reads of an NVMe drive with their completions, both directions.
@@ -81,7 +83,7 @@ def report(
         raise UsageError("a page is not for a terminal", hint="write it to a file: -o report.html", code="no-output")
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
+    from ptttool.pipeline.workers.pool import size_of
     from ptttool.recording.folders import with_folders
 
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
@@ -89,7 +91,7 @@ def report(
         paths = with_folders(named)
         if paths.count("-") > 1:
             raise UsageError("standard input can be read only once", code="stdin-twice")
-        with reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:
+        with reading.chosen_workers(max(paths, key=size_of), jobs, cluster, _WORTH) as workers:
             request = reading.request_of(
                 paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
                 downstream=downstream, strict=strict, channel=channel,

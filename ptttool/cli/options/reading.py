@@ -93,8 +93,8 @@ JobsOption = Annotated[
         metavar="N",
         min=1,
         max=1024,
-        help="Work with this number of processes, each some 50 to 100 MiB. By default info, Parquet and folders of PTT recordings use as "
-        "many as there are processors and as the recording is large enough for, everything else one. The result is the same.",
+        help="Work with this number of processes, each some 50 to 100 MiB. By default info, report, Parquet and folders of PTT recordings "
+        "use as many as there are processors and as the recording is large enough for, everything else one. The result is the same.",
         show_default=False,
     ),
 ]
