@@ -257,6 +257,7 @@ def test_the_scale_can_be_logarithmic_and_lines_hidden(view: Shown) -> None:
 def test_values_as_a_table(view: Shown) -> None:
     figure = view.page.locator(CHART).nth(1)
     figure.locator("summary").click()
+    figure.locator("table").wait_for()
     assert figure.locator("table tbody tr").count() == POINTS
     last = figure.locator("table tbody tr").last.locator("td").all_inner_texts()
     assert (last[0], last[-1]) == (f"{1000 * (POINTS - 1):,}", str(37 * (POINTS - 1)))
@@ -277,6 +278,7 @@ def test_rules_of_accessibility(browser: Browser, page_file: Path, scheme: str, 
         view.draw_all()
         for values in view.page.locator("details").all():
             values.evaluate("details => { details.open = true }")
+        view.page.wait_for_function("document.querySelectorAll('.values table').length === document.querySelectorAll('.chart').length")
         found: list[dict[str, Any]] = axe.run(view.page).response["violations"]
         assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found if each["impact"] in ("serious", "critical")] == []
         assert [each["id"] for each in found if each["impact"] == "moderate"] == []
