@@ -39,14 +39,14 @@ def _latency(result: Latency) -> Iterator[Glance]:
 def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
     time = result.time
     if time.elapsed_ticks:
-        yield Glance("Traced time", time_text(time.scaled(time.elapsed_ticks), time.unit), "bandwidth")
+        yield Glance("Traced time", time_text(time.scaled(time.elapsed_ticks), time.unit), "bandwidth", time.elapsed_ticks)
     for flow in result.directions:
         if not flow.payload_bytes:  # of a direction whose data were not traced, nothing can be said
             continue
         rate = f"{flow.payload_per_second / 1e6:,.4g} MB/s" if flow.payload_per_second is not None else ""
         share = f"{100 * flow.share:.1f} % of the link" if flow.share is not None else ""
         detail = ", ".join(filter(None, (rate, share)))
-        yield Glance(f"Data carried, {flow.direction}", size_text(flow.payload_bytes), "bandwidth", detail)
+        yield Glance(f"Data carried, {flow.direction}", size_text(flow.payload_bytes), "bandwidth", flow.payload_bytes, detail)
 
 
 def _io(result: IoResult) -> Iterator[Glance]:
@@ -54,9 +54,11 @@ def _io(result: IoResult) -> Iterator[Glance]:
     if nvme.commands:
         amounts = ((nvme.data_bytes.read, "read"), (nvme.data_bytes.write, "written"))
         detail = ", ".join(f"{size_text(size)} {what}" for size, what in amounts if size)
-        yield Glance("NVMe commands", f"{nvme.commands:,}", "io", detail)
+        yield Glance("NVMe commands", f"{nvme.commands:,}", "io", nvme.commands, detail)
     if nic.rx_packets:
-        yield Glance("Received packets", f"{nic.rx_packets:,}", "io", "" if nic.rx_bytes is None else size_text(nic.rx_bytes))
+        yield Glance(
+            "Received packets", f"{nic.rx_packets:,}", "io", nic.rx_packets, "" if nic.rx_bytes is None else size_text(nic.rx_bytes)
+        )
 
 
 def size_text(size: float) -> str:

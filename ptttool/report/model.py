@@ -57,6 +57,8 @@ class Glance:
         The number, with its unit.
     analysis : str
         The analysis that it comes from.
+    amount : float
+        The number itself, to sort by.
     detail : str
         What else belongs to it.
     severity : Severity or None
@@ -66,6 +68,7 @@ class Glance:
     label: str
     value: str
     analysis: str
+    amount: float
     detail: str = ""
     severity: Severity | None = None
 

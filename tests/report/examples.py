@@ -69,7 +69,7 @@ def reported(path: str = "/tmp/a b/nvme.data", **changes: object) -> ReportedRec
         "results": {"latency": {"requests": 1234}},
         "lacks": {},
         "chapters": chapters,
-        "glances": [Glance("NVMe commands", "20,000", "latency", HOSTILE)],
+        "glances": [Glance("NVMe commands", "20,000", "latency", 20000, HOSTILE)],
         "advice": [
             Advice(Severity.WARNING, "tags", "outstanding", f"A peak of 32 for {HOSTILE}", "ptttool analyze outstanding FILE", {"peak": 32})
         ],

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.analyses.shown import Column, Histogram, Note, Series, Table, Timeline, Unit, text_column
+from ptttool.errors import InputError
+from ptttool.report.gather import unread
 from ptttool.report.model import Chapter
 from ptttool.report.page.assets import source_hash
 from ptttool.report.page.build import json_in_html, page_of
@@ -50,6 +52,12 @@ class Elements(HTMLParser):
             self.styles.append(data)
         elif self._into == "data":
             self.data += data
+
+
+def anchors(elements: Elements) -> tuple[set[str], set[str]]:
+    """Where links of a page lead, and what there is."""
+    targets = {str(each["href"])[1:] for _, each in elements.tags if str(each.get("href", "")).startswith("#")}
+    return targets, {str(each["id"]) for _, each in elements.tags if "id" in each}
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +136,17 @@ def test_json_between_tags(value: Any) -> None:
     assert json.loads(text) == value
     assert not set("<>&\u2028\u2029") & set(text)
     assert text.isascii()
+
+
+def test_many_recordings_and_some_that_cannot_be_read() -> None:
+    failed = unread(HOSTILE, InputError("x", "nothing", code="no-such-file"))
+    elements = Elements(page_of([failed, *[reported()] * 70], version="1.0"))
+    targets, there = anchors(elements)
+    assert targets <= there
+    assert {"r1", "r50", "all"} <= there
+    assert "r51" not in there
+    rows = [tag for tag, _ in elements.tags if tag == "tr"]
+    assert len(rows) > 71
 
 
 def large(rows: int, points: int, tables: int, text: int = 40) -> Chapter:

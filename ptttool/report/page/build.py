@@ -24,6 +24,10 @@ from ptttool.wording import counted
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+# Recordings that have chapters; of further ones a line each is enough.
+_MOST_SECTIONS = 50
+# Columns of the table of all recordings.
+_MOST_LABELS = 10
 _WORDS = {Severity.ERROR: "Error", Severity.WARNING: "Warning", Severity.INFO: "Note"}
 
 
@@ -47,7 +51,7 @@ def page_of(recordings: Sequence[ReportedRecording], *, version: str) -> bytes:
 
 
 def _page(recordings: Sequence[ReportedRecording], version: str, limits: Limits) -> bytes:
-    sections = [_Section(number, each, limits) for number, each in enumerate(recordings, 1)]
+    sections = [_Section(number, each, limits) for number, each in enumerate(recordings[:_MOST_SECTIONS], 1)]
     style, (library, script) = styles(), scripts()
     policy = (
         "default-src 'none'; "
@@ -60,6 +64,7 @@ def _page(recordings: Sequence[ReportedRecording], version: str, limits: Limits)
         scripts=[_verbatim(library), _verbatim(script)],
         data=_verbatim(json_in_html({"charts": charts, "files": [section.file for section in sections]})),
         sections=sections,
+        overview=_overview(recordings) if len(recordings) > 1 else None,
         version=version,
         limits=limits,
     )  # fmt: skip
@@ -88,6 +93,48 @@ def _templates() -> Environment:
     return Environment(
         loader=FileSystemLoader(FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+
+
+def _verdict(reported: ReportedRecording) -> tuple[str, str]:
+    signs = getattr(reported.results.get("loss"), "signs", None)
+    if reported.error is not None:
+        return "error", "not read" if reported.protocol is None else "damaged"
+    if signs is None:
+        return "info", "not checked"
+    bad = [sign for sign in signs if sign.severity is not Severity.INFO]
+    if not bad:
+        return "good", "none"
+    return bad[0].severity.value, counted(len(bad), "sign")
+
+
+@dataclass(frozen=True)
+class _Row:
+    id: str
+    path: str
+    records: str
+    verdict: str
+    values: Sequence[tuple[str, object]]
+    hints: int
+
+
+@dataclass(frozen=True)
+class _Overview:
+    """Several recordings side by side."""
+
+    labels: Sequence[str]
+    rows: Sequence[_Row]
+    more: int
+
+
+def _overview(recordings: Sequence[ReportedRecording]) -> _Overview:
+    labels = list(dict.fromkeys(glance.label for each in recordings for glance in each.glances))[:_MOST_LABELS]
+    rows = []
+    for number, each in enumerate(recordings, 1):
+        known = {glance.label: (glance.value, glance.amount) for glance in each.glances}
+        values = [known.get(label, ("", "")) for label in labels]
+        anchor = f"r{number}" if number <= _MOST_SECTIONS else ""
+        rows.append(_Row(anchor, text_of(each.path), number_text(each.records), _verdict(each)[1], values, len(each.advice)))
+    return _Overview(labels, rows, max(len(recordings) - _MOST_SECTIONS, 0))
 
 
 @dataclass
@@ -126,15 +173,7 @@ class _Section:
     @property
     def verdict(self) -> tuple[str, str]:
         """Whether something was lost: how bad, and in words."""
-        signs = getattr(self.reported.results.get("loss"), "signs", None)
-        if self.reported.error is not None:
-            return "error", "damaged"
-        if signs is None:
-            return "info", "not checked"
-        bad = [sign for sign in signs if sign.severity is not Severity.INFO]
-        if not bad:
-            return "good", "none"
-        return bad[0].severity.value, counted(len(bad), "sign")
+        return _verdict(self.reported)
 
     @property
     def advised(self) -> str:

@@ -55,7 +55,8 @@
     const down = before === null ? isNumber : before === "ascending";
     const body = table.tBodies[0];
     const keyed = [...body.rows].map((row) => {
-      const text = row.cells[column].textContent;
+      const cell = row.cells[column];
+      const text = cell.dataset.v ?? cell.textContent;
       const value = isNumber ? parseFloat(plain(text)) : text;
       return { row, value, missing: isNumber ? Number.isNaN(value) : text === "" };
     });
