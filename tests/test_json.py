@@ -154,7 +154,9 @@ RESULTS = [
     ("bandwidth", "{capture}"),
     ("elements", "fixtures/etrace/median-basic.bin"),
     ("io", "{capture}"),
+    ("latency", "{capture}"),
     ("loss", "{capture}"),
+    ("mmio", "{capture}"),
     ("summary", "{capture}"),
 ]
 

@@ -19,7 +19,7 @@ _MULTIPLIERS = (
 )
 _FEWEST_BITS, _MOST_BITS = 8, 20
 # Bits of a count in a double, beside a sum: 2^18 values below 2^16 have a sum of at most 34 bits.
-_COUNT_BITS = 18
+_COUNT_BITS, _VALUE_BITS = 18, 16
 
 
 class Groups(NamedTuple):
@@ -41,8 +41,8 @@ class Groups(NamedTuple):
         return np.bincount(self.of, weights=values, minlength=len(self.first)).astype(np.int64)
 
     def counts_and_sums(self, values: Array) -> tuple[Array, Array]:
-        """Return the number of rows of each group, and the sum of their values, which are below 2^16."""
-        if len(self.of) >> _COUNT_BITS:
+        """Return the number of rows of each group, and the sum of their values, which are not negative."""
+        if len(self.of) >> _COUNT_BITS or int(values.max(initial=0)) >> _VALUE_BITS:
             return np.bincount(self.of, minlength=len(self.first)).astype(np.int64), self.sums(values)
         # One table for both, which doubles hold exactly: the sum above the count.
         weights = values.astype(np.float64) * (1 << _COUNT_BITS)

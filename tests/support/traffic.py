@@ -19,6 +19,7 @@ from ptttool.decoders.hisi_ptt.units import TlpUnit
 from ptttool.generate import tlps
 from ptttool.pipeline.jobs import load
 from ptttool.table.batch import Batch
+from ptttool.tlp.direction import EITHER, DirectionRule
 from tests.reference import hisi_ptt as reference
 
 Words = tuple[int, ...]
@@ -81,12 +82,14 @@ class Traffic:
                 rows.append({"index": len(rows), "cpu": cpu, "offset": offset, "size": self.size, **row})
         return rows
 
-    def batches(self, cuts: Sequence[int] = (), columns: Sequence[str] = MATCHING_COLUMNS) -> list[Batch]:
+    def batches(
+        self, cuts: Sequence[int] = (), columns: Sequence[str] = MATCHING_COLUMNS, direction: DirectionRule = EITHER
+    ) -> list[Batch]:
         """The records as batches, cut in front of the records with these numbers."""
         borders = sorted({0, len(self.records), *(min(cut, len(self.records)) for cut in cuts)})
         batches, index = [], 0
         for start, stop in pairwise(borders):
-            unit = load(TlpUnit(self.layout, tuple(self._pieces(start, stop))))
+            unit = load(TlpUnit(self.layout, tuple(self._pieces(start, stop)), direction=direction))
             decoded, findings = unit.decoded(index)
             index += findings.records
             batches.append(decoded.batch(tuple(columns)))

@@ -1,0 +1,278 @@
+"""The result of the analysis ``mmio``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.time.facts import TimeFacts
+from ptttool.diagnostics import Severity
+from ptttool.documents import document
+
+# Rows of a table that people see; the JSON has more.
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Ticks from requests to their last completion.
+
+    Parameters
+    ----------
+    n : int
+        Requests with a known latency: answered in full, with no hole between.
+    min, mean, p50, p90, p99, max : int, float or None
+        The smallest, the mean, quantiles (above 255 ticks they may be off by 0.4 %), the largest; None without requests.
+    edges, counts : list of int
+        The bins of a histogram: limits, and requests in each.
+    """
+
+    n: int
+    min: int | None
+    mean: float | None
+    p50: int | None
+    p90: int | None
+    p99: int | None
+    max: int | None
+    edges: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FlowSums:
+    """Requests of one kind.
+
+    Parameters
+    ----------
+    space : str
+        ``memory``, ``io`` or ``configuration``.
+    operation : str
+        ``read``, ``write`` or ``atomic``.
+    requests : int
+        Number of requests.
+    answered, errors, short : int
+        Those with all completions; those that ended with an error status; those with bytes missing.
+    unanswered, open_at_end : int
+        Those without a completion inside the recording; those that were open at its end. Writes to memory have no completions.
+    ticks : Latency
+        How long the answered ones took.
+    """
+
+    space: str
+    operation: str
+    requests: int
+    answered: int
+    errors: int
+    short: int
+    unanswered: int
+    open_at_end: int
+    ticks: Latency
+
+
+@dataclass(frozen=True)
+class RegisterUse:
+    """Requests to one register.
+
+    Parameters
+    ----------
+    register : str
+        Its name: ``01:00.0 BAR 0 + 0x1000`` where the machine is known, a register of configuration space, or the address.
+    space : str
+        ``memory``, ``io`` or ``configuration``.
+    address : str
+        Its address; in configuration space the function's ID << 12 and the offset.
+    reads, writes, atomics : int
+        Number of requests.
+    answered : int
+        Reads with a known latency.
+    mean_ticks : float or None
+        Their mean latency.
+    repeats : int
+        Reads with no other outbound read since the last read of the same register.
+    period_ticks : float or None
+        Mean of the ticks between these.
+    index : int
+        Number of the first request in the recording.
+    """
+
+    register: str
+    space: str
+    address: str
+    reads: int
+    writes: int
+    atomics: int
+    answered: int
+    mean_ticks: float | None
+    repeats: int
+    period_ticks: float | None
+    index: int
+
+
+@dataclass(frozen=True)
+class PollingRun:
+    """Reads of one register with no other outbound read between.
+
+    Parameters
+    ----------
+    register : str
+        Its name.
+    reads : int
+        Number of reads.
+    ticks : int or None
+        From the first to the last of them.
+    period_ticks : float or None
+        The mean between two of them.
+    index : int
+        Number of the first read in the recording.
+    """
+
+    register: str
+    reads: int
+    ticks: int | None
+    period_ticks: float | None
+    index: int
+
+
+@dataclass(frozen=True)
+class SlowRequest:
+    """A request that took long.
+
+    Parameters
+    ----------
+    register : str
+        What it addressed.
+    operation : str
+        ``read``, ``write`` or ``atomic``.
+    ticks : int
+        Ticks to the last completion.
+    index, last : int
+        Numbers of the request and of the last completion in the recording.
+    """
+
+    register: str
+    operation: str
+    ticks: int
+    index: int
+    last: int
+
+
+@document("mmio")
+@dataclass(frozen=True)
+class Mmio:
+    """Requests of the processor to registers of devices.
+
+    Parameters
+    ----------
+    time : TimeFacts
+        What is known of time.
+    requests : int
+        Outbound memory, I/O and configuration requests.
+    direction_unknown : int
+        Requests of these kinds whose direction is not known; they are not among the others.
+    flows : list of FlowSums
+        By address space and operation.
+    registers : list of RegisterUse
+        The registers with most requests, the most first.
+    more : int
+        Registers that are left out.
+    register_bytes : int
+        1; more where there were too many registers: then each row stands for a range of so many bytes.
+    polling : list of PollingRun
+        The longest runs of reads of one register.
+    slowest : list of SlowRequest
+        The requests that took longest.
+    """
+
+    time: TimeFacts
+    requests: int
+    direction_unknown: int
+    flows: list[FlowSums]
+    registers: list[RegisterUse]
+    more: int
+    register_bytes: int
+    polling: list[PollingRun]
+    slowest: list[SlowRequest]
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield latencies, then registers, polling and the slowest requests."""
+        yield Facts([("requests", f"{self.requests:,} outbound, to registers of devices")])
+        yield Note("the requester of an outbound request is the root complex: which process or driver made it is not in the trace")
+        if self.direction_unknown:
+            text = f"{self.direction_unknown:,} requests have an unknown direction and are left out: --sysfs or --downstream tells it"
+            yield Note(text, Severity.WARNING)
+        if not self.requests:
+            return
+        yield self._flows_table()
+        for flow in self.flows:
+            if flow.ticks.n:
+                yield self._histogram(flow)
+        yield self._registers_table()
+        yield from self._polling_tables()
+        yield from self.time.shown()
+
+    def _scaled(self, ticks: float | None) -> float | None:
+        return None if ticks is None else self.time.scaled(ticks)
+
+    def _flows_table(self) -> Table:
+        ticks = [Column(title, self.time.unit) for title in ("p50", "p90", "p99", "Max")]
+        columns = (
+            text_column("Space"), text_column("Operation"), Column("Requests", Unit.TLPS), Column("Answered", Unit.TLPS),
+            Column("Errors", Unit.TLPS, weight=1), Column("Unanswered", Unit.TLPS, weight=1), Column("Open at end", Unit.TLPS, weight=2),
+            *ticks,
+        )  # fmt: skip
+        rows: list[Sequence[Cell]] = [
+            (
+                one.space, one.operation, one.requests, one.answered, one.errors, one.unanswered + one.short, one.open_at_end,
+                *(self._scaled(value) for value in (one.ticks.p50, one.ticks.p90, one.ticks.p99, one.ticks.max)),
+            )
+            for one in self.flows
+        ]  # fmt: skip
+        return Table(
+            "Latency", columns, rows, note="from the request to its last completion, at the root port; memory writes have no answer"
+        )
+
+    def _histogram(self, flow: FlowSums) -> Histogram:
+        marks = {"p50": flow.ticks.p50, "p99": flow.ticks.p99}
+        return Histogram(
+            f"Latency: {flow.space} {flow.operation}",
+            [self.time.scaled(edge) for edge in flow.ticks.edges],
+            flow.ticks.counts,
+            self.time.unit,
+            "requests",
+            {name: self.time.scaled(value) for name, value in marks.items() if value is not None},
+        )
+
+    def _registers_table(self) -> Table:
+        columns = (
+            text_column("Register"), Column("Reads", Unit.TLPS), Column("Writes", Unit.TLPS), Column("Mean latency", self.time.unit),
+            Column("Read again", Unit.TLPS, weight=1), Column("Every", self.time.unit, weight=1), Column("First", Unit.INDEX, weight=2),
+        )  # fmt: skip
+        rows = [
+            (one.register, one.reads, one.writes, self._scaled(one.mean_ticks), one.repeats, self._scaled(one.period_ticks), one.index)
+            for one in self.registers[:_SHOWN]
+        ]
+        note = "read again: with no other outbound read since"
+        if self.register_bytes > 1:
+            note += f"; too many registers: each row stands for {self.register_bytes:,} bytes"
+        return Table("Registers", columns, rows, None, max(len(self.registers) - _SHOWN, 0) + self.more, note)
+
+    def _polling_tables(self) -> Iterator[Part]:
+        if self.polling:
+            columns = (
+                text_column("Register"), Column("Reads", Unit.TLPS), Column("Every", self.time.unit),
+                Column("During", self.time.unit, weight=1), Column("First", Unit.INDEX),
+            )  # fmt: skip
+            rows = [
+                (one.register, one.reads, self._scaled(one.period_ticks), self._scaled(one.ticks), one.index)
+                for one in self.polling[:_SHOWN]
+            ]
+            note = "reads of one register with no other outbound read between, the longest runs first"
+            yield Table("Polling", columns, rows, None, max(len(self.polling) - _SHOWN, 0), note)
+        if self.slowest:
+            columns = (
+                text_column("Register"), text_column("Operation"), Column("Latency", self.time.unit), Column("Request", Unit.INDEX),
+                Column("Completion", Unit.INDEX, weight=1),
+            )  # fmt: skip
+            slowest = [(one.register, one.operation, self._scaled(one.ticks), one.index, one.last) for one in self.slowest[:_SHOWN]]
+            yield Table("Slowest", columns, slowest, None, max(len(self.slowest) - _SHOWN, 0))

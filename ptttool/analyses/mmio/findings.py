@@ -1,0 +1,173 @@
+"""From sums over outbound requests to the result, with names of registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptttool.analyses.budget import MAX_LISTED
+from ptttool.analyses.distribution import Distribution
+from ptttool.analyses.matching.transactions import Ending
+from ptttool.analyses.mmio.document import FlowSums, Latency, Mmio, PollingRun, RegisterUse, SlowRequest
+from ptttool.analyses.mmio.registers import Space, target_name
+from ptttool.analyses.mmio.sums import ATOMIC, FLOWS, OPERATION_BITS, OPERATIONS, READ, WRITE
+from ptttool.analyses.regions import Region, tables_of
+from ptttool.analyses.time.model import TimeModel
+
+if TYPE_CHECKING:
+    from ptttool.analyses.contract import AnalysisContext
+    from ptttool.analyses.grouping import RangeSums
+    from ptttool.analyses.mmio.polling import Polling
+    from ptttool.analyses.mmio.sums import RegisterSums
+    from ptttool.analyses.scope import Scope
+    from ptttool.analyses.time.clock import Clock
+    from ptttool.machine.model import Machine
+
+Key = tuple[Space, int]
+
+
+def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, context: AnalysisContext) -> Mmio:
+    """Return the result of the analysis."""
+    has_time = scope.time_model is not TimeModel.UNKNOWN
+    registers, more = _registers(sums, polling, has_time)
+    runs = polling.runs()
+    slowest = sums.slowest
+    keys = [key for key, _ in registers]
+    keys += [(Space(int(run["space"])), int(run["target"])) for run in runs]
+    keys += [(Space(int(slow["flow"]) >> OPERATION_BITS), int(slow["target"])) for slow in slowest]
+    names = _names(keys, scope.regions, context.machine)
+    return Mmio(
+        time=scope.time_facts(clock, context.contents),
+        requests=int(sum(requests for _, requests in _by_flow(sums))),
+        direction_unknown=sums.unknown,
+        flows=list(_flows(sums)),
+        registers=[
+            RegisterUse(
+                register=names[key], space=key[0].title, address=hex(key[1]), reads=use.reads, writes=use.writes, atomics=use.atomics,
+                answered=use.answered, mean_ticks=use.ticks / use.answered if use.answered else None, repeats=use.repeats,
+                period_ticks=use.period / use.repeats if use.repeats and has_time else None, index=use.index,
+            )
+            for key, use in registers
+        ],
+        more=more,
+        register_bytes=1 << max(sums.requests.shift, sums.answered.shift, polling.repeats.shift),
+        polling=[_run(run, names, has_time) for run in runs],
+        slowest=[
+            _slow(slow, names)
+            for slow in slowest
+        ],
+    )  # fmt: skip
+
+
+class _Use:
+    """What is known of one register."""
+
+    def __init__(self) -> None:
+        self.reads = self.writes = self.atomics = self.answered = self.ticks = self.repeats = self.period = 0
+        self.index = 1 << 64
+
+    @property
+    def requests(self) -> int:
+        return self.reads + self.writes + self.atomics
+
+
+def _registers(sums: RegisterSums, polling: Polling, has_time: bool) -> tuple[list[tuple[Key, _Use]], int]:
+    """Return the registers with most requests, and how many others there are."""
+    # Where there were too many registers, all three tables are looked at by the largest ranges of them.
+    shift = max(sums.requests.shift, sums.answered.shift, polling.repeats.shift)
+    uses: dict[Key, _Use] = {}
+    for target, flow, count, _, index in _rows(sums.requests, shift):
+        use = uses.setdefault((Space(flow >> OPERATION_BITS), target), _Use())
+        operation = flow & (1 << OPERATION_BITS) - 1
+        use.reads += count if operation == READ else 0
+        use.writes += count if operation == WRITE else 0
+        use.atomics += count if operation == ATOMIC else 0
+        use.index = min(use.index, index)
+    for target, flow, count, ticks, _ in _rows(sums.answered, shift):
+        if flow & (1 << OPERATION_BITS) - 1 == READ:
+            use = uses[Space(flow >> OPERATION_BITS), target]
+            use.answered += count
+            use.ticks += ticks
+    for target, space, count, ticks, _ in _rows(polling.repeats, shift):
+        use = uses[Space(space), target]
+        use.repeats += count
+        use.period += ticks if has_time else 0
+    ordered = sorted(uses.items(), key=lambda item: (-item[1].requests, item[1].index, item[0]))
+    return ordered[:MAX_LISTED], max(len(ordered) - MAX_LISTED, 0)
+
+
+def _rows(sums: RangeSums, shift: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield sums by ranges of ``2**shift``: target, code, requests, ticks, first index."""
+    targets, *others = sums.rows()
+    targets = targets >> np.uint64(shift) << np.uint64(shift)
+    yield from zip(targets.tolist(), *(column.tolist() for column in others), strict=True)
+
+
+def _names(keys: Sequence[Key], regions: tuple[Region, ...], machine: Machine | None) -> dict[Key, str]:
+    found = {}
+    tables = dict(zip((Space.MEMORY, Space.IO), tables_of(regions), strict=True))
+    for key in dict.fromkeys(keys):
+        space, target = key
+        table = tables.get(space)
+        number = 0 if table is None else int(table.find(np.array([target], dtype=np.uint64))[0])
+        found[key] = target_name(space, target, regions[number - 1] if number else None, machine)
+    return found
+
+
+def _by_flow(sums: RegisterSums) -> Iterator[tuple[int, int]]:
+    """Yield the flows that occur, and the requests of each."""
+    _, flows, requests, _, _ = sums.requests.rows()
+    counts = np.bincount(flows.astype(np.intp), weights=requests, minlength=FLOWS).astype(np.int64)
+    for flow in np.flatnonzero(counts).tolist():
+        yield flow, int(counts[flow])
+
+
+def _flows(sums: RegisterSums) -> Iterator[FlowSums]:
+    for flow, requests in _by_flow(sums):
+        endings = sums.endings[flow].tolist()
+        yield FlowSums(
+            space=Space(flow >> OPERATION_BITS).title,
+            operation=OPERATIONS[flow & (1 << OPERATION_BITS) - 1],
+            requests=requests,
+            answered=endings[Ending.COMPLETE],
+            errors=endings[Ending.ERROR],
+            short=endings[Ending.SHORT],
+            unanswered=endings[Ending.INSIDE],
+            open_at_end=endings[Ending.END],
+            ticks=_latency(sums.latencies.get(flow, Distribution())),
+        )
+
+
+def _latency(values: Distribution) -> Latency:
+    edges, counts = values.bins()
+    return Latency(
+        n=values.count,
+        min=values.smallest,
+        mean=values.mean,
+        p50=values.quantile(0.5),
+        p90=values.quantile(0.9),
+        p99=values.quantile(0.99),
+        max=values.largest,
+        edges=edges,
+        counts=counts,
+    )
+
+
+def _run(run: np.void, names: dict[Key, str], has_time: bool) -> PollingRun:
+    reads = int(run["reads"])
+    ticks = int(run["last"]) - int(run["first"]) if has_time else None
+    name = names[Space(int(run["space"])), int(run["target"])]
+    return PollingRun(name, reads, ticks, None if ticks is None else ticks / (reads - 1), int(run["index"]))
+
+
+def _slow(slow: np.void, names: dict[Key, str]) -> SlowRequest:
+    flow = int(slow["flow"])
+    return SlowRequest(
+        names[Space(flow >> OPERATION_BITS), int(slow["target"])],
+        OPERATIONS[flow & (1 << OPERATION_BITS) - 1],
+        int(slow["ticks"]),
+        int(slow["index"]),
+        int(slow["last"]),
+    )
