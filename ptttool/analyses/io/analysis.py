@@ -21,6 +21,8 @@ from ptttool.pci import format_id
 if TYPE_CHECKING:
     from ptttool.table.batch import Batch
 
+# Bits of a Time field that does not wrap around unnoticed.
+_WIDE = 32
 _OPTIONS = "--direction inbound --type p,np"
 
 
@@ -56,7 +58,7 @@ class Io(TlpAnalysis[IoResult]):
         _close(counts)
         flow = captured(context.contents, machine=context.machine)
         time = self.scope.time_facts(self._clock, context.contents)
-        ticker = Ticker(None if time.breaks else time.elapsed_ticks, time.tick_ns, time.holes > 0)
+        ticker = Ticker(None if time.breaks else time.elapsed_ticks, time.tick_ns, time.holes > 0, time.bits < _WIDE)
         drives: list[Drive] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []

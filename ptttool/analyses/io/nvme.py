@@ -47,7 +47,7 @@ def drive_of(seen: Seen, by: By) -> Drive:
     at_start = -seen.edge.flight.lowest if is_followed else 0
     counted_by, commands = _commands(seen, submitted, completed, at_start)
     in_flight = _in_flight(seen, entries, records, at_start) if is_followed else None
-    written = _written(seen, entries, read, lone_lists=in_flight is not None and in_flight.is_exact) if visible.reads else None
+    written = _written(seen, entries, read, lone_lists=in_flight is not None and in_flight.is_whole) if visible.reads else None
     others = entries.others(Walk.EXACT)
     return Drive(
         requester=format_id(requester),
@@ -106,7 +106,8 @@ def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InF
         mean=mean,
         ticks=ticks,
         ns=None if ticks is None or tick_ns is None else ticks * tick_ns,
-        is_exact=at_start == at_end == 0,
+        is_whole=at_start == at_end == 0,
+        is_exact=at_start == at_end == 0 and not seen.ticker.may_be_short,
     )
 
 

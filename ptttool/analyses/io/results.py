@@ -66,8 +66,10 @@ class InFlight:
         completions changes it. Percentiles cannot be known where several commands are in flight.
     ns : float or None
         The same in nanoseconds, where a tick is known.
+    is_whole : bool
+        Whether every command was fetched and completed in the recording, as far as is seen.
     is_exact : bool
-        Whether every command was fetched and completed in the recording; otherwise the mean is an estimate.
+        Whether the means are exact: it is whole, and the Time field has 32 bits. One of 11 bits may miss ticks in long gaps.
     """
 
     at_start: int
@@ -76,6 +78,7 @@ class InFlight:
     mean: float | None
     ticks: float | None
     ns: float | None
+    is_whole: bool
     is_exact: bool
 
 
@@ -317,8 +320,11 @@ class IoResult(Shown):
         return Table("Network", columns, rows)
 
     def _notes(self) -> Iterator[Note]:
-        if any(drive.in_flight is not None and not drive.in_flight.is_exact for drive in self.nvme.drives):
+        flights = [drive.in_flight for drive in self.nvme.drives if drive.in_flight is not None]
+        if not all(flight.is_whole for flight in flights):
             yield Note("Commands were in flight at an end of the recording: the mean latency is an estimate.")
+        if any(flight.is_whole and not flight.is_exact for flight in flights):
+            yield Note("The Time field has 11 bits: the mean latency is at least so long.")
         if self.nvme.uncertain_bytes:
             yield Note(
                 f"{self.nvme.uncertain_bytes:,} bytes written to drives may be lists of addresses (PRP) of commands that read.",

@@ -36,11 +36,14 @@ class Ticker:
         Nanoseconds of a tick.
     has_holes : bool
         Whether records may be missing inside.
+    may_be_short : bool
+        Whether the Time field has so few bits that ticks may be missing in long gaps.
     """
 
     elapsed: int | None
     tick_ns: float | None
     has_holes: bool = False
+    may_be_short: bool = False
 
 
 @dataclass(frozen=True)

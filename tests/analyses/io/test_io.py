@@ -100,7 +100,7 @@ def assert_latency(found: DriveResult, drive: Drive) -> None:
     flight = found.in_flight
     if isinstance(drive, EagerDrive):  # entries that were fetched together are not followed
         return
-    assert flight is not None and flight.is_exact and (flight.at_start, flight.at_end) == (0, 0)
+    assert flight is not None and flight.is_exact and flight.is_whole and (flight.at_start, flight.at_end) == (0, 0)
     times = [done.time - entry.time for entry, done in drive.pairs]
     assert flight.ticks == pytest.approx(sum(times) / len(times))
     assert flight.peak == drive.peak
