@@ -1,0 +1,299 @@
+"""Ordering and placement attributes of TLPs: relaxed ordering, no snoop, hints, address types, PASID, traffic classes, by requester."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.budget import MAX_ATTRIBUTE_SUMS
+from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.grouping import group
+from ptttool.analyses.needs import Need
+from ptttool.analyses.scope import Scope, TlpAnalysis
+from ptttool.analyses.shown import Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.capture.event.terms import Format
+from ptttool.diagnostics import Severity
+from ptttool.documents import document
+from ptttool.pci import format_id
+from ptttool.table.batch import Batch
+from ptttool.table.values import Values
+from ptttool.tlp.columns import DIRECTIONS, KINDS
+
+# PCIe 6.x, 2.2.10.4: the first byte of an end-end prefix with a Process Address Space ID.
+PASID_PREFIX: Final = 0x91
+# Fields of the key that TLPs are counted by: name of the column, bits. A field that a TLP does not have is 0.
+_FIELDS: Final = (("requester", 16), ("kind", 5), ("direction", 2), ("attr", 3), ("at", 2), ("th", 1), ("tc", 3), ("so", 1), ("pasid", 1))
+_SHIFTS: Final = {name: sum(bits for _, bits in _FIELDS[:at]) for at, (name, _) in enumerate(_FIELDS)}
+_MASKS: Final = {name: (1 << bits) - 1 for name, bits in _FIELDS}
+# Address types, PCIe 6.x, Table 10-1.
+_TRANSLATION_REQUEST, _TRANSLATED = 1, 2
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class AttributeCounts:
+    """TLPs of one requester, kind and direction, and how many of them have each attribute.
+
+    Parameters
+    ----------
+    requester : str
+        Requester ID; that of the request for a completion.
+    kind : str
+        Kind of TLP.
+    direction : str
+        ``inbound``, ``outbound``, ``unknown``.
+    tlps : int
+        TLPs.
+    relaxed_ordering, no_snoop, id_based_ordering : int or None
+        TLPs with the attribute; None where the records do not hold it (4DW).
+    hints : int
+        TLPs with TLP Hints (TH).
+    translation_requests, translated : int or None
+        TLPs with that Address Type (ATS); None where the records do not hold it.
+    pasid : int or None
+        TLPs with a PASID prefix; None where the records do not hold it.
+    traffic_classes : Mapping[str, int] or None
+        TLPs by Traffic Class; None where the records do not hold it.
+    so : int or None
+        TLPs with the bit SO, which no document explains; None where the records do not hold it (8DW).
+    """
+
+    requester: str
+    kind: str
+    direction: str
+    tlps: int
+    relaxed_ordering: int | None
+    no_snoop: int | None
+    id_based_ordering: int | None
+    hints: int
+    translation_requests: int | None
+    translated: int | None
+    pasid: int | None
+    traffic_classes: Mapping[str, int] | None
+    so: int | None
+
+
+@document("attributes")
+@dataclass(frozen=True)
+class Attributes:
+    """Ordering and placement attributes of TLPs.
+
+    Parameters
+    ----------
+    tlps : int
+        TLPs that were looked at.
+    rows : list of AttributeCounts
+        By requester, kind and direction; those with most TLPs first.
+    first : Mapping[str, int]
+        Number of the first TLP with each attribute that was seen, by the name of its field; ``tc``: a Traffic Class other than 0.
+    undecodable : int
+        Records that are not TLPs.
+    left_out : int
+        TLPs that are in no row, as there are too many different ones.
+    """
+
+    tlps: int
+    rows: list[AttributeCounts]
+    first: dict[str, int]
+    undecodable: int
+    left_out: int
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield what is to be seen."""
+        columns = [
+            text_column("Requester"),
+            text_column("Name", 3),
+            text_column("Kind"),
+            text_column("Direction"),
+            Column("TLPs", Unit.TLPS),
+        ]
+        fields = [(title, field) for title, field in _TITLES.items() if any(getattr(row, field) is not None for row in self.rows)]
+        columns += [Column(title, Unit.TLPS, weight=1) for title, _ in fields]
+        has_classes = any(row.traffic_classes is not None for row in self.rows)
+        rows: list[list[str | int | None]] = []
+        for row in self.rows:
+            name = names(row.requester)
+            cells: list[str | int | None] = [row.requester, "" if name == row.requester else name, row.kind, row.direction, row.tlps]
+            cells += [getattr(row, field) for _, field in fields]
+            if has_classes:
+                cells.append(", ".join(f"TC{number} {count:,}" for number, count in (row.traffic_classes or {}).items() if number != "0"))
+            rows.append(cells)
+        if has_classes:
+            columns.append(text_column("Other traffic classes", 2))
+        yield Table("Attributes by requester, kind and direction", columns, rows, note="TLPs that have the attribute.")
+        if self.first:
+            yield Facts([(_WORDS[field], f"TLP {index}") for field, index in self.first.items()], "First TLP with it")
+        if self.undecodable:
+            yield Note(f"{self.undecodable:,} records are not TLPs and are not counted", Severity.WARNING)
+        if self.left_out:
+            yield Note(f"{self.left_out:,} TLPs are in no row: there are too many different requesters and attributes", Severity.WARNING)
+
+
+_TITLES: Final = {
+    "RO": "relaxed_ordering",
+    "NS": "no_snoop",
+    "IDO": "id_based_ordering",
+    "TH": "hints",
+    "AT request": "translation_requests",
+    "AT translated": "translated",
+    "PASID": "pasid",
+    "SO": "so",
+}
+_WORDS: Final = {
+    "relaxed_ordering": "Relaxed ordering",
+    "no_snoop": "No snoop",
+    "id_based_ordering": "ID-based ordering",
+    "hints": "TLP Hints",
+    "translation_requests": "Translation request",
+    "translated": "Translated address",
+    "pasid": "PASID",
+    "so": "SO",
+    "tc": "Traffic Class other than 0",
+}
+
+
+class AttributesAnalysis(TlpAnalysis[Attributes]):
+    """Counts TLPs by everything that tells attributes apart: few different keys."""
+
+    name = "attributes"
+    meaning = "ordering and placement: relaxed ordering, no snoop, hints, address types, PASID, traffic classes, by requester"
+    columns = ("index", "requester", "kind", "direction", "attr", "at", "th", "tc", "so", "prefix")
+    needs = (Need("relaxed ordering, no snoop, address types, PASID and traffic classes", "--format 8dw", format=Format.DW8),)
+
+    def __init__(self, scope: Scope | None = None) -> None:
+        super().__init__(scope)
+        # Number of TLPs and index of the first one, by key.
+        self._sums: dict[int, tuple[int, int]] = {}
+        # Whether records hold the column, by its name.
+        self._held: dict[str, bool] = {}
+        self._undecodable = 0
+        self._left_out = 0
+
+    def update(self, batch: Batch) -> None:
+        """Add TLPs."""
+        if not batch.size:
+            return
+        known = batch.values("requester").mask(batch.size)
+        count = batch.size if known is None else int(np.count_nonzero(known))
+        self._undecodable += batch.size - count
+        eight_dw = batch.values("tc").array is not None
+        self._held["8dw"] = self._held.get("8dw", False) or eight_dw
+        self._held["so"] = self._held.get("so", False) or batch.values("so").array is not None
+        if not count:
+            return
+        keys = np.zeros(batch.size, dtype=np.uint64)
+        for name, shift in _SHIFTS.items():
+            values = _pasid(batch.values("prefix")) if name == "pasid" else batch.values(name)
+            if values.array is None:
+                continue
+            array: Any = values.array
+            if values.valid is not None:
+                array = array * values.valid
+            if array.any():
+                keys |= (array & _MASKS[name]).astype(np.uint64) << np.uint64(shift)
+        indexes: Any = batch.values("index").array
+        first_index = indexes.start if isinstance(indexes, range) else None
+        if known is not None:
+            keys = keys[known]
+        rows = np.flatnonzero(known) if known is not None else None
+        groups = group([keys])
+        counts = np.bincount(groups.of, minlength=len(groups.first))
+        first = groups.first if rows is None else rows[groups.first]
+        numbers = first + first_index if first_index is not None else np.asarray(indexes)[first]
+        self._add(zip(keys[groups.first].tolist(), counts.tolist(), np.asarray(numbers).tolist(), strict=True))
+
+    def _add(self, sums: Iterable[tuple[int, int, int]]) -> None:
+        for key, count, index in sums:
+            found = self._sums.get(key)
+            if found is None and len(self._sums) >= MAX_ATTRIBUTE_SUMS:
+                self._left_out += count
+            else:
+                before, first = found or (0, index)
+                self._sums[key] = before + count, min(first, index)
+
+    def merge(self, later: AttributesAnalysis) -> None:
+        """Add the TLPs behind."""
+        self._add((key, count, index) for key, (count, index) in later._sums.items())
+        for name, held in later._held.items():
+            self._held[name] = self._held.get(name, False) or held
+        self._undecodable += later._undecodable
+        self._left_out += later._left_out
+
+    def result(self, context: AnalysisContext) -> Attributes:
+        """Return the counts."""
+        rows: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+        first: dict[str, int] = {}
+        for key, (count, index) in self._sums.items():
+            rows.setdefault((_field(key, "requester"), _field(key, "kind"), _field(key, "direction")), []).append((key, count))
+            for name in _attributes(key):
+                first[name] = min(first.get(name, index), index)
+        counted = [self._row(*place, sums) for place, sums in rows.items()]
+        return Attributes(
+            tlps=sum(row.tlps for row in counted),
+            rows=sorted(counted, key=lambda row: (-row.tlps, row.requester, row.kind, row.direction)),
+            first={name: first[name] for name in _WORDS if name in first},
+            undecodable=self._undecodable,
+            left_out=self._left_out,
+        )
+
+    def _row(self, requester: int, kind: int, direction: int, sums: list[tuple[int, int]]) -> AttributeCounts:
+        eight_dw = self._held.get("8dw", False)
+
+        def having(name: str, *, held: bool = True) -> int | None:
+            return sum(count for key, count in sums if name in _attributes(key)) if held else None
+
+        classes = {f"{number}": sum(count for key, count in sums if _field(key, "tc") == number) for number in range(8)}
+        hints = having("hints")
+        assert hints is not None
+        return AttributeCounts(
+            requester=format_id(requester),
+            kind=KINDS[kind],
+            direction=DIRECTIONS[direction],
+            tlps=sum(count for _, count in sums),
+            relaxed_ordering=having("relaxed_ordering", held=eight_dw),
+            no_snoop=having("no_snoop", held=eight_dw),
+            id_based_ordering=having("id_based_ordering", held=eight_dw),
+            hints=hints,
+            translation_requests=having("translation_requests", held=eight_dw),
+            translated=having("translated", held=eight_dw),
+            pasid=having("pasid", held=eight_dw),
+            traffic_classes={name: count for name, count in classes.items() if count} if eight_dw else None,
+            so=having("so", held=self._held.get("so", False)),
+        )
+
+
+def _pasid(prefix: Values) -> Values:
+    """Return which TLPs have a PASID prefix."""
+    if prefix.array is None:
+        return prefix
+    array: Any = prefix.array
+    return Values(array >> 24 == PASID_PREFIX, prefix.valid)
+
+
+def _field(key: int, name: str) -> int:
+    return key >> _SHIFTS[name] & _MASKS[name]
+
+
+def _attributes(key: int) -> Iterator[str]:
+    """Yield the names of the attributes that a key stands for."""
+    attr, at = _field(key, "attr"), _field(key, "at")
+    seen = {
+        "relaxed_ordering": attr & 2,
+        "no_snoop": attr & 1,
+        "id_based_ordering": attr & 4,
+        "hints": _field(key, "th"),
+        "translation_requests": at == _TRANSLATION_REQUEST,
+        "translated": at == _TRANSLATED,
+        "pasid": _field(key, "pasid"),
+        "so": _field(key, "so"),
+        "tc": _field(key, "tc"),
+    }
+    return (name for name, has in seen.items() if has)
+
+
+ANALYSES.add("attributes", AttributesAnalysis)
