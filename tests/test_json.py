@@ -151,6 +151,7 @@ def test_every_document_is_run() -> None:
 
 RESULTS = [
     ("addresses", "{capture}"),
+    ("attributes", "{capture}"),
     ("bandwidth", "{capture}"),
     ("elements", "fixtures/etrace/median-basic.bin"),
     ("io", "{capture}"),
