@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.needs import Lack
@@ -17,6 +17,7 @@ CHAPTERS: Mapping[str, tuple[str, str]] = {
         "Who moves what",
         "TLPs and bytes by requester, class and direction. A read of a disk is inbound writes.",
     ),
+    "summary": ("Who moves what", "TLPs, bytes carried and bytes asked for. A read of a disk is inbound writes."),
     "latency": ("How long reads take", "Time from a request to its completions, seen at the traced port."),
     "outstanding": ("How many requests are under way", "Requests that wait for their completions, against the tags that there are."),
     "bandwidth": ("Bandwidth over time", "Bytes in each interval of the recording, by direction."),
@@ -26,7 +27,6 @@ CHAPTERS: Mapping[str, tuple[str, str]] = {
     "io": ("What the kernel calls an IO", "Commands of drives and packets of network cards, put together from their TLPs."),
     "mmio": ("Register accesses", "Reads and writes of device registers by the processor."),
     "attributes": ("Ordering and placement", "Attributes that devices set: relaxed ordering, no snoop, steering tags, PASID."),
-    "summary": ("Kinds of TLPs", "TLPs and bytes of data by kind, class and requester."),
     "elements": ("Elements", "Elements of the packet trace by kind, protocol, channel and flag."),
 }
 # Analyses that are left out where one that says more has a result.
@@ -55,8 +55,14 @@ def chapters_of(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack
     return [
         _chapter(name, tuple(parts_of(results[name], names)), tuple(lacks.get(name, ())), seen)
         for name in wanted(results)
-        if _REPLACED.get(name) not in results
+        if chapter_of(name, results) == name
     ]
+
+
+def chapter_of(name: str, results: Collection[str]) -> str:
+    """Return the analysis whose chapter holds what an analysis found: another one where that says more."""
+    other = _REPLACED.get(name, name)
+    return other if other in results else name
 
 
 def _chapter(name: str, parts: Sequence[Part], lacks: Sequence[Lack], seen: dict[str, str]) -> Chapter:

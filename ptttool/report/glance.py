@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from ptttool.analyses.bandwidth import Bandwidth
@@ -10,8 +11,16 @@ from ptttool.analyses.drawing.numbers import with_unit
 from ptttool.analyses.io.results import IoResult
 from ptttool.analyses.latency.document import Latency
 from ptttool.analyses.shown import Unit
+from ptttool.analyses.summary import TlpSummary
+from ptttool.report.chapters import chapter_of
 from ptttool.report.model import Glance
 
+_WHO: Final = {
+    ("Written", "inbound"): "devices to memory",
+    ("Asked for", "inbound"): "by devices, of memory",
+    ("Written", "outbound"): "processor to devices",
+    ("Asked for", "outbound"): "by the processor, of registers",
+}
 _SPANS: Final = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
 _SIZES: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
@@ -24,7 +33,18 @@ def glances_of(results: Mapping[str, object]) -> list[Glance]:
     results : Mapping[str, object]
         Results by name of the analysis.
     """
-    return [found for name, glance in _GLANCES.items() if name in results for found in glance(results[name])]
+    found = [found for name, glance in _GLANCES.items() if name in results for found in glance(results[name])]
+    return [replace(each, analysis=chapter_of(each.analysis, results)) for each in found]
+
+
+def _summary(result: TlpSummary) -> Iterator[Glance]:
+    for direction in result.directions:
+        flows = [flow for flow in result.flows if flow.direction == direction]
+        written = sum(flow.payload_bytes for flow in flows if flow.class_ == "P")
+        asked = sum(flow.requested_bytes for flow in flows if flow.class_ == "NP")
+        for what, size in (("Written", written), ("Asked for", asked)):
+            if size:
+                yield Glance(f"{what}, {direction}", size_text(size), "summary", size, _WHO.get((what, direction), ""))
 
 
 def _latency(result: Latency) -> Iterator[Glance]:
@@ -41,12 +61,9 @@ def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
     if time.elapsed_ticks:
         yield Glance("Traced time", time_text(time.scaled(time.elapsed_ticks), time.unit), "bandwidth", time.elapsed_ticks)
     for flow in result.directions:
-        if not flow.payload_bytes:  # of a direction whose data were not traced, nothing can be said
-            continue
-        rate = f"{flow.payload_per_second / 1e6:,.4g} MB/s" if flow.payload_per_second is not None else ""
-        share = f"{100 * flow.share:.1f} % of the link" if flow.share is not None else ""
-        detail = ", ".join(filter(None, (rate, share)))
-        yield Glance(f"Data carried, {flow.direction}", size_text(flow.payload_bytes), "bandwidth", flow.payload_bytes, detail)
+        if flow.tlps and flow.share is not None and flow.wire_per_second is not None:
+            rate = f"{size_text(flow.wire_per_second)}/s with headers"
+            yield Glance(f"Share of the link, {flow.direction}", f"{100 * flow.share:.1f} %", "bandwidth", flow.share, rate)
 
 
 def _io(result: IoResult) -> Iterator[Glance]:
@@ -80,4 +97,9 @@ def time_text(time: float, unit: Unit) -> str:
     return with_unit(round(time), unit)
 
 
-_GLANCES: Final[Mapping[str, Callable[[Any], Iterable[Glance]]]] = {"latency": _latency, "bandwidth": _bandwidth, "io": _io}
+_GLANCES: Final[Mapping[str, Callable[[Any], Iterable[Glance]]]] = {
+    "summary": _summary,
+    "latency": _latency,
+    "bandwidth": _bandwidth,
+    "io": _io,
+}
