@@ -7,6 +7,7 @@ a break. All of it follows from pairs of neighbours, so it is the same wherever 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
@@ -100,6 +101,12 @@ class Clock:
         self.first: Stamp | None = None
         self.last: Stamp | None = None
         self.marks = Line(grain=_MARK_GRAIN)
+
+    def __copy__(self) -> Clock:
+        """Return a clock that goes on by itself."""
+        other = Clock(self.model, self.bits)
+        other.__dict__.update(self.__dict__, marks=copy(self.marks))
+        return other
 
     def ticks(self, batch: Batch) -> Ticks:
         """Take the next rows of the part.

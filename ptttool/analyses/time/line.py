@@ -201,6 +201,24 @@ class Line:
             starts = np.arange(0, len(self.points), 2)
             self.points = _joined(self.points, starts)
 
+    def spread(self, column: int, begins: Table, ends: Table) -> None:
+        """Add the time of spans to the points that they cover: a point lasts until the next one begins.
+
+        Parameters
+        ----------
+        column : int
+            Which of the sums.
+        begins, ends : ndarray of int64, shape (k,)
+            Ticks at which spans begin and end.
+        """
+        if not len(begins) or not len(self.points):
+            return
+        edges = np.append(self.points[:, _FIRST], max(int(self.points[-1, _LAST]), int(ends.max())))
+        # The time of all spans up to a moment is piecewise linear: each adds what lies before the moment, and stops at its end.
+        points = self.points.copy()
+        points[:, _SUMS + column] += np.diff(_time_before(np.sort(begins), edges) - _time_before(np.sort(ends), edges))
+        self.points = points
+
     def intervals(self, count: int = INTERVALS, *, by_rows: bool = False) -> Intervals:
         """Return the line in intervals of equal width.
 
@@ -258,6 +276,13 @@ class Line:
         known = (held[:, _BEGIN] < ends) & (held[:, _END] >= ends)
         known &= (held[:, _SEGMENT] == held[:, _LAST_SEGMENT]) | (held[:, _END] == ends)
         return ticks, np.where(known, held[:, _LAST_SEGMENT], -1)
+
+
+def _time_before(moments: Table, edges: Table) -> Table:
+    """Return for each edge how long ago the moments before it are, all together."""
+    count = np.searchsorted(moments, edges)
+    sums = np.concatenate(([0], np.cumsum(moments)))
+    return count * edges - sums[count]
 
 
 def _coarse(points: Table, shift: int) -> Table:

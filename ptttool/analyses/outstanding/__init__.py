@@ -1,0 +1,1 @@
+"""Requests that are outstanding: sent, and not answered yet."""

@@ -1,0 +1,172 @@
+"""Sums up how many requests are outstanding, by direction and by requester."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.matching.analysis import MatchingAnalysis
+from ptttool.analyses.matching.part import Part, part_of
+from ptttool.analyses.matching.steps import MARK, REQUESTER_SHIFT
+from ptttool.analyses.matching.transactions import Ending, Transactions
+from ptttool.analyses.needs import Need
+from ptttool.analyses.outstanding.document import Outstanding, document_of
+from ptttool.analyses.outstanding.levels import Borders, Crossing, Levels, levels_of
+from ptttool.analyses.outstanding.series import DIRECTION_SERIES, Whole
+from ptttool.analyses.scope import Scope
+from ptttool.analyses.time.line import Line
+from ptttool.analyses.time.ticks import Ticks
+from ptttool.table.batch import Batch
+from ptttool.tlp.columns import DIRECTIONS
+
+Array = npt.NDArray[Any]
+
+# Endings of requests that were seen whole: from the request to the completion that ended it, or to the last one that was seen.
+_WHOLE: Final = (Ending.COMPLETE, Ending.ERROR, Ending.SHORT)
+_UNKNOWN: Final = DIRECTIONS.index("unknown")
+_IS_WHOLE: Final = np.array([ending in _WHOLE for ending in Ending])
+
+
+class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
+    """Sums up how many requests are outstanding.
+
+    Parameters
+    ----------
+    scope : Scope
+        What is known of the recording.
+    """
+
+    name = "outstanding"
+    meaning = "requests outstanding at the same time, by direction and requester: mean, peak, over time, against the number of tags"
+    carried = ("direction",)
+    needs = (
+        Need(
+            "reads of devices and their completions", "--format 4dw --direction both --type np,cpl", inbound=("NP",), outbound=("CPL",),
+            unfiltered=True,
+        ),
+    )  # fmt: skip
+
+    def __init__(self, scope: Scope | None = None) -> None:
+        super().__init__(scope)
+        self._ticks = self.scope.clock
+        self._levels: Levels | None = None
+        self._line = Line(len(DIRECTIONS), self.scope.grain)
+        self._whole = Whole()
+        self._ended: list[Transactions] = []
+
+    def add(self, ended: Transactions) -> None:
+        """Keep requests that were seen whole until their rows, or the part behind, are added."""
+        whole = ended if _IS_WHOLE[ended.ending].all() else ended.take(_IS_WHOLE[ended.ending])
+        if len(whole):
+            self._ended.append(whole)
+            self._whole.add(whole, _directions(whole))
+
+    def add_rows(self, batch: Batch, shift: int) -> None:
+        """Add the levels of a batch, and what is certain now of the rows before it."""
+        before = self._ticks.elapsed
+        ticks = self._ticks.ticks(batch)
+        index: Any = batch.values("index").array
+        first, last = int(index[0]), int(index[-1])
+        times = np.zeros(batch.size, dtype=np.int64) if ticks.at is None else ticks.at - shift
+
+        def places(rows: Array) -> Array:
+            """Return the rows of the batch by their numbers in the recording."""
+            found: Array = rows - first if isinstance(index, range) else np.searchsorted(index, rows.astype(np.uint64))
+            return found
+
+        ended, self._ended = self._ended, []
+        here = [each for each in ended if each.request[0] >= np.uint64(first)]
+        earlier = [each for each in ended if each.request[0] < np.uint64(first)]
+        part = part_of(batch, self.scope)
+        levels = levels_of(first, last, _crossing(here), self._borders(part), lambda rows: times[places(rows)])
+        self._add_line(batch, ticks, here, times, places)
+        self._take_in(levels, shift - before, earlier)
+
+    def merge(self, later: OutstandingAnalysis) -> None:
+        """Add what another one has seen of the rows behind."""
+        before = self._ticks.elapsed
+        seam = self._ticks.merge(later._ticks)
+        self._line.merge(later._line, seam)
+        super().merge(later)
+        if later._levels is not None:
+            self._take_in(later._levels, seam.ticks - before, self._ended)
+        self._ended = []
+
+    def merge_sums(self, later: OutstandingAnalysis) -> None:
+        """Add the sums of requests of the part behind; :meth:`merge` adds all that goes by rows."""
+        self._whole.merge(later._whole)
+
+    def finish(self, context: AnalysisContext) -> Outstanding:
+        """Return the result."""
+        levels = self._levels
+        if levels is not None:
+            levels.finish()
+        time = self.scope.time_facts(self._ticks, context.contents)
+        return document_of(levels, self._whole, self._line, self.totals, time, context.machine)
+
+    def _take_in(self, later: Levels, gap: int, crossing: Sequence[Transactions]) -> None:
+        """Take in the levels of rows behind, and requests that were under way before them and have ended."""
+        assert self._part is not None
+        for each in crossing:
+            timed = each.to_last >= 0
+            directions = _directions(each)
+            for code in np.unique(directions[timed]).tolist():
+                rows = timed & (directions == code)
+                self._line.spread(code, each.at[rows], each.at[rows] + each.to_last[rows])
+        if self._levels is None:
+            self._levels = later
+        else:
+            self._levels.join(later, gap, _crossing(crossing), self._borders(self._part))
+
+    def _add_line(self, batch: Batch, ticks: Ticks, here: Sequence[Transactions], times: Array, places: Any) -> None:
+        """Add how long how many requests were outstanding, row by row; the time behind the last row comes with the next ones."""
+        groups = self._line.groups(batch)
+        sums = np.zeros((len(groups.starts), len(DIRECTIONS)), dtype=np.int64)
+        durations = np.diff(times, append=times[-1:])
+        for each in here:
+            directions = _directions(each)
+            begins, ends = places(each.request), places(each.last)
+            for code in np.unique(directions).tolist():
+                rows = directions == code
+                changes = np.bincount(begins[rows], minlength=batch.size) - np.bincount(ends[rows], minlength=batch.size)
+                sums[:, code] += groups.sums(np.cumsum(changes) * durations)
+        self._line.add(batch, ticks, groups, sums)
+
+    def _borders(self, part: Part) -> Borders:
+        """Return the rows where requests may begin or end that are under way at the ends of a part."""
+        rows = np.concatenate([border[border["word"] != MARK] for border in (part.head, part.tail)])
+        requesters = (rows["key"] >> np.uint64(REQUESTER_SHIFT) & np.uint64(0xFFFF)).astype(np.int64)
+        series = np.concatenate((requesters, *(np.full(len(rows), each) for each in DIRECTION_SERIES)))
+        return Borders(series, np.tile(rows["index"], 1 + len(DIRECTION_SERIES)))
+
+
+def _directions(whole: Transactions) -> Array:
+    """Return the code of each request's direction."""
+    values = whole.extra["direction"]
+    array: Any = values.array
+    if array is None:
+        return np.full(len(whole), _UNKNOWN)
+    return np.asarray(array if values.valid is None else np.where(values.valid, array, _UNKNOWN)).astype(np.intp)
+
+
+def _crossing(ended: Sequence[Transactions]) -> Crossing:
+    """Return the rows at which requests begin and end, each in the series of its requester and of its direction."""
+    nothing = [np.empty(0, dtype=np.int64)]
+    series = [each for one in ended for each in (one.requester.astype(np.int64), DIRECTION_SERIES[0] + _directions(one))]
+    begins, ends = ([each for one in ended for each in (rows(one), rows(one))] for rows in (_request, _last))
+    return Crossing(*(np.concatenate(each or nothing) for each in (series, begins, ends)))
+
+
+def _request(one: Transactions) -> Array:
+    return one.request
+
+
+def _last(one: Transactions) -> Array:
+    return one.last
+
+
+ANALYSES.add("outstanding", OutstandingAnalysis)

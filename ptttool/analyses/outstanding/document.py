@@ -1,0 +1,380 @@
+"""The result of ``outstanding``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.outstanding.levels import Levels
+from ptttool.analyses.outstanding.series import DIRECTION_SERIES, Whole
+from ptttool.analyses.shown import Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, text_column
+from ptttool.analyses.time.facts import TimeFacts
+from ptttool.analyses.time.line import Line
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
+from ptttool.pci import PciAddress, format_id
+from ptttool.tlp.columns import DIRECTIONS
+
+if TYPE_CHECKING:
+    from ptttool.analyses.matching.analysis import Totals
+    from ptttool.machine.model import Machine
+
+Array = npt.NDArray[Any]
+
+# Section 2.2.6.2: requests of a function that can be outstanding, by the bits of its tags: 5, 8, and 10 less the values that start with 00.
+TAG_LIMITS: Final = (32, 256, 768)
+_NEAR: Final = 0.9
+# Requesters that are shown on a screen.
+_MOST_SHOWN: Final = 20
+
+
+@dataclass(frozen=True)
+class LevelTime:
+    """How long so many requests were outstanding.
+
+    Parameters
+    ----------
+    level : int
+        Number of requests.
+    ticks : int
+        How long.
+    """
+
+    level: int
+    ticks: int
+
+
+@dataclass(frozen=True)
+class TagUse:
+    """How near the peak comes to a number of tags.
+
+    Parameters
+    ----------
+    limit : int
+        Requests that can be outstanding with as many tags: 32, 256 or 768.
+    is_known : bool
+        Whether the machine says that this is the limit of the requester; else it is the next one above the peak.
+    share : float
+        The peak as a share of the limit.
+    time_near : float or None
+        Share of the time with 90 % of the limit or more; None where nothing is known of time.
+    """
+
+    limit: int
+    is_known: bool
+    share: float
+    time_near: float | None
+
+
+@dataclass(frozen=True)
+class Load:
+    """Requests outstanding at the same time, of a requester or in a direction.
+
+    Parameters
+    ----------
+    requester : str or None
+        Requester ID.
+    direction : str or None
+        Direction of the requests; None for a requester.
+    requests : int
+        Requests that were seen whole.
+    peak : int
+        Most of them that were outstanding at the same time.
+    index : int
+        Number of the TLP with which the peak was reached for the first time.
+    mean : float or None
+        Mean over time; None where nothing is known of time.
+    p50, p90, p99 : int or None
+        As many or fewer were outstanding for half of the time, and so on.
+    response_ticks : float or None
+        Mean time from a request to the completion that ended it.
+    per_tick : float or None
+        Requests by the elapsed ticks.
+    little : float or None
+        What the mean has to be by Little's law: requests per tick times mean response. It differs where the time of some requests is not
+        known.
+    tags : TagUse or None
+        Against the number of tags; None for a direction, whose requesters have tags of their own.
+    levels : list of LevelTime
+        How long how many were outstanding.
+    """
+
+    requester: str | None
+    direction: str | None
+    requests: int
+    peak: int
+    index: int
+    mean: float | None
+    p50: int | None
+    p90: int | None
+    p99: int | None
+    response_ticks: float | None
+    per_tick: float | None
+    little: float | None
+    tags: TagUse | None
+    levels: list[LevelTime]
+
+
+@dataclass(frozen=True)
+class NotCounted:
+    """Requests that were not seen whole: while they were outstanding, there were more than is said.
+
+    Parameters
+    ----------
+    before : int
+        Requests in front of the recording or of a hole, of which a completion ended one.
+    inside : int
+        Requests without a completion inside of the recording.
+    at_end : int
+        Requests that were open at the end of the recording or of an AUX stream.
+    left_out : int
+        Requests that were not followed, because too many were open.
+    """
+
+    before: int
+    inside: int
+    at_end: int
+    left_out: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.before + self.inside + self.at_end + self.left_out
+
+
+@dataclass(frozen=True)
+class OutstandingLine:
+    """Outstanding requests over time.
+
+    Parameters
+    ----------
+    width : int
+        Ticks of an interval.
+    begins : list of int
+        Where each begins.
+    indexes : list of int
+        Number of the first TLP of each; between two points of the time line it is interpolated.
+    mean : Mapping[str, list of float]
+        Mean of each interval by direction.
+    """
+
+    width: int
+    begins: list[int]
+    indexes: list[int]
+    mean: dict[str, list[float]]
+
+
+@document("outstanding")
+@dataclass(frozen=True)
+class Outstanding(Shown):
+    """Requests that are outstanding at the same time.
+
+    Parameters
+    ----------
+    time : TimeFacts
+        What is known of time.
+    requests : int
+        Requests that are answered, seen in the recording.
+    counted : int
+        Those that were seen whole, from the request to its last completion. All numbers below are of them.
+    not_counted : NotCounted
+        The others.
+    directions, requesters : list of Load
+        By direction, and by requester, the one with the highest peak first.
+    line : OutstandingLine or None
+        Over time; None where nothing is known of it.
+    notes : list of Diagnostic
+        What is not seen.
+    """
+
+    time: TimeFacts
+    requests: int
+    counted: int
+    not_counted: NotCounted
+    directions: list[Load]
+    requesters: list[Load]
+    line: OutstandingLine | None
+    notes: list[Diagnostic] = field(default_factory=list)
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield the tables by direction and requester, the time line, the distribution."""
+        for note in self.notes:
+            if note.severity is not Severity.INFO:
+                yield Note(note.text, note.severity)
+        left = self.not_counted
+        cut_off = f"{left.before:,} from before the start or a hole, {left.inside:,} unanswered, {left.at_end:,} open at the end"
+        yield Facts([("Requests", f"{self.requests:,}, of which {self.counted:,} were seen whole"), ("Not counted", cut_off)])
+        if self.counted:
+            yield self._table("Outstanding by direction", [load for load in self.directions if load.requests], names)
+            yield self._table("Outstanding by requester", self.requesters, names)
+            yield from self._line()
+            yield from self._histograms()
+        yield from self.time.shown()
+        for note in self.notes:
+            if note.severity is Severity.INFO:
+                yield Note(note.text, note.severity)
+
+    def _table(self, title: str, loads: list[Load], names: Names) -> Table:
+        is_requester = bool(loads) and loads[0].requester is not None
+        unit = self.time.unit
+        columns = [text_column("Requester" if is_requester else "Direction")]
+        columns += [text_column("Name", 3)] if is_requester else []
+        columns += [
+            Column("Requests"), Column("Mean"), Column("p50", weight=2), Column("p90", weight=2), Column("p99", weight=1), Column("Peak"),
+            Column("at index", Unit.INDEX, weight=1), Column("Response", unit, weight=2), Column("By Little's law", weight=3),
+        ]  # fmt: skip
+        if is_requester:
+            columns += [Column("Tags", weight=1), Column("Tags used", Unit.PERCENT), Column("Time near", Unit.PERCENT, weight=3)]
+        rows: list[list[str | int | float | None]] = []
+        for load in loads[:_MOST_SHOWN]:
+            row: list[str | int | float | None] = [load.requester or load.direction]
+            if load.requester is not None:
+                name = names(load.requester)
+                row.append(None if name == load.requester else name)
+            response = None if load.response_ticks is None else self.time.scaled(load.response_ticks)
+            row += [load.requests, load.mean, load.p50, load.p90, load.p99, load.peak, load.index, response, load.little]
+            if load.tags is not None:
+                tags = load.tags
+                row += [tags.limit, 100 * tags.share, None if tags.time_near is None else 100 * tags.time_near]
+            rows.append(row)
+        return Table(title, columns, rows, more=max(0, len(loads) - _MOST_SHOWN))
+
+    def _line(self) -> Iterator[Part]:
+        if self.line is None:
+            return
+        series = [Series(name, values) for name, values in self.line.mean.items() if any(values)]
+        times = [self.time.scaled(begin) for begin in self.line.begins]
+        yield Timeline("Outstanding requests over time", times, self.time.unit, series, "requests", self.line.indexes)
+
+    def _histograms(self) -> Iterator[Part]:
+        for load in self.directions:
+            if load.requests and self.time.elapsed_ticks:
+                ticks = {each.level: each.ticks for each in load.levels}
+                edges = list(range(max(ticks) + 2))
+                marks = {name: float(value) for name, value in (("p50", load.p50), ("p99", load.p99)) if value is not None}
+                counts = [ticks.get(level, 0) for level in edges[:-1]]
+                yield Histogram(f"Requests outstanding, {load.direction}", edges, counts, Unit.NONE, "ticks", marks)
+
+
+def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals, time: TimeFacts, machine: Machine | None) -> Outstanding:
+    """Return the result.
+
+    Parameters
+    ----------
+    levels : Levels or None
+        The levels of the whole recording; None without rows.
+    whole : Whole
+        Sums over the requests that were seen whole.
+    line : Line
+        Requests times ticks by direction.
+    totals : Totals
+        How the requests ended.
+    time : TimeFacts
+        What is known of time.
+    machine : Machine or None
+        The machine, for the bits of tags.
+    """
+    by_series = {} if levels is None else {int(number): levels.entries[levels.entries["series"] == number] for number in levels.series}
+    loads = {
+        number: _load(number, entries, whole.sums[number], time, machine) for number, entries in by_series.items() if number in whole.sums
+    }
+    not_counted = NotCounted(totals.early.transactions, totals.inside, totals.open_at_end, totals.left_out)
+    requesters = [load for number, load in loads.items() if number < DIRECTION_SERIES[0]]
+    return Outstanding(
+        time=time,
+        requests=totals.requests,
+        counted=sum(load.requests for load in requesters),
+        not_counted=not_counted,
+        directions=[loads[number] for number in DIRECTION_SERIES if number in loads],
+        requesters=sorted(requesters, key=lambda load: (-load.peak, load.requester or "")),
+        line=None if time.elapsed_ticks is None or levels is None else _line_of(line),
+        notes=list(_notes(not_counted, requesters, time)),
+    )
+
+
+def _load(number: int, entries: Array, sums: Array, time: TimeFacts, machine: Machine | None) -> Load:
+    requests, timed, response = sums.tolist()
+    level, ticks = entries["level"], entries["ticks"]
+    elapsed = time.elapsed_ticks
+    peak = int(level[-1])
+    is_requester = number < DIRECTION_SERIES[0]
+    mean = per_tick = little = None
+    p50 = p90 = p99 = None
+    if elapsed:
+        mean, per_tick = float((level * ticks).sum()) / elapsed, requests / elapsed
+        until = np.cumsum(ticks)
+        p50, p90, p99 = (int(level[np.searchsorted(until, share * until[-1])]) for share in (0.5, 0.9, 0.99))
+    response_ticks = response / timed if timed and elapsed is not None else None
+    if per_tick is not None and response_ticks is not None:
+        little = per_tick * response_ticks
+    return Load(
+        requester=format_id(number) if is_requester else None,
+        direction=None if is_requester else DIRECTIONS[number - DIRECTION_SERIES[0]],
+        requests=requests,
+        peak=peak,
+        index=int(entries["row"][-1]),
+        mean=mean,
+        p50=p50,
+        p90=p90,
+        p99=p99,
+        response_ticks=response_ticks,
+        per_tick=per_tick,
+        little=little,
+        tags=_tags_of(number, peak, level, ticks, elapsed, machine) if is_requester else None,
+        levels=[LevelTime(*pair) for pair in zip(level.tolist(), ticks.tolist(), strict=True)],
+    )
+
+
+def _tags_of(requester: int, peak: int, level: Array, ticks: Array, elapsed: int | None, machine: Machine | None) -> TagUse:
+    known = _limit_of(requester, machine)
+    limit = known or next((each for each in TAG_LIMITS if each >= peak), TAG_LIMITS[-1])
+    near = float(ticks[level >= _NEAR * limit].sum()) / elapsed if elapsed else None
+    return TagUse(limit, known is not None, peak / limit, near)
+
+
+def _limit_of(requester: int, machine: Machine | None) -> int | None:
+    """Return how many requests a function can have outstanding by the bits of its tags; None where they are not known."""
+    function = None if machine is None else machine.functions.get(PciAddress.from_id(requester))
+    if function is None or function.transfers is None or function.transfers.extended_tags is None:
+        return None
+    if function.transfers.ten_bit_tags:
+        return TAG_LIMITS[2]
+    if function.transfers.ten_bit_tags is None:
+        return None
+    return TAG_LIMITS[1] if function.transfers.extended_tags else TAG_LIMITS[0]
+
+
+def _line_of(line: Line) -> OutstandingLine:
+    intervals = line.intervals()
+    mean: Mapping[str, list[float]] = {name: (intervals.sums[:, code] / intervals.width).tolist() for code, name in enumerate(DIRECTIONS)}
+    return OutstandingLine(intervals.width, intervals.begins.tolist(), intervals.rows.tolist(), dict(mean))
+
+
+def _notes(left: NotCounted, requesters: list[Load], time: TimeFacts) -> Iterator[Diagnostic]:
+    if left.inside or left.left_out:
+        yield Diagnostic(
+            Severity.WARNING, "outstanding-lower-bound",
+            f"{left.inside + left.left_out} requests have no completion in the recording: more were outstanding than is said",
+        )  # fmt: skip
+    elif left.total:
+        yield Diagnostic(
+            Severity.INFO, "outstanding-cut-off",
+            f"{left.total} requests were cut off by an end of the recording or a hole: near it, more were outstanding than is said",
+        )  # fmt: skip
+    if any(load.tags is not None and not load.tags.is_known for load in requesters):
+        yield Diagnostic(
+            Severity.INFO, "tag-bits-unknown",
+            "how many bits the tags of a requester may have is not known for all: they are held against the next limit above their peak",
+        )  # fmt: skip
+    for load in requesters:
+        if load.mean is not None and load.little is not None and abs(load.mean - load.little) > 0.05 * max(load.mean, load.little):
+            yield Diagnostic(
+                Severity.INFO, "little-differs",
+                f"{load.requester}: by Little's law {load.little:.3g} requests would be outstanding, {load.mean:.3g} are: "
+                f"not of all requests it is known how long they took ({time.breaks} breaks in time)",
+            )  # fmt: skip
