@@ -123,14 +123,15 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
             self._levels.join(later, gap, _crossing(crossing), self._borders(self._part))
 
     def _add_line(self, batch: Batch, ticks: Ticks, here: Sequence[Transactions], times: Array, places: Any) -> None:
-        """Add how long how many requests were outstanding, row by row; the time behind the last row comes with the next ones."""
+        """Add how long how many requests were outstanding, row by row, of those of which it is known how long they took."""
         groups = self._line.groups(batch)
         sums = np.zeros((len(groups.starts), len(DIRECTIONS)), dtype=np.int64)
         durations = np.diff(times, append=times[-1:])
         for each in here:
-            directions = _directions(each)
+            timed = each.to_last >= 0
+            directions = np.where(timed, _directions(each), -1)
             begins, ends = places(each.request), places(each.last)
-            for code in np.unique(directions).tolist():
+            for code in np.unique(directions[timed]).tolist():
                 rows = directions == code
                 changes = np.bincount(begins[rows], minlength=batch.size) - np.bincount(ends[rows], minlength=batch.size)
                 sums[:, code] += groups.sums(np.cumsum(changes) * durations)
