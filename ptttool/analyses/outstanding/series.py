@@ -15,7 +15,6 @@ Array = npt.NDArray[Any]
 _REQUESTERS: Final = 1 << 16
 DIRECTION_SERIES: Final = tuple(range(_REQUESTERS, _REQUESTERS + len(DIRECTIONS)))
 """The series of the directions, in the order of :data:`ptttool.tlp.columns.DIRECTIONS`. Those of requesters have the Requester ID."""
-_SERIES: Final = _REQUESTERS + len(DIRECTIONS)
 
 
 class Whole:
@@ -34,11 +33,13 @@ class Whole:
         """Add requests; `directions` are the codes of their directions."""
         timed = whole.to_last >= 0
         ticks = np.where(timed, whole.to_last, 0)
-        series = np.concatenate((whole.requester.astype(np.intp), directions + _REQUESTERS))
-        weights = (None, np.tile(timed, 2), np.tile(ticks, 2))
-        sums = np.stack([np.bincount(series, each, _SERIES).astype(np.int64) for each in weights], axis=1)
-        for number in np.flatnonzero(sums[:, 0]).tolist():
-            self._add(number, sums[number])
+        for series, first in ((whole.requester, 0), (directions, _REQUESTERS)):
+            counts = np.bincount(series)
+            numbers = np.flatnonzero(counts)
+            known = counts if timed.all() else np.bincount(series, timed)
+            sums = np.stack([each[numbers].astype(np.int64) for each in (counts, known, np.bincount(series, ticks))], axis=1)
+            for number, row in zip(numbers.tolist(), sums, strict=True):
+                self._add(first + number, row)
 
     def merge(self, other: Whole) -> None:
         """Add those of another part."""
