@@ -157,6 +157,7 @@ RESULTS = [
     ("io", "{capture}"),
     ("latency", "{capture}"),
     ("loss", "{capture}"),
+    ("outstanding", "{capture}"),
     ("mmio", "{capture}"),
     ("summary", "{capture}"),
 ]
