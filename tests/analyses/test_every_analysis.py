@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ import ptttool
 from ptttool.analyses.drawing.markdown import markdown
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import no_names
+from ptttool.cli.main import main
 from ptttool.cli.views.shown.medium import Medium
 from ptttool.cli.views.shown.parts import print_parts
 from ptttool.documents import to_json
@@ -84,3 +87,18 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+@pytest.mark.parametrize("name", sorted(captures.shapes()))
+def test_every_recording(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Recordings with holes, of both formats, cut off, empty: there is a result, or an error that says why not."""
+    path = str(captures.path_of(name, tmp_path))
+    code = main(["analyze", ",".join(OF_TLPS), path, "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert code in (0, 2, 6)
+    if code == 2:
+        assert document["error"]["code"] == "missing-columns"
+    elif list(document) != ["error"]:
+        (found,) = document["recordings"]
+        assert list(found["results"]) == OF_TLPS
+        assert main(["analyze", ",".join(OF_TLPS), path]) == code

@@ -36,7 +36,7 @@ def with_common_unit(table: Table) -> Table:
         return table
     (unit,) = times
     columns = [replace(column, unit=Unit.NONE) if column.unit is unit else column for column in table.columns]
-    return replace(table, title=f"{table.title} [{unit.value}]", columns=columns) if table.title else table
+    return replace(table, title=f"{table.title} (times in {unit.value})", columns=columns) if table.title else table
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Severity
@@ -159,7 +160,7 @@ class SlowRequest:
 
 @document("mmio")
 @dataclass(frozen=True)
-class Mmio:
+class Mmio(Shown):
     """Requests of the processor to registers of devices.
 
     Parameters

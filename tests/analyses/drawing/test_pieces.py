@@ -39,7 +39,7 @@ def test_empty_columns_go() -> None:
 def test_a_unit_that_columns_share_stands_in_the_title() -> None:
     columns = (text_column("a"), Column("p50", Unit.TICKS), Column("p99", Unit.TICKS))
     table = with_common_unit(Table("t", columns, [("x", 1, 2)]))
-    assert table.title == "t [ticks]" and [head_text(column) for column in table.columns] == ["a", "p50", "p99"]
+    assert table.title == "t (times in ticks)" and [head_text(column) for column in table.columns] == ["a", "p50", "p99"]
     alone = Table("t", columns[:2], [("x", 1)])
     assert with_common_unit(alone) is alone and head_text(alone.columns[1]) == "p50 [ticks]"
     mixed = Table("t", (*columns, Column("s", Unit.NANOSECONDS)), [("x", 1, 2, 3)])
