@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_ATTRIBUTE_SUMS
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.grouping import group
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
@@ -80,7 +81,7 @@ class AttributeCounts:
 
 @document("attributes")
 @dataclass(frozen=True)
-class Attributes:
+class Attributes(Shown):
     """Ordering and placement attributes of TLPs.
 
     Parameters
