@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Writer
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from ptttool.parquet.schema import Column
     from ptttool.table.batch import Batch
 from ptttool.table.values import Values
+
+DUCKDB_MACROS = Path(__file__).parents[1] / "share" / "duckdb.sql"
+"""Macros for those who read the files with DuckDB."""
 
 
 class Parquet(Exporter):
@@ -34,7 +38,13 @@ class Parquet(Exporter):
         from ptttool import __version__
         from ptttool.parquet.file import ParquetFile
 
-        return ParquetFile(file, columns_of(schema), dict(context.facts), created_by=f"ptttool version {__version__}")
+        return ParquetFile(
+            file,
+            columns_of(schema),
+            dict(context.facts),
+            created_by=f"ptttool version {__version__}",
+            schema_facts={"pandas": pandas_metadata(schema, __version__)},
+        )
 
 
 def columns_of(schema: Schema) -> tuple[Column, ...]:
@@ -42,6 +52,28 @@ def columns_of(schema: Schema) -> tuple[Column, ...]:
     from ptttool.parquet.schema import Column
 
     return tuple(Column(column.name, str(column.dtype), column.values, near=column.near) for column in schema)
+
+
+_PANDAS_DTYPES = {
+    "u8": "UInt8", "u16": "UInt16", "u32": "UInt32", "u64": "UInt64", "i32": "Int32", "i64": "Int64", "bool": "boolean",
+}  # fmt: skip
+
+
+def pandas_metadata(schema: Schema, version: str) -> str:
+    """Return what pandas looks for in a Parquet file: numbers are of nullable dtypes. By default it makes them floats where one is null.
+
+    Source: pandas' "Developer" pages, "Storing pandas DataFrame objects in Apache Parquet format".
+    """
+    import json
+
+    columns = [
+        {"name": column.name, "field_name": column.name, "pandas_type": str(column.dtype), "numpy_type": dtype, "metadata": None}
+        for column in schema
+        if (dtype := _PANDAS_DTYPES.get(column.dtype)) is not None
+    ]
+    creator = {"library": "ptttool", "version": version}
+    found = {"index_columns": [], "column_indexes": [], "columns": columns, "creator": creator, "pandas_version": None}
+    return json.dumps(found, separators=(",", ":"))
 
 
 class _RowGroups:

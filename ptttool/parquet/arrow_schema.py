@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ptttool.parquet.flatbuffer import Builder, Number, Reference
 from ptttool.parquet.schema import Column
@@ -20,12 +20,24 @@ _ENUM_VALUES = "_PL_ENUM_VALUES2"
 _OTHER_TYPES = {"bool": _BOOL, "bytes": _LARGE_BINARY, "text": _LARGE_UTF8, "enum": _LARGE_UTF8}
 
 
-def arrow_schema(columns: Sequence[Column]) -> str:
-    """Return the schema message in base64, as the footer holds it under ``ARROW:schema``."""
+def arrow_schema(columns: Sequence[Column], facts: Mapping[str, str] | None = None) -> str:
+    """Return the schema message in base64, as the footer holds it under ``ARROW:schema``.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The columns, in order.
+    facts : Mapping[str, str] or None
+        Metadata of the schema itself: readers take these, not the file's, for the schema's.
+    """
     builder = Builder()
     numbers = {column.name: number for number, column in enumerate(column for column in columns if column.dtype == "enum")}
     fields = builder.vector([_field(builder, column, numbers.get(column.name, 0)) for column in columns])
-    schema = builder.table({1: fields})
+    parts: dict[int, Number | Reference] = {1: fields}
+    if facts:
+        pairs = [(builder.text(name), builder.text(value)) for name, value in facts.items()]
+        parts[2] = builder.vector([builder.table({0: name, 1: value}) for name, value in pairs])
+    schema = builder.table(parts)
     message = builder.finished(builder.table({0: Number(_VERSION, 2), 1: Number(_SCHEMA, 1), 2: schema}))
     return base64.b64encode(struct.pack("<iI", -1, len(message)) + message).decode()
 

@@ -38,13 +38,24 @@ class ParquetFile:
         Key-value metadata, written to the footer.
     created_by : str
         Name and version of the program that writes: ``NAME version VERSION``.
+    schema_facts : Mapping[str, str] or None
+        Metadata of the schema, such as that of pandas.
     """
 
-    def __init__(self, file: IO[bytes], columns: Sequence[Column], facts: Mapping[str, str], *, created_by: str) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        columns: Sequence[Column],
+        facts: Mapping[str, str],
+        *,
+        created_by: str,
+        schema_facts: Mapping[str, str] | None = None,
+    ) -> None:
         self._file = file
         self._columns = tuple(columns)
         self._facts = facts
         self._created_by = created_by
+        self._schema_facts = schema_facts
         self._groups: list[thrift.Value] = []
         self._rows = 0
         self._position = 0
@@ -79,7 +90,7 @@ class ParquetFile:
     def close(self) -> None:
         """Write the footer. The underlying file stays open."""
         schema = [thrift.struct({4: thrift.binary("schema"), 5: thrift.i32(len(self._columns))}), *map(element_of, self._columns)]
-        facts = {"ARROW:schema": arrow_schema(self._columns), **self._facts}
+        facts = {"ARROW:schema": arrow_schema(self._columns, self._schema_facts), **self._facts}
         order = thrift.struct({1: thrift.struct({})})  # statistics are ordered by type
         footer = thrift.struct(
             {

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ptttool
+from ptttool.cli.main import main
 from ptttool.errors import InputError, UsageError
 from ptttool.exporters.contract import EXPORTERS, ExportContext, exporter_name, write_pieces
 from ptttool.pci import format_id
@@ -237,3 +240,28 @@ def test_parquet_of_any_rows(parts: list[pl.DataFrame]) -> None:
         for value in {*whole[name].drop_nulls().to_list()}:
             data.seek(0)
             assert pl.scan_parquet(data).filter(pl.col(name) == value).collect().height == (whole[name] == value).sum(), name
+
+
+def test_pandas_reads_exact_integers_from_parquet(tmp_path: Path) -> None:
+    """By default, it makes floats of integers where one is absent."""
+    high = (1 << 64) - 1
+    frame = pl.DataFrame({"address": [high, None, high - 4], "kind": ["MRd", "CplD", "MRd"], "cpu": [0, None, 2], "requester": [1, 2, 3]})
+    path = tmp_path / "out.parquet"
+    path.write_bytes(written("parquet", [frame.cast(schema_of(frame.columns))]))  # type: ignore[arg-type]
+    for options in ({}, {"dtype_backend": "numpy_nullable"}, {"dtype_backend": "pyarrow"}, {"columns": ["address"]}):
+        read = pd.read_parquet(path, **options)
+        assert read["address"].dropna().to_list() == [high, high - 4]
+        assert read["address"].isna().to_list() == [False, True, False]
+    whole = pd.read_parquet(path)
+    assert [str(dtype) for dtype in whole.dtypes] == ["UInt64", "category", "Int32", "UInt16"]
+    assert (whole["address"] == high).sum() == 1
+
+
+def test_pandas_reads_folders_and_every_capture(tmp_path: Path) -> None:
+    path = captures.path_of("6.12/x-switch-port14", tmp_path)
+    assert main(["decode", str(path), "-o", f"{tmp_path / 'folder'}/"]) == 0
+    read = pd.read_parquet(tmp_path / "folder")
+    with ptttool.open(path) as recording:
+        own = recording.to_pandas()
+    assert read["address"].dtype == own["address"].dtype == "UInt64"
+    assert read["address"].equals(own["address"])
