@@ -104,6 +104,9 @@ def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[
         yield Command(f"info-{form}", (*PTTTOOL, "info", small), name)
         parquet = str(folder / f"{form}.parquet")
         yield Command(f"parquet-{form}", (*PTTTOOL, "decode", small, "--to", "parquet", "-o", parquet, "--force"), name)
+        for kind in ("pcapng", "perfetto"):
+            words = (*PTTTOOL, "decode", small, "-o", str(folder / f"{form}.{kind}"), "--to", kind, "--force", "--time-model", "counter")
+            yield Command(f"{kind}-{form}", words, name)
         for kind in ("perf", "csv", "jsonl"):
             yield Command(f"{kind}-text-{form}", (*PTTTOOL, "decode", small, "--to", kind), name)
         condition = f"requester = '{REQUESTER}'"
@@ -143,6 +146,10 @@ def _rows(sizes: Sizes) -> Iterator[Row]:
         yield Row(f"perf-text-{form}", f"decode to perf's text, {small} {shown}", f"perf-text-{form}", perf, wanted=8)
         yield Row(f"csv-{form}", f"decode to CSV, default columns, {small} {shown}", f"csv-text-{form}", perf, wanted=5)
         yield Row(f"jsonl-{form}", f"decode to JSON lines, {small} {shown}", f"jsonl-text-{form}", perf, wanted=3)
+        yield Row(f"pcapng-{form}", f"decode to pcapng, {small} {shown}", f"pcapng-{form}", perf, wanted=5)
+        yield Row(
+            f"perfetto-{form}", f"decode to Perfetto, the first 100,000 transactions, {small} {shown}", f"perfetto-{form}", perf, wanted=5
+        )
         yield Row(f"where-{form}", f"decode 100 TLPs of one requester, {small} {shown}", f"where-{form}", perf, wanted=50)
     for form in FORMATS:
         shown = form.upper()

@@ -35,6 +35,7 @@ class Pcapng(Exporter):
     suffixes = (".pcapng",)
     is_binary = True
     protocols = ("hisi-ptt",)
+    rows = 1 << 14
     names_devices = True
     needs_time = True
 

@@ -161,7 +161,7 @@ class PerfettoFile:
             fill(packet)
             if len(trace.packet) == _CHUNK:
                 self._file.write(trace.SerializeToString())
-                trace.Clear()
+                trace = self._protos.Trace()  # what was cleared is kept by its arena
         self._file.write(trace.SerializeToString())
 
     def close(self) -> None:
