@@ -67,7 +67,8 @@ def test_the_plan_has_every_row_of_both_formats() -> None:
     for form in ("8dw", "4dw"):
         wanted = {row.name.removesuffix(f"-{form}"): row.wanted for row in whole.rows if row.name.endswith(form)}
         assert wanted == {
-            "perf": None, "info": 50, "info-middle": 120, "parquet": 20, "perf-text": 8, "csv": 5, "jsonl": 3, "where": 50, "jobs": 1.7, "pcapng": 5, "perfetto": 5,
+            "perf": None, "info": 50, "info-middle": 120, "parquet": 20, "perf-text": 8, "csv": 5, "jsonl": 3, "where": 50, "jobs": 1.7,
+            "pcapng": 5, "perfetto": 5,
             "parquet-large": None, "columns-core": 2.5, "columns-default": 2.5,
             "parquet-jobs": 1.7, "writer-polars": 1, "writer-pyarrow": 1, "writer-pyarrow-tuned": 1,
         }  # fmt: skip
