@@ -159,7 +159,9 @@ RESULTS = [
     ("loss", "{capture}"),
     ("outstanding", "{capture}"),
     ("mmio", "{capture}"),
+    ("payload", "{capture}"),
     ("summary", "{capture}"),
+    ("traffic", "{capture}"),
 ]
 
 

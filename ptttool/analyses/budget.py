@@ -19,6 +19,7 @@ MAX_IO_PAGES: Final = 1 << 16
 MAX_IO_REQUESTERS: Final = 1 << 10
 MAX_LONE_LISTS: Final = 1 << 12
 MAX_ATTRIBUTE_SUMS: Final = 1 << 16
+MAX_PAYLOAD_REQUESTERS: Final = 1 << 8
 
 BUDGETS: Final = (
     Budget("MAX_LINE_POINTS", MAX_LINE_POINTS, "points", "Points of a time line; beyond it they are joined in pairs."),
@@ -44,6 +45,7 @@ BUDGETS: Final = (
     ),
     Budget("MAX_LONE_LISTS", MAX_LONE_LISTS, "pages", "Pages of a drive that are known to hold lists, as one command at a time read them."),
     Budget("MAX_LATENCY_BINS", MAX_LATENCY_BINS, "bins", "Bins of latencies; beyond it, requesters have no percentiles of their own."),
+    Budget("MAX_PAYLOAD_REQUESTERS", MAX_PAYLOAD_REQUESTERS, "requesters", "Requesters with sizes of their own; others are added up."),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),
     Budget("MAX_ATTRIBUTE_SUMS", MAX_ATTRIBUTE_SUMS, "sums", "Sums by requester, kind, direction and attributes; other TLPs are counted."),
     Budget("MAX_BLOCKS", MAX_BLOCKS, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones."),

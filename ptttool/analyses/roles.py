@@ -32,7 +32,8 @@ def sentence_on_writes() -> str:
 
 def sentence_on_unknown(unknown: int, records: int, buses: Sequence[str] = ()) -> str:
     """Return the share of TLPs of unknown direction, and what would tell it; ``buses``: those that requesters are on."""
-    seen = f"; requesters are on bus {', '.join(buses)}" if buses else ""
+    more = ", …" if len(buses) > _MOST_NAMED else ""
+    seen = f"; requesters are on bus {', '.join(buses[:_MOST_NAMED])}{more}" if buses else ""
     share = f"{unknown:,} TLPs ({100 * unknown / records:.1f} %)"
     return f"the direction of {share} is unknown: --downstream BUSES says which buses are behind the traced root ports{seen}"
 

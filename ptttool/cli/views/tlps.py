@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHOWN_REQUESTERS = 20
 # Width of a terminal from which on requesters have their TLPs by class.
 _WITH_CLASSES = 120
-_LEAST_NAME, _MOST_BUSES = 8, 4
+_LEAST_NAME = 8
 
 
 def empty_table(*columns: tuple[str, bool]) -> Table:
@@ -105,4 +105,4 @@ def remarks_on(summary: TlpSummary, machine: Machine | None, types: Collection[s
     unknown = summary.directions["unknown"].records
     if unknown:
         buses = sorted({requester.requester[:2] for requester in summary.requesters if not requester.requester.startswith("00:")})
-        yield sentence_on_unknown(unknown, summary.records, buses[:_MOST_BUSES])
+        yield sentence_on_unknown(unknown, summary.records, buses)
