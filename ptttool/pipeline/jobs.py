@@ -119,7 +119,7 @@ def merged(units: Iterable[Unit], each: Each[M], workers: Workers, done: Callabl
     parts = batches(units, max(workers.batch_bytes, _MERGED_BYTES))
     shared, parts = _looked_at(parts)
     if workers.reduces and shared:
-        return _reduced(parts, task, workers, done)
+        return _reduced(parts, task, workers, done, needs_index=each.work.needs_index)
     whole: Outcome[M] | None = None
     for outcome in in_order(parts, task, workers, needs_index=each.work.needs_index):
         done(outcome.size, 0 if outcome.findings is None else outcome.findings.records)
@@ -129,11 +129,29 @@ def merged(units: Iterable[Unit], each: Each[M], workers: Workers, done: Callabl
     return whole
 
 
-def _reduced(parts: Iterable[Units], task: Task[M], workers: Workers, done: Callable[[int, int], None]) -> Outcome[M] | None:
+def _reduced(
+    parts: Iterable[Units], task: Task[M], workers: Workers, done: Callable[[int, int], None], *, needs_index: bool
+) -> Outcome[M] | None:
+    """Return the outcome of all batches, merged by the workers.
+
+    As long as no record is left out, the numbers of rows follow from sizes. Where it turns out that some were, and numbers are looked at,
+    all is done again with rows that were counted.
+    """
+    kept = list(parts)
+    outcome = _reduced_as(_numbered_by_size(iter(kept), 0), task, workers, done)
+    rows = 0 if outcome is None or outcome.findings is None else outcome.findings.records
+    if needs_index and outcome is not None and outcome.error is None and rows != sum(map(_most_rows, kept)):
+        outcome = _reduced_as(_numbered(iter(kept), workers, 0), task, workers, done)
+    return outcome
+
+
+def _reduced_as(
+    numbered: Iterable[tuple[Units, int]], task: Task[M], workers: Workers, done: Callable[[int, int], None]
+) -> Outcome[M] | None:
     sizes, promises = [], []
-    for part in parts:
+    for part, index in numbered:
         sizes.append(size_of(part))
-        promises.append(workers.submit(task, bare(part, workers), 0))
+        promises.append(workers.submit(task, bare(part, workers), index))
     return workers.reduce(promises, _merge, lambda number: done(sizes[number], 0))
 
 
