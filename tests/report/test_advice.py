@@ -15,6 +15,7 @@ from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Cross
 from ptttool.analyses.bandwidth import Bandwidth
 from ptttool.analyses.latency.document import Latency, Spread, Unmatched
 from ptttool.analyses.loss.analysis import LossSigns
+from ptttool.analyses.mmio.document import Mmio, PollingRun
 from ptttool.analyses.needs import Lack, LackCode
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
@@ -134,3 +135,14 @@ def test_latency(tmp_path: Path) -> None:
     assert lost[0].evidence["unanswered"] == 4
     for each in (tail, *lost):
         check(each)
+
+
+def test_registers(tmp_path: Path) -> None:
+    with reported("workloads/w-config-dir3-4dw", tmp_path) as found:
+        result = found.results["mmio"]
+    assert isinstance(result, Mmio)
+    runs = [PollingRun("01:00.0 BAR 0 + 0x1c", reads, 100 * reads, 100.0, index) for reads, index in ((20, 5), (400, 9), (3, 77))]
+    assert "polling" not in codes(advice_on({"mmio": replace(result, polling=runs[::2])}, {}))
+    [polled] = [each for each in advice_on({"mmio": replace(result, polling=runs)}, {}) if each.code == "polling"]
+    assert polled.evidence == {"register": "01:00.0 BAR 0 + 0x1c", "reads": 400, "index": 9}
+    check(polled)

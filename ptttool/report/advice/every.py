@@ -11,6 +11,7 @@ from ptttool.report.advice.addresses import on_addresses
 from ptttool.report.advice.bandwidth import on_bandwidth
 from ptttool.report.advice.latency import on_latency
 from ptttool.report.advice.loss import on_loss
+from ptttool.report.advice.mmio import on_mmio
 from ptttool.report.advice.time import on_time
 from ptttool.report.model import Advice
 
@@ -20,6 +21,7 @@ RULES: Final[Mapping[str, Callable[[Any], Iterable[Advice]]]] = {
     "latency": on_latency,
     "bandwidth": on_bandwidth,
     "addresses": on_addresses,
+    "mmio": on_mmio,
 }
 # Advice on what to record, at most.
 _MOST_LACKS = 2
