@@ -26,8 +26,8 @@ def on_mmio(result: Mmio) -> Iterator[Advice]:
         Severity.INFO,
         "polling",
         "mmio",
-        f"The processor read the register {longest.register} {longest.reads:,} times in a row{every}: a driver polls it. Each read waits for "
-        "the device; an interrupt, or a status that the device writes to memory, does not.",
+        f"The processor read the register {longest.register} {longest.reads:,} times in a row{every}: a driver polls it. Each read waits "
+        "for the device; an interrupt, or a status that the device writes to memory, does not.",
         around(longest.index),
         {"register": longest.register, "reads": longest.reads, "index": longest.index},
     )
