@@ -10,6 +10,7 @@ from ptttool.analyses.bandwidth import Bandwidth
 from ptttool.analyses.drawing.numbers import with_unit
 from ptttool.analyses.io.results import IoResult
 from ptttool.analyses.latency.document import Latency
+from ptttool.analyses.outstanding.document import Outstanding
 from ptttool.analyses.shown import Unit
 from ptttool.analyses.summary import TlpSummary
 from ptttool.report.chapters import chapter_of
@@ -56,6 +57,13 @@ def _latency(result: Latency) -> Iterator[Glance]:
         yield Glance(f"Time to answer, {group.key}", p50, "latency", spread.p50, f"half of {spread.n:,} requests; p99 {p99}")
 
 
+def _outstanding(result: Outstanding) -> Iterator[Glance]:
+    if result.requesters:
+        most = result.requesters[0]
+        tags = "" if most.tags is None or not most.tags.is_known else f" of {most.tags.limit:,} tags"
+        yield Glance("Under way at once, at most", f"{most.peak:,}", "outstanding", most.peak, f"{most.requester}{tags}")
+
+
 def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
     time = result.time
     if time.elapsed_ticks:
@@ -100,6 +108,7 @@ def time_text(time: float, unit: Unit) -> str:
 _GLANCES: Final[Mapping[str, Callable[[Any], Iterable[Glance]]]] = {
     "summary": _summary,
     "latency": _latency,
+    "outstanding": _outstanding,
     "bandwidth": _bandwidth,
     "io": _io,
 }

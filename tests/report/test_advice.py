@@ -17,6 +17,7 @@ from ptttool.analyses.latency.document import Latency, Spread, Unmatched
 from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.mmio.document import Mmio, PollingRun
 from ptttool.analyses.needs import Lack, LackCode
+from ptttool.analyses.outstanding.document import Outstanding, TagUse
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
 from ptttool.diagnostics import Diagnostic, Severity
@@ -146,3 +147,21 @@ def test_registers(tmp_path: Path) -> None:
     [polled] = [each for each in advice_on({"mmio": replace(result, polling=runs)}, {}) if each.code == "polling"]
     assert polled.evidence == {"register": "01:00.0 BAR 0 + 0x1c", "reads": 400, "index": 9}
     check(polled)
+
+
+def test_tags(tmp_path: Path) -> None:
+    with reported("workloads/w-randread-4dw", tmp_path) as found:
+        result = found.results["outstanding"]
+    assert isinstance(result, Outstanding)
+    load = result.requesters[0]
+
+    def advised(share: float, is_known: bool, near: float | None) -> list[Severity]:
+        tags = TagUse(32, is_known, share, near)
+        found = advice_on({"outstanding": replace(result, requesters=[replace(load, peak=30, tags=tags)])}, {})
+        for each in found:
+            check(each)
+        return [each.severity for each in found if each.code == "tags"]
+
+    assert advised(0.5, True, 0.0) == []
+    assert advised(0.95, True, 0.5) == [Severity.WARNING]
+    assert advised(0.95, False, 0.5) == advised(1.0, True, 0.01) == advised(1.0, True, None) == [Severity.INFO]

@@ -12,6 +12,7 @@ from ptttool.report.advice.bandwidth import on_bandwidth
 from ptttool.report.advice.latency import on_latency
 from ptttool.report.advice.loss import on_loss
 from ptttool.report.advice.mmio import on_mmio
+from ptttool.report.advice.outstanding import on_outstanding
 from ptttool.report.advice.time import on_time
 from ptttool.report.model import Advice
 
@@ -19,6 +20,7 @@ from ptttool.report.model import Advice
 RULES: Final[Mapping[str, Callable[[Any], Iterable[Advice]]]] = {
     "loss": on_loss,
     "latency": on_latency,
+    "outstanding": on_outstanding,
     "bandwidth": on_bandwidth,
     "addresses": on_addresses,
     "mmio": on_mmio,
