@@ -265,7 +265,8 @@ class RowsJob:
         if not rows and not total and self.limit != 0 and not any(walk.contents.problems for _, walk in exported.walks):
             self._report_nothing(first)
         elif not rows and total and self.limit != 0:
-            note(f"none of the {total:,} {noun}s in the recording is selected")
+            selected = f"none of the {total:,} {noun}s in the recording is selected"
+            note(selected if written == noun else f"no {written} is selected among the {total:,} {noun}s in the recording")
         if page is not None and rows >= page:
             note(f"these are the first {rows} {noun}s; --limit N shows more, --to and -o write all, --where selects")
         if exported.cut and not first.is_ptt:
