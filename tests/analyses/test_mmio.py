@@ -21,6 +21,7 @@ from ptttool.analyses.regions import Region, RegionKind
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Table, no_names
 from ptttool.analyses.time.model import TimeModel
+from ptttool.api.capture import build_event, plan_recording, record
 from ptttool.generate import tlps
 from ptttool.perfdata.model import Contents
 from ptttool.tlp.direction import DirectionRule
@@ -180,3 +181,15 @@ def test_a_recording_without_outbound_reads(tmp_path: Path) -> None:
     with ptttool.open(path_of("6.12/m-8dw-port10-type7-dir2", tmp_path)) as recording:
         found = recording.analyze("mmio")
     assert (found.requests, found.flows, found.registers) == (0, [], [])
+
+
+def test_requests_whose_completions_are_not_traced(tmp_path: Path) -> None:
+    """The event asks for outbound non-posted requests alone: that they have no completion says nothing."""
+    machine = ptttool.find_machine(demo=True)
+    chosen = build_event(machine, root_ports=["nvme0"], direction="outbound", types=["np"])
+    recorded = record(plan_recording(chosen, output=tmp_path / "np.data", duration=1))
+    with ptttool.open(recorded.path) as recording:
+        (flow,) = recording.analyze("mmio").flows
+    assert (flow.space, flow.operation) == ("configuration", "read")
+    assert flow.requests == flow.not_traced > 0
+    assert (flow.answered, flow.unanswered, flow.open_at_end) == (0, 0, 0)

@@ -56,6 +56,8 @@ class FlowSums:
         Those with all completions; those that ended with an error status; those with bytes missing.
     unanswered, open_at_end : int
         Those without a completion inside the recording; those that were open at its end. Writes to memory have no completions.
+    not_traced : int
+        Those without a completion where the recording's event does not ask for completions of outbound requests.
     ticks : Latency
         How long the answered ones took.
     """
@@ -68,6 +70,7 @@ class FlowSums:
     short: int
     unanswered: int
     open_at_end: int
+    not_traced: int
     ticks: Latency
 
 
@@ -202,6 +205,10 @@ class Mmio(Shown):
         if self.direction_unknown:
             text = f"{self.direction_unknown:,} requests have an unknown direction and are left out: --sysfs or --downstream tells it"
             yield Note(text, Severity.WARNING)
+        not_traced = sum(one.not_traced for one in self.flows)
+        if not_traced:
+            text = f"{not_traced:,} requests have no completion here: the recording's event does not ask for those of outbound requests"
+            yield Note(text, Severity.WARNING)
         if not self.requests:
             return
         yield self._flows_table()
@@ -218,13 +225,13 @@ class Mmio(Shown):
     def _flows_table(self) -> Table:
         ticks = [Column(title, self.time.unit) for title in ("p50", "p90", "p99", "Max")]
         columns = (
-            text_column("Space"), text_column("Operation"), Column("Requests", Unit.TLPS), Column("Answered", Unit.TLPS),
-            Column("Errors", Unit.TLPS, weight=1), Column("Unanswered", Unit.TLPS, weight=1), Column("Open at end", Unit.TLPS, weight=2),
+            text_column("Kind"), Column("Requests", Unit.TLPS), Column("Answered", Unit.TLPS), Column("Errors", Unit.TLPS, weight=1),
+            Column("Unanswered", Unit.TLPS, weight=1), Column("Open at end", Unit.TLPS, weight=2),
             *ticks,
         )  # fmt: skip
         rows: list[Sequence[Cell]] = [
             (
-                one.space, one.operation, one.requests, one.answered, one.errors, one.unanswered + one.short, one.open_at_end,
+                f"{one.space} {one.operation}", one.requests, one.answered, one.errors, one.unanswered + one.short, one.open_at_end,
                 *(self._scaled(value) for value in (one.ticks.p50, one.ticks.p90, one.ticks.p99, one.ticks.max)),
             )
             for one in self.flows

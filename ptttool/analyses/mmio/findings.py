@@ -9,12 +9,14 @@ import numpy as np
 
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.distribution import Distribution
+from ptttool.analyses.matching.traced import untraced_answers
 from ptttool.analyses.matching.transactions import Ending
 from ptttool.analyses.mmio.document import FlowSums, Latency, Mmio, PollingRun, RegisterUse, SlowRequest
 from ptttool.analyses.mmio.registers import Space, target_name
-from ptttool.analyses.mmio.sums import ATOMIC, FLOWS, OPERATION_BITS, OPERATIONS, READ, WRITE
+from ptttool.analyses.mmio.sums import ATOMIC, FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ, WRITE
 from ptttool.analyses.regions import Region, tables_of
 from ptttool.analyses.time.model import TimeModel
+from ptttool.tlp.columns import DIRECTIONS
 
 if TYPE_CHECKING:
     from ptttool.analyses.contract import AnalysisContext
@@ -42,7 +44,7 @@ def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, co
         time=scope.time_facts(clock, context.contents),
         requests=int(sum(requests for _, requests in _by_flow(sums))),
         direction_unknown=sums.unknown,
-        flows=list(_flows(sums)),
+        flows=list(_flows(sums, is_traced=DIRECTIONS[OUTBOUND] not in untraced_answers(context))),
         registers=[
             RegisterUse(
                 register=names[key], space=key[0].title, address=hex(key[1]), reads=use.reads, writes=use.writes, atomics=use.atomics,
@@ -124,7 +126,9 @@ def _by_flow(sums: RegisterSums) -> Iterator[tuple[int, int]]:
         yield flow, int(counts[flow])
 
 
-def _flows(sums: RegisterSums) -> Iterator[FlowSums]:
+def _flows(sums: RegisterSums, *, is_traced: bool) -> Iterator[FlowSums]:
+    """Yield the sums of each flow. `is_traced`: whether the recording can hold completions of outbound requests."""
+    is_traced = is_traced or bool(sums.endings[:, : Ending.INSIDE].any())
     for flow, requests in _by_flow(sums):
         endings = sums.endings[flow].tolist()
         yield FlowSums(
@@ -134,8 +138,9 @@ def _flows(sums: RegisterSums) -> Iterator[FlowSums]:
             answered=endings[Ending.COMPLETE],
             errors=endings[Ending.ERROR],
             short=endings[Ending.SHORT],
-            unanswered=endings[Ending.INSIDE],
-            open_at_end=endings[Ending.END],
+            unanswered=endings[Ending.INSIDE] if is_traced else 0,
+            open_at_end=endings[Ending.END] if is_traced else 0,
+            not_traced=0 if is_traced else endings[Ending.INSIDE] + endings[Ending.END],
             ticks=_latency(sums.latencies.get(flow, Distribution())),
         )
 
