@@ -107,6 +107,7 @@ def test_time_in_nanoseconds_only_by_a_known_tick(capsys: pytest.CaptureFixture[
         (["--follow", "1", str(TLPS), str(TLPS)], "one-recording"),
         (["--follow", "1", str(TLPS), "--where", "tag = 1"], "exclusive-options"),
         (["--at", "1", "--follow", "1", str(TLPS)], "exclusive-options"),
+        (["--context", "1", str(TLPS)], "context-without-at"),
         (["--at", "1", "--offset", "1", str(TLPS)], "exclusive-options"),
         (["--follow", "1", "--protocol", "riscv-encap", "-p", "srcid_bits=6", "fixtures/etrace/median-basic.bin"], "no-tlps"),
     ],

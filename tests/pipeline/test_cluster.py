@@ -70,6 +70,16 @@ def test_the_summary_is_the_same(dask: Any, recording: Path, capsys: pytest.Capt
     assert {**summary(capsys, f"file://{recording}"), "path": None} == {**alone, "path": None}
 
 
+def test_analyses_are_the_same(dask: Any, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that look at the numbers of TLPs, too, although all-zero records are left out."""
+
+    def found(*options: str) -> Any:
+        assert main(["analyze", "latency,addresses,bandwidth", str(recording), "--json", "--time-model", "counter", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert found("--scheduler", dask.scheduler_address) == found()
+
+
 @pytest.mark.parametrize("name", ["csv", "parquet"])
 def test_files_are_the_same(dask: Any, recording: Path, tmp_path: Path, name: str) -> None:
     condition = ["--where", "index % 100 = 3"] if name == "csv" else []

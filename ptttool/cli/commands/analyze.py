@@ -13,7 +13,7 @@ import typer
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
-from ptttool.cli.terminal.talk import PrintedError, print_json, print_labelled, warn
+from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
@@ -372,6 +372,8 @@ class _Job:
             reading.show_diagnostic(diagnostic, path)
 
     def _show_sums(self, sums: Sums) -> None:
+        from ptttool.pipeline.analyzing.several import NotSummed
+
         results = sums.results()
         if results:
             self.view.heading("all recordings together", 1)
@@ -379,6 +381,13 @@ class _Job:
             if len(self.names) > 1:
                 self.view.heading(name, 2)
             self.view.show(result, (), sums.machine)
+        why = {
+            NotSummed.EACH: "its result is of one recording, and times of different recordings do not join",
+            NotSummed.OTHER_EVENT: "the recordings were asked for different TLPs",
+            NotSummed.FEW: "fewer than two recordings could be read",
+        }
+        for name, reason in sums.reasons().items():
+            note(f"{name} is not summed up: {why[reason]}")
 
 
 def _lack_facts(found: Analyzed) -> dict[str, list[LackFacts]]:

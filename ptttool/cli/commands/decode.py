@@ -41,7 +41,10 @@ def decode(
         int | None,
         typer.Option("--at", metavar="INDEX", min=0, help="The rows around the row of this number: see --context.", show_default=False),
     ] = None,
-    context: Annotated[int, typer.Option("--context", metavar="N", min=0, help="With --at: rows before it, and behind it.")] = 10,
+    context: Annotated[
+        int | None,
+        typer.Option("--context", metavar="N", min=0, help="With --at: rows before it, and behind it; 10 by default.", show_default=False),
+    ] = None,
     follow: Annotated[
         int | None,
         typer.Option(
@@ -103,10 +106,13 @@ def decode(
         return
     if not files:
         raise UsageError("FILE is missing", hint="see 'ptttool decode --help'", code="no-file")
+    if context is not None and at is None:
+        raise UsageError("--context needs --at", hint="--at INDEX --context N", code="context-without-at")
     if at is not None:
+        around = 10 if context is None else context
         range_options = {"--where": where is not None, "--limit": limit is not None, "--offset": offset > 0}
         _refuse("--at", files, {**range_options, "--follow": follow is not None})
-        offset, limit = max(at - context, 0), min(at, context) + 1 + context
+        offset, limit = max(at - around, 0), min(at, around) + 1 + around
     request = reading.request_of(
         "", protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
         strict=strict, channel=channel,
