@@ -18,6 +18,7 @@ from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.mmio.document import Mmio, PollingRun
 from ptttool.analyses.needs import Lack, LackCode
 from ptttool.analyses.outstanding.document import Outstanding, TagUse
+from ptttool.analyses.payload import Limit, Operation, Payload, PayloadGroup
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
 from ptttool.diagnostics import Diagnostic, Severity
@@ -165,3 +166,22 @@ def test_tags(tmp_path: Path) -> None:
     assert advised(0.5, True, 0.0) == []
     assert advised(0.95, True, 0.5) == [Severity.WARNING]
     assert advised(0.95, False, 0.5) == advised(1.0, True, 0.01) == advised(1.0, True, None) == [Severity.INFO]
+
+
+def test_sizes(tmp_path: Path) -> None:
+    with reported("workloads/w-randread-8dw", tmp_path) as found:
+        result = found.results["payload"]
+    assert isinstance(result, Payload)
+    group = next(group for group in result.groups if group.operation is Operation.WRITE)
+    full = replace(group, tlps=5000, efficiency=0.9, at_limit=0.9, limit=Limit("MPS", 128, True, 256))
+
+    def advised(group: PayloadGroup) -> list[str]:
+        found = advice_on({"payload": replace(result, groups=[group])}, {})
+        for each in found:
+            check(each)
+        return codes(found)
+
+    assert advised(full) == ["limit-too-small"]
+    assert advised(replace(full, at_limit=0.1)) == advised(replace(full, tlps=10)) == []
+    assert advised(replace(full, limit=Limit("MPS", 256, True, 256))) == []
+    assert advised(replace(full, limit=None, efficiency=0.4)) == ["small-writes"]

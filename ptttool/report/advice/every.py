@@ -13,6 +13,7 @@ from ptttool.report.advice.latency import on_latency
 from ptttool.report.advice.loss import on_loss
 from ptttool.report.advice.mmio import on_mmio
 from ptttool.report.advice.outstanding import on_outstanding
+from ptttool.report.advice.payload import on_payload
 from ptttool.report.advice.time import on_time
 from ptttool.report.model import Advice
 
@@ -22,6 +23,7 @@ RULES: Final[Mapping[str, Callable[[Any], Iterable[Advice]]]] = {
     "latency": on_latency,
     "outstanding": on_outstanding,
     "bandwidth": on_bandwidth,
+    "payload": on_payload,
     "addresses": on_addresses,
     "mmio": on_mmio,
 }
