@@ -138,7 +138,7 @@ class PayloadGroup:
     powers : Mapping[str, int]
         TLPs by power of two: ``256`` stands for 256 to 511 bytes.
     limit : Limit or None
-        What the sizes are held against; None for writes of one DW.
+        What the sizes are held against; None for writes of one DW, and for requesters of bus 0, whose TLPs a root port makes.
     at_limit : float or None
         Share of TLPs that are as large as the limit, from 0 to 1.
     efficiency : float or None
@@ -191,15 +191,21 @@ class Payload(Shown):
             return
         columns = (
             text_column("Requester"), text_column("Name", 4), text_column("Direction", 1), text_column("Operation"),
-            Column("TLPs", Unit.TLPS), Column("Bytes", Unit.BYTES, weight=1), Column("Mean", Unit.BYTES), Column("Largest", Unit.BYTES),
+            Column("TLPs", Unit.TLPS), Column("Mean", Unit.BYTES), Column("Largest", Unit.BYTES),
             text_column("Limit"), Column("At limit", Unit.PERCENT, weight=2), Column("Efficiency", Unit.PERCENT, weight=1),
-            text_column("Most frequent sizes", 3),
         )  # fmt: skip
         rows = [_line(group, names) for group in self.groups[:_SHOWN_GROUPS]]
         below = (
             "Efficiency: data, divided by data with headers and 8 bytes of framing. A completion counts for the requester of its request."
         )
         yield Table("Sizes", columns, rows, None, max(0, len(self.groups) - _SHOWN_GROUPS), below)
+        title = (text_column("Requester"), text_column("Direction"), text_column("Operation"))
+        sizes = [
+            (group.requester or "others", group.direction, group.operation.value, int(size), count, 100 * count / group.tlps)
+            for group in self.groups[:_SHOWN_GROUPS]
+            for size, count in list(group.sizes.items())[:_SHOWN_SIZES]
+        ]
+        yield Table("Most frequent sizes", (*title, Column("Size", Unit.BYTES), Column("TLPs"), Column("Share", Unit.PERCENT)), sizes)
         for operation in Operation:
             parts = [group for group in self.groups if group.operation is operation]
             if parts and operation is not Operation.SMALL_WRITE:
@@ -208,23 +214,22 @@ class Payload(Shown):
         if aligned:
             heads = ("Begin at 64", "End at 64", "End at 128")
             lines = [_alignment(group) for group in aligned[:_SHOWN_GROUPS]]
-            title = (text_column("Requester"), text_column("Direction"), text_column("Operation"), Column("TLPs", Unit.TLPS))
             known = sorted({group.alignment.boundary for group in aligned if group.alignment and group.alignment.boundary})
             boundary = f"; it is set to {known[0]}" if len(known) == 1 else ""
             rest = f"Of completions, those that more follow: they end at a Read Completion Boundary (RCB), 64 or 128 bytes{boundary}."
-            yield Table("Alignment in bytes", (*title, *(Column(head, Unit.PERCENT) for head in heads)), lines, note=rest)
+            yield Table("Alignment in bytes", (*title, Column("TLPs"), *(Column(head, Unit.PERCENT) for head in heads)), lines, note=rest)
         yield Facts([("other TLPs", f"{self.other_tlps:,}")])
 
 
 def _line(group: PayloadGroup, names: Names) -> list[Cell]:
-    name = None if group.requester is None else names(group.requester)
+    # The first of several names is enough to tell a device.
+    name = None if group.requester is None else names(group.requester).partition(",")[0]
     limit = "" if group.limit is None else f"{group.limit.name} {group.limit.bytes}" if group.limit.is_known else "not known"
     return [
         group.requester or "others", None if name == group.requester else name, group.direction, group.operation.value, group.tlps,
-        group.bytes, round(group.mean, 1), group.largest, limit,
+        round(group.mean, 1), group.largest, limit,
         None if group.at_limit is None or group.limit is None or not group.limit.is_known else 100 * group.at_limit,
         None if group.efficiency is None else 100 * group.efficiency,
-        ", ".join(f"{size} ({100 * count / group.tlps:.0f} %)" for size, count in list(group.sizes.items())[:_SHOWN_SIZES]),
     ]  # fmt: skip
 
 
@@ -362,7 +367,7 @@ class PayloadAnalysis(Analysis[Payload]):
             direction, operation = divmod(int(group), len(_OPERATIONS))
             requester = self._requesters[row] if row else None
             function = None if requester is None else functions.get(requester)
-            limit = _limit(_OPERATIONS[operation], function)
+            limit = None if requester is not None and requester < 1 << 8 else _limit(_OPERATIONS[operation], function)
             boundary = _boundary(context.machine, function)
             head = (None if requester is None else format_id(requester), DIRECTIONS[direction], _OPERATIONS[operation])
             groups.append(_group(*head, self._sizes[row, group], self._counts[row, group].tolist(), limit, boundary))
