@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import Column, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
@@ -271,7 +272,8 @@ class IoResult(Shown):
             yield Table(
                 "Neither of both",
                 (text_column("Requester"), Column("TLPs"), Column("Bytes", Unit.BYTES)),
-                [(_called(each.requester, names), each.tlps, each.bytes) for each in self.unexplained],
+                [(_called(each.requester, names), each.tlps, each.bytes) for each in self.unexplained[:MAX_LISTED]],
+                more=max(len(self.unexplained) - MAX_LISTED, 0),
             )
         yield from self._notes()
         yield from self.time.shown()
