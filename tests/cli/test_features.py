@@ -76,6 +76,13 @@ def test_conditions_columns_limit_offset(case: Case) -> None:
     assert case.frame("--where", case.where, "--limit", "1", "--columns", ",".join(case.columns)).equals(kept.select(case.columns)[:1])
 
 
+def test_rows_around_one_and_transactions(case: Case, tmp_path: Path) -> None:
+    assert case.frame("--at", "2", "--context", "1").equals(case.frame()[1:4])
+    case.run("--follow", "0", code=0 if case.protocol == "hisi-ptt" else 2)
+    if case.protocol == "hisi-ptt":
+        assert main(["compare", str(case.path), str(case.path)]) == 0
+
+
 @pytest.mark.parametrize("exporter", ["table", "csv", "jsonl", "parquet", "arrow"])
 def test_every_exporter(case: Case, exporter: str, tmp_path: Path) -> None:
     rows = case.frame().height
