@@ -14,6 +14,7 @@ MAX_TARGETS: Final = 1 << 12
 MAX_LISTED: Final = 64
 MAX_BORDER_ROWS: Final = 1 << 18
 MAX_LATENCY_BINS: Final = 1 << 18
+MAX_ERROR_SUMS: Final = 1 << 16
 MAX_BLOCKS: Final = 1 << 9
 MAX_IO_PAGES: Final = 1 << 16
 MAX_IO_REQUESTERS: Final = 1 << 10
@@ -44,6 +45,7 @@ BUDGETS: Final = (
         "are fewer.",
     ),
     Budget("MAX_LONE_LISTS", MAX_LONE_LISTS, "pages", "Pages of a drive that are known to hold lists, as one command at a time read them."),
+    Budget("MAX_ERROR_SUMS", MAX_ERROR_SUMS, "sums", "Sums of errors by kind and requester; beyond it, requesters are not told apart."),
     Budget("MAX_LATENCY_BINS", MAX_LATENCY_BINS, "bins", "Bins of latencies; beyond it, requesters have no percentiles of their own."),
     Budget("MAX_PAYLOAD_REQUESTERS", MAX_PAYLOAD_REQUESTERS, "requesters", "Requesters with sizes of their own; others are added up."),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),

@@ -53,6 +53,10 @@ class Result:
         self.early_ends = 0
         self.orphans: Counter[tuple[int, int]] = Counter()
         self.first_orphan: int | None = None
+        # (requester, tag, number) of completions without a request; of those in front of all requests with their key, without a hole.
+        self.without_request: list[tuple[int, int, int]] = []
+        self.at_start: list[tuple[int, int, int]] = []
+        self.has_hole = False
 
 
 def match(rows: Iterable[Row], model: str = "counter") -> Result:
@@ -63,17 +67,18 @@ def match(rows: Iterable[Row], model: str = "counter") -> Result:
     open_: dict[tuple[Any, ...], Row] = {}
     seen: set[tuple[Any, ...]] = set()
 
-    def close(key: tuple[Any, ...], ending: int) -> None:
+    def close(key: tuple[Any, ...], ending: int, *, ended: bool = False, cut: bool = False, at_end: bool = False) -> None:
         one = open_.pop(key)
         if ending == INSIDE and one["completions"]:
             ending = SHORT
-        result.transactions.append(one | {"ending": ending})
+        result.transactions.append(one | {"ending": ending, "ended": ended, "cut": cut, "at_end": at_end})
 
     for number, row in enumerate(rows):
         if number and is_hole(rows[number - 1], row):
             for key in list(open_):
-                close(key, INSIDE if rows[number - 1]["cpu"] == row["cpu"] else END)
+                close(key, INSIDE if rows[number - 1]["cpu"] == row["cpu"] else END, cut=True)
             seen.clear()
+            result.has_hole = True
         if row["class"] not in ("NP", "CPL"):
             continue
         key = (row["segment"] or 0, row["requester"], row["tag"])
@@ -85,7 +90,7 @@ def match(rows: Iterable[Row], model: str = "counter") -> Result:
         else:
             _complete(row, times[number], key, open_, seen, result, close)
     for key in list(open_):
-        close(key, END)
+        close(key, END, cut=True, at_end=True)
     result.transactions.sort(key=lambda one: one["request"])
     return result
 
@@ -109,7 +114,7 @@ def _complete(
     open_: dict[tuple[Any, ...], Row],
     seen: set[tuple[Any, ...]],
     result: Result,
-    close: Callable[[tuple[Any, ...], int], None],
+    close: Callable[..., None],
 ) -> None:
     brings = row["kind"] in ("CplD", "CplDLk") and row["status"] == "SC"
     room = 4 * row["length_dw"] - (row["lower_address"] & 3)
@@ -122,9 +127,12 @@ def _complete(
     if one is None:
         if key in seen:
             result.orphans[key[1], key[2]] += 1
+            result.without_request.append((key[1], key[2], row["index"]))
             if result.first_orphan is None:
                 result.first_orphan = row["index"]
         else:
+            if not result.has_hole:
+                result.at_start.append((key[1], key[2], row["index"]))
             result.early += 1
             result.early_ends += ends
         return
@@ -137,4 +145,4 @@ def _complete(
     one["received"] = min(one["_bytes"], one["requested"])
     if ends:
         one["to_last"] = since
-        close(key, ERROR if row["status"] != "SC" else COMPLETE if one["_bytes"] >= one["_expected"] else SHORT)
+        close(key, ERROR if row["status"] != "SC" else COMPLETE if one["_bytes"] >= one["_expected"] else SHORT, ended=True)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.matching.part import Early, Found, Part, part_of
+from ptttool.analyses.matching.part import Early, Found, Part, early_of_keys, part_of
 from ptttool.analyses.matching.steps import STEP_COLUMNS
 from ptttool.analyses.matching.transactions import Ending, Orphans, joined, taken
 from ptttool.analyses.matching.transactions import Transactions as Transactions
@@ -98,6 +98,10 @@ class MatchingAnalysis(TlpAnalysis[R]):
         How many requests ended how; complete in :meth:`finish`.
     clock : Clock
         The clock of the part.
+    is_over : bool
+        In :meth:`add`: whether these are the requests that are open at the end of the recording.
+    before : Orphans
+        In :meth:`finish`: completions in front of the first request with their key, where the recording begins.
     shift : int
         In :meth:`merge_sums`: what is added to the ticks of the later part, so that they count from the start of this one.
     """
@@ -114,6 +118,8 @@ class MatchingAnalysis(TlpAnalysis[R]):
         super().__init__(scope)
         self.totals = Totals()
         self.shift = 0
+        self.is_over = False
+        self.before = Orphans.none()
         self.clock: Clock = self.scope.clock
         self._part: Part | None = None
         self._extra: dict[str, Values] = {}
@@ -138,7 +144,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
 
     def update(self, batch: Batch) -> None:
         """Add rows."""
-        if not batch.size:
+        if not (batch.size if batch.whole is None else batch.whole.batch.size):
             return
         self.clock.ticks(batch)
         part = part_of(batch, self.scope)
@@ -169,6 +175,8 @@ class MatchingAnalysis(TlpAnalysis[R]):
     def result(self, context: AnalysisContext) -> R:
         """Return the result; requests that are open end here."""
         if self._part is not None:
+            self.is_over = True
+            self.before = early_of_keys(self._part.head)
             found = self._part.rest()
             self._count(found, found.ended.with_extra(_chosen(self._extra, found.rows)))
             self._part, self._extra = None, {}

@@ -162,7 +162,7 @@ class Part:
         wanted = np.flatnonzero(runs.is_request)
         view = _BorderView(self.tail, self.bounds.has_time)
         ended = _transactions(view, runs, wanted, np.full(len(wanted), Ending.END, dtype=np.uint8))
-        return Found(ended, self.tail["slot"][runs.order[runs.start[wanted]]], _no_orphans(), early_of(self.head))
+        return Found(ended, self.tail["slot"][runs.order[runs.start[wanted]]], Orphans.none(), early_of(self.head))
 
 
 @dataclass(frozen=True)
@@ -324,6 +324,8 @@ def _transactions(view: _View, runs: Runs, wanted: Array, gap: Array | Ending = 
         completions=completions,
         status=status,
         ending=ending,
+        is_cut=~runs.is_closed[wanted],
+        has_end=has_end,
         at=at,
         to_first=to_first,
         to_last=to_last,
@@ -336,15 +338,19 @@ def _orphans(view: _View, runs: Runs, wanted: Array) -> Orphans:
     return Orphans(view.requester(first), view.tag(first), view.index(first), runs.stop[wanted] - 1 - runs.last[wanted])
 
 
-def _no_orphans() -> Orphans:
-    return Orphans(*(np.empty(0, dtype=dtype) for dtype in (np.uint16, np.uint16, np.uint64, np.int64)))
-
-
 def early_of(head: Array) -> Early:
     """Return what the completions of a head are where no part stands in front of it."""
     is_completion = (head["word"] & COMPLETION) != 0
     ends = int(np.count_nonzero(head["word"] & ENDS))
     return Early(int(np.count_nonzero(is_completion)) + int(head["more"].sum()), ends + int(head["more_ends"].sum()))
+
+
+def early_of_keys(head: Array) -> Orphans:
+    """Return the completions of a head, a group for each."""
+    rows = head[(head["word"] & COMPLETION) != 0]
+    view = _BorderView(rows, has_time=False)
+    every = np.arange(len(rows))
+    return Orphans(view.requester(every), view.tag(every), view.index(every), rows["more"] + 1)
 
 
 _latest: tuple[ref[Any], object, Part] | None = None
@@ -361,7 +367,7 @@ def part_of(batch: Batch, scope: Scope) -> Part:
         How the Time field is read.
     """
     global _latest
-    array = batch.values("kind").array
+    array: Any = batch.values("kind").array
     known = _latest
     how = (scope.time_model, scope.time_bits)
     if known is not None and array is not None and known[0]() is array and known[1] == how:
@@ -379,9 +385,8 @@ def _new_part(batch: Batch, scope: Scope) -> Part:
     bounds = Bounds(scope.time_model, clock.first, clock.last, clock.elapsed, clock.breaks)
     steps = Steps(batch)
     view = _BatchView(batch, steps, ticks)
-    holes = ticks.holes
+    holes, gaps = _holes(batch, ticks, scope)
     keys, row_bits = steps.key, max(batch.size.bit_length(), 1)
-    stretch: Array | None = None
     if len(holes):
         stretch = np.searchsorted(holes, steps.rows, side="right").astype(np.uint64)
         bits = int(keys.max(initial=0)).bit_length()
@@ -391,9 +396,29 @@ def _new_part(batch: Batch, scope: Scope) -> Part:
         keys = keys | stretch << np.uint64(bits)
     order, is_new = sorted_by_key(keys, steps.rows, row_bits)
     runs = runs_of(order, is_new, steps.word)
-    if stretch is None:
-        return _part_of_runs(bounds, view, runs)
-    return _split_part(bounds, view, runs, holes)
+    return _split_part(bounds, view, runs, holes, gaps) if len(holes) else _part_of_runs(bounds, view, runs)
+
+
+def _holes(batch: Batch, ticks: Ticks, scope: Scope) -> tuple[Array, Array]:
+    """Return the rows in front of which there is a hole, and how requests end that are open there.
+
+    A hole behind the last row has the number of rows: where a condition has left rows out, there can be one.
+    """
+    if batch.whole is None:
+        return ticks.holes, _gaps(batch, ticks.holes)
+    every = Clock(scope.time_model, scope.time_bits).ticks(batch.whole.batch).holes
+    # Of several holes in front of a row, the first one ends what is open.
+    holes, first = np.unique(np.searchsorted(np.flatnonzero(batch.whole.wanted), every), return_index=True)
+    return holes, _gaps(batch.whole.batch, every)[first]
+
+
+def _gaps(batch: Batch, holes: Array) -> Array:
+    """Return how requests end that are open at holes: another CPU's stream begins, or records are missing."""
+    gaps = np.full(len(holes), Ending.INSIDE, dtype=np.uint8)
+    cpus: Any = batch.values("cpu").array
+    if cpus is not None:
+        gaps[cpus[holes] != cpus[holes - 1]] = Ending.END
+    return gaps
 
 
 def _part_of_runs(bounds: Bounds, view: _BatchView, runs: Runs) -> Part:
@@ -406,13 +431,9 @@ def _part_of_runs(bounds: Bounds, view: _BatchView, runs: Runs) -> Part:
     return part
 
 
-def _split_part(bounds: Bounds, view: _BatchView, runs: Runs, holes: Array) -> Part:
+def _split_part(bounds: Bounds, view: _BatchView, runs: Runs, holes: Array, gaps: Array) -> Part:
     """Return the part of a batch with holes; all is as if it were one for each stretch."""
     stretch = np.searchsorted(holes, runs.order[runs.start], side="right")
-    cpus: Any = view.batch.values("cpu").array
-    gaps = np.full(len(holes), Ending.INSIDE, dtype=np.uint8)
-    if cpus is not None:
-        gaps[cpus[holes] != cpus[holes - 1]] = Ending.END
     is_final = stretch == len(holes)
     closed = np.flatnonzero(runs.is_request & (runs.is_closed | ~is_final))
     gap_of_run = np.where(~runs.is_closed & ~is_final, np.append(gaps, Ending.INSIDE)[stretch], np.uint8(Ending.INSIDE))
@@ -498,7 +519,7 @@ def _join(first: Part, second: Part) -> Joined:
         runs = runs_of(order, is_new, first.tail["word"])
         ending = np.flatnonzero(runs.is_request)
         ended = _transactions(_BorderView(first.tail, bounds.has_time), runs, ending, gap)
-        found = Found(ended, first.tail["slot"][runs.order[runs.start[ending]]], _no_orphans(), early_of(later_head))
+        found = Found(ended, first.tail["slot"][runs.order[runs.start[ending]]], Orphans.none(), early_of(later_head))
         tail, kept, taken = _renumbered(_NO_ROWS, later_tail)
         part = Part(bounds, first.head, tail, taken[:0], True, first.first_gap if first.is_split else gap)
         return Joined(part, found, kept, taken, ticks)
@@ -552,7 +573,7 @@ def _border_orphans(view: _BorderView, rows: Array, runs: Runs) -> Orphans:
     spare = runs.stop - 1 - runs.last
     wanted = np.flatnonzero(~runs.is_headless & (spare + counted > 0))
     if not len(wanted):
-        return _no_orphans()
+        return Orphans.none()
     final = runs.order[runs.stop[wanted] - 1]
     after = runs.order[np.minimum(runs.last[wanted] + 1, runs.stop[wanted] - 1)]
     index = np.where(spare[wanted] > 0, rows["index"][after], rows["more_index"][final])

@@ -52,6 +52,10 @@ class Transactions:
         Code of the last completion's status, index in :data:`ptttool.tlp.columns.STATUSES`; 0 without completions.
     ending : ndarray of uint8
         :class:`Ending`.
+    is_cut : ndarray of bool
+        Whether it was open where records are missing, or where its AUX stream ended.
+    has_end : ndarray of bool
+        Whether a completion ended it.
     at : ndarray of int64
         Ticks from the first row of this part of the recording to the request; -1 without a model of time.
     to_first, to_last : ndarray of int64
@@ -71,6 +75,8 @@ class Transactions:
     completions: Array
     status: Array
     ending: Array
+    is_cut: Array
+    has_end: Array
     at: Array
     to_first: Array
     to_last: Array
@@ -116,6 +122,11 @@ class Orphans:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    @classmethod
+    def none(cls) -> Orphans:
+        """Return no completions."""
+        return cls(*(np.empty(0, dtype=dtype) for dtype in (np.uint16, np.uint16, np.uint64, np.int64)))
 
 
 def taken(values: Values, rows: Array) -> Values:

@@ -1,0 +1,287 @@
+"""The analysis ``errors``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.budget import MAX_ERROR_SUMS, MAX_LISTED
+from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.errors.document import ErrorKind, Errors, RequesterErrors
+from ptttool.analyses.errors.headers import COLUMNS, header_errors
+from ptttool.analyses.errors.kinds import KINDS, Of
+from ptttool.analyses.errors.sums import NO_REQUESTER, ErrorSums
+from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
+from ptttool.analyses.matching.traced import untraced_answers
+from ptttool.analyses.matching.transactions import Ending, Orphans
+from ptttool.analyses.needs import Need
+from ptttool.analyses.scope import Scope
+from ptttool.capture.event.terms import Format
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.pci import format_id
+from ptttool.table.batch import Batch
+from ptttool.tlp.columns import CLASSES, DIRECTIONS, STATUSES
+from ptttool.tlp.columns import KINDS as TLP_KINDS
+
+Array = npt.NDArray[Any]
+
+_CPL = CLASSES.index("CPL")
+_UR = STATUSES.index("UR")
+_UNKNOWN_DIRECTION = DIRECTIONS.index("unknown")
+_IS_CONFIG = np.array([kind.startswith("Cfg") for kind in TLP_KINDS])
+# Only 8DW records hold these.
+_ONLY_8DW = ("poisoned", "attributes")
+_GROUPED = ("completion-without-request", "completion-tag-bits")
+_NO_TIME = -1
+
+
+class ErrorsAnalysis(MatchingAnalysis[Errors]):
+    """Adds errors up.
+
+    Parameters
+    ----------
+    scope : Scope
+        What is known of the recording.
+    """
+
+    name = "errors"
+    meaning = "error completions and messages, poisoned data, unanswered requests, illegal headers, misused tags"
+    columns = (*COLUMNS, "class")
+    carried = ("direction",)
+    needs = (
+        Need("completions of requests of devices", "--format 4dw --direction both", outbound=("CPL",)),
+        Need("poisoned data, attributes", "--format 8dw", format=Format.DW8),
+    )
+
+    def __init__(self, scope: Scope | None = None) -> None:
+        super().__init__(scope)
+        self._sums = ErrorSums()
+        # Requests that count only if their completions are traced, by direction.
+        self._doubtful = [ErrorSums() for _ in DIRECTIONS]
+        # Matched requests by direction: if there are any, completions are traced, whatever the event says.
+        self._matched = np.zeros(len(DIRECTIONS), dtype=np.int64)
+        self._tlps, self._completions = 0, 0
+        self._longest = _NO_TIME
+        self._config_ur = 0
+        self._open: Transactions | None = None
+        # Keys of unanswered requests with Tag[9:8], without those bits; of completions without them.
+        self._upper: Array = np.empty(0, dtype=np.uint32)
+        self._low = ErrorKeys()
+
+    def add_rows(self, batch: Batch, shift: int) -> None:
+        """Look at headers."""
+        self._tlps += batch.size
+        classes = batch.values("class")
+        if classes.array is not None:
+            is_completion = np.asarray(classes.array) == _CPL
+            self._completions += int(np.count_nonzero(is_completion if classes.valid is None else is_completion & classes.valid))
+        index: Any = batch.values("index").array
+        requesters = batch.values("requester")
+        for code, rows in header_errors(batch):
+            indexes = (rows + index.start).astype(np.uint64) if isinstance(index, range) else index[rows]
+            ids: Array | None = None
+            if requesters.array is not None and code != "unknown-tlp":
+                ids = np.asarray(requesters.array)[rows]
+            self._sums.add(code, ids, indexes)
+
+    def add(self, ended: Transactions) -> None:
+        """Look at how requests ended."""
+        if self.is_over:
+            self._open = ended
+            return
+        self._longest = max(self._longest, int(ended.to_last.max(initial=_NO_TIME)))
+        directions = _directions(ended)
+        is_matched = ended.ending < Ending.INSIDE
+        self._matched += np.bincount(directions[is_matched], minlength=len(DIRECTIONS))
+        if (ended.ending == Ending.COMPLETE).all():
+            return
+        self._config_ur += int(np.count_nonzero((ended.status == _UR) & _IS_CONFIG[ended.kind]))
+        is_short = (ended.ending == Ending.SHORT) & ~ended.is_cut
+        is_empty = is_short & ended.has_end & (ended.received == 0)
+        self._add_some("answered-without-data", ended, is_empty)
+        self._add_some("short", ended, is_short & ended.has_end & ~is_empty)
+        self._add_some("tag-reused", ended, is_short & ~ended.has_end)
+        self._add_unanswered(ended, (ended.ending == Ending.INSIDE) & ~ended.is_cut, directions)
+
+    def _add_some(self, code: str, ended: Transactions, which: Array) -> None:
+        if which.any():
+            self._sums.add(code, ended.requester[which], ended.request[which])
+
+    def _add_unanswered(self, ended: Transactions, which: Array, directions: Array) -> None:
+        if not which.any():
+            return
+        for number, sums in enumerate(self._doubtful):
+            here = which & (directions == number)
+            if here.any():
+                sums.add("unanswered", ended.requester[here], ended.request[here])
+        wide = which & (ended.tag & 0x300 != 0)
+        if wide.any() and len(self._upper) < MAX_ERROR_SUMS:
+            self._upper = np.union1d(self._upper, _low_keys(ended.requester[wide], ended.tag[wide]))
+
+    def add_orphans(self, orphans: Orphans) -> None:
+        """Look at completions without a request."""
+        self._sums.add("completion-without-request", orphans.requester, orphans.index, orphans.count)
+        self._low.add(orphans)
+
+    def merge_sums(self, later: ErrorsAnalysis) -> None:
+        """Add the errors behind."""
+        self._sums.merge(later._sums)
+        for mine, theirs in zip(self._doubtful, later._doubtful, strict=True):
+            mine.merge(theirs)
+        self._matched += later._matched
+        self._tlps += later._tlps
+        self._completions += later._completions
+        self._longest = max(self._longest, later._longest)
+        self._config_ur += later._config_ur
+        if len(later._upper):
+            self._upper = np.union1d(self._upper, later._upper)
+        self._low.merge(later._low)
+
+    def finish(self, context: AnalysisContext) -> Errors:
+        """Return what was seen, and what cannot be seen."""
+        untraced = untraced_answers(context)
+        counted = [name not in untraced or bool(matched) for name, matched in zip(DIRECTIONS, self._matched.tolist(), strict=True)]
+        guard = self._longest if self._longest >= 0 else None
+        open_at_end = self._end(guard)
+        for sums, counts in zip(self._doubtful, counted, strict=True):
+            if counts:
+                self._sums.merge(sums)
+        self._low.add(self.before)
+        for requester, index, count in self._low.among(self._upper):
+            self._sums.add("completion-tag-bits", requester, index, count)
+        among = {Of.TLPS: self._tlps, Of.COMPLETIONS: self._completions, Of.REQUESTS: self.totals.requests}
+        kinds = [found for code in KINDS if (found := self._kind(code, among)) is not None]
+        kinds.sort(key=lambda kind: kind.severity.rank)
+        not_seen = list(_ONLY_8DW) if self.clock.bits < 32 else []
+        if not any(counted):
+            not_seen.append("unanswered")
+        return Errors(
+            tlps=self._tlps,
+            completions=self._completions,
+            requests=self.totals.requests,
+            errors=sum(kind.count for kind in kinds),
+            kinds=kinds,
+            guard_ticks=guard,
+            open_at_end=open_at_end,
+            not_seen=not_seen,
+            notes=list(self._notes(context, {kind.code for kind in kinds})),
+        )
+
+    def _end(self, guard: int | None) -> int:
+        """Count the requests that are open at the end, and too old for it, as unanswered; return how many are left."""
+        ended = self._open
+        if ended is None or not len(ended):
+            return self.totals.open_at_end
+        if guard is None:
+            return self.totals.open_at_end
+        is_old = (self.clock.elapsed - ended.at > guard) & (ended.completions == 0)
+        self._add_unanswered(ended, is_old, _directions(ended))
+        return self.totals.open_at_end - int(np.count_nonzero(is_old))
+
+    def _kind(self, code: str, among: dict[Of, int]) -> ErrorKind | None:
+        rows = self._sums.of(code)
+        if not rows:
+            return None
+        kind = KINDS[code]
+        count = sum(row[1] for row in rows)
+        listed = [RequesterErrors(_requester(who), number, at) for who, number, at in rows[:MAX_LISTED]]
+        first = min(row[2] for row in rows)
+        return ErrorKind(
+            code=code,
+            meaning=kind.meaning,
+            severity=kind.severity,
+            count=count,
+            of=kind.of.value,
+            share=count / max(among[kind.of], 1),
+            index=first,
+            # Of those that are counted in groups, the number of the first one alone is known.
+            indexes=[first] if code in _GROUPED else self._sums.examples(code),
+            requesters=listed,
+            more_requesters=max(len(rows) - MAX_LISTED, 0),
+        )
+
+    def _notes(self, context: AnalysisContext, seen: set[str]) -> Iterator[Diagnostic]:
+        if self.clock.bits < 32 and self._tlps:
+            yield Diagnostic(
+                Severity.INFO,
+                "only-8dw",
+                "4DW records keep neither EP nor attributes: poisoned data are not seen",
+                "--format 8dw records them",
+            )
+        if untraced_answers(context) and not self._matched.any() and self.totals.requests:
+            yield Diagnostic(
+                Severity.INFO, "completions-not-traced",
+                "the recording's event does not ask for the completions of its requests: whether they were answered is not seen",
+            )  # fmt: skip
+        if self._config_ur:
+            yield Diagnostic(
+                Severity.INFO, "config-ur",
+                f"{self._config_ur:,} of the Unsupported Requests answer configuration requests: normal where a kernel looks for devices",
+                details={"requests": self._config_ur},
+            )  # fmt: skip
+        if seen & {"unanswered", "tag-reused", "short", "completion-without-request"}:
+            yield Diagnostic(
+                Severity.INFO, "lost-or-unanswered",
+                "a TLP that is missing from the recording looks the same as one that was never sent: 'ptttool info' shows signs of loss",
+            )  # fmt: skip
+        if not self._sums.has_requesters:
+            yield Diagnostic(Severity.WARNING, "too-many-requesters", "errors have too many different requesters: they are not told apart")
+
+
+def _requester(number: int) -> str | None:
+    return None if number == NO_REQUESTER else format_id(number)
+
+
+class ErrorKeys:
+    """Completions without a request whose tag has no upper bits, by requester and tag."""
+
+    def __init__(self) -> None:
+        self._keys: Array = np.empty(0, dtype=np.uint32)
+        self._index: Array = np.empty(0, dtype=np.uint64)
+        self._count: Array = np.empty(0, dtype=np.int64)
+
+    def add(self, orphans: Orphans) -> None:
+        """Add completions."""
+        low = orphans.tag & 0x300 == 0
+        if low.any():
+            self._append(_low_keys(orphans.requester[low], orphans.tag[low]), orphans.index[low], orphans.count[low])
+
+    def merge(self, later: ErrorKeys) -> None:
+        """Add completions behind."""
+        if len(later._keys):
+            self._append(later._keys, later._index, later._count)
+
+    def _append(self, keys: Array, index: Array, count: Array) -> None:
+        if len(self._keys) >= MAX_ERROR_SUMS:
+            return
+        keys, index, count = (np.concatenate(pair) for pair in ((self._keys, keys), (self._index, index), (self._count, count)))
+        self._keys, of = np.unique(keys, return_inverse=True)
+        self._index = np.full(len(self._keys), np.iinfo(np.uint64).max, dtype=np.uint64)
+        np.minimum.at(self._index, of, index.astype(np.uint64))
+        self._count = np.bincount(of, count, len(self._keys)).astype(np.int64)
+
+    def among(self, keys: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield requesters, numbers of the first ones and counts of those with these keys."""
+        found = np.isin(self._keys, keys)
+        if found.any():
+            yield (self._keys[found] >> 8).astype(np.uint16), self._index[found], self._count[found]
+
+
+def _low_keys(requesters: Array, tags: Array) -> Array:
+    return requesters.astype(np.uint32) << np.uint32(8) | (tags & 0xFF).astype(np.uint32)
+
+
+def _directions(ended: Transactions) -> Array:
+    direction = ended.extra["direction"]
+    if direction.array is None:
+        return np.full(len(ended), _UNKNOWN_DIRECTION)
+    codes: Array = np.asarray(direction.array).astype(np.intp)
+    if direction.valid is not None:
+        codes[~direction.valid] = _UNKNOWN_DIRECTION
+    return codes
+
+
+ANALYSES.add("errors", ErrorsAnalysis)

@@ -1,0 +1,143 @@
+"""The result of the analysis ``errors``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
+
+# Rows of a table that people see; the JSON has more.
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class RequesterErrors:
+    """Errors of a kind of one requester.
+
+    Parameters
+    ----------
+    requester : str or None
+        Requester ID; None for TLPs without one.
+    count : int
+        Number of errors.
+    index : int
+        Number of the first one in the recording.
+    """
+
+    requester: str | None
+    count: int
+    index: int
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """Errors of a kind.
+
+    Parameters
+    ----------
+    code : str
+        The kind, a stable word.
+    meaning : str
+        What it is.
+    severity : Severity
+        How much it matters.
+    count : int
+        Number of errors.
+    of : str
+        What they are counted among: ``TLPs``, ``completions``, ``requests``.
+    share : float
+        Their share of these, from 0 to 1.
+    index : int
+        Number of the first one in the recording.
+    indexes : list of int
+        Numbers of the first ones; of completions without a request, that of the first one alone.
+    requesters : list of RequesterErrors
+        By requester, the most first; a completion counts for the requester of its request.
+    more_requesters : int
+        Requesters that are left out.
+    """
+
+    code: str
+    meaning: str
+    severity: Severity
+    count: int
+    of: str
+    share: float
+    index: int
+    indexes: list[int]
+    requesters: list[RequesterErrors]
+    more_requesters: int
+
+
+@document("errors")
+@dataclass(frozen=True)
+class Errors(Shown):
+    """What went wrong, or looks as if.
+
+    Parameters
+    ----------
+    tlps, completions, requests : int
+        Number of TLPs, of completions, and of requests that are to be answered.
+    errors : int
+        Number of errors of all kinds.
+    kinds : list of ErrorKind
+        The kinds of errors that were seen; the worst first.
+    guard_ticks : int or None
+        A request that is open at the end counts as unanswered where it is older than this: the longest time that one took. None where
+        that is not known: then requests that are open at the end are not counted.
+    open_at_end : int
+        Requests that are open at the end and not counted.
+    not_seen : list of str
+        Codes of the kinds that cannot be seen in this recording.
+    notes : list of Diagnostic
+        What else is to be known.
+    """
+
+    tlps: int
+    completions: int
+    requests: int
+    errors: int
+    kinds: list[ErrorKind]
+    guard_ticks: int | None
+    open_at_end: int
+    not_seen: list[str]
+    notes: list[Diagnostic]
+
+    def shown(self, names: Names) -> Iterator[Part]:
+        """Yield the kinds, the requesters, what is not seen."""
+        yield Facts(
+            [
+                ("Looked at", f"{self.tlps:,} TLPs: {self.requests:,} requests to be answered, {self.completions:,} completions"),
+                ("Errors", f"{self.errors:,}" if self.errors else "none was seen"),
+                ("Open at the end", f"{self.open_at_end:,} requests, which is normal"),
+            ]
+        )
+        if self.kinds:
+            yield self._kinds()
+            yield self._requesters(names)
+        for note in self.notes:
+            yield Note(note.text, note.severity)
+
+    def _kinds(self) -> Table:
+        columns = (
+            text_column("Error"), text_column("What", weight=1), Column("Count"), Column("Share", Unit.PERCENT),
+            text_column("Of", weight=2), Column("First", Unit.INDEX),
+        )  # fmt: skip
+        rows = [(each.code, each.meaning, each.count, 100 * each.share, each.of, each.index) for each in self.kinds]
+        return Table("Errors", columns, rows)
+
+    def _requesters(self, names: Names) -> Table:
+        columns = (
+            text_column("Requester"), text_column("Name", weight=2), text_column("Error"), Column("Count"), Column("First", Unit.INDEX),
+        )  # fmt: skip
+        rows: list[tuple[Cell, ...]] = []
+        more = sum(kind.more_requesters for kind in self.kinds)
+        for kind in self.kinds:
+            for each in kind.requesters:
+                name = None if each.requester is None else names(each.requester)
+                rows.append((each.requester, None if name == each.requester else name, kind.code, each.count, each.index))
+        return Table("By requester", columns, rows[:_SHOWN], more=max(len(rows) - _SHOWN, 0) + more)
