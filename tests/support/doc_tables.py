@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import ptttool
 from ptttool.analyses.contract import ANALYSES
+from ptttool.analyses.errors.kinds import KINDS as ERROR_KINDS
 from ptttool.cli.schemas import schemas
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.errors import ExitCode
@@ -72,6 +73,11 @@ def analyses() -> Iterator[str]:
         yield f"`{analysis.name}` | {analysis.meaning}"
 
 
+def error_kinds() -> Iterator[str]:
+    for kind in ERROR_KINDS.values():
+        yield f"`{kind.code}` | {kind.meaning} | {kind.of.value}"
+
+
 def exporters() -> Iterator[str]:
     for exporter in EXPORTERS:
         yield f"`{exporter.name}` | {', '.join(f'`{suffix}`' for suffix in exporter.suffixes)} | {exporter.meaning}"
@@ -109,6 +115,7 @@ TABLES: Mapping[str, str] = {
     "budgets": table("room | what is limited | limit", list(budgets())),
     "columns": table("column | type | meaning", list(columns())),
     "documents": table("document | what it is", list(documents())),
+    "error-kinds": table("kind | what it is | counted among", list(error_kinds())),
     "exit-codes": table("code | meaning", list(exit_codes())),
     "exporters": table("format | suffixes | what it is", list(exporters())),
     "functions": table("function | result", list(functions())),

@@ -156,7 +156,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         kinds = [found for code in KINDS if (found := self._kind(code, among)) is not None]
         kinds.sort(key=lambda kind: kind.severity.rank)
         not_seen = list(_ONLY_8DW) if self.clock.bits < 32 else []
-        if not any(counted):
+        if untraced and not self._matched.any() and self.totals.requests:
             not_seen.append("unanswered")
         return Errors(
             tlps=self._tlps,
@@ -167,7 +167,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             guard_ticks=guard,
             open_at_end=open_at_end,
             not_seen=not_seen,
-            notes=list(self._notes(context, {kind.code for kind in kinds})),
+            notes=list(self._notes({kind.code for kind in kinds}, not_seen)),
         )
 
     def _end(self, guard: int | None) -> int:
@@ -203,7 +203,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             more_requesters=max(len(rows) - MAX_LISTED, 0),
         )
 
-    def _notes(self, context: AnalysisContext, seen: set[str]) -> Iterator[Diagnostic]:
+    def _notes(self, seen: set[str], not_seen: list[str]) -> Iterator[Diagnostic]:
         if self.clock.bits < 32 and self._tlps:
             yield Diagnostic(
                 Severity.INFO,
@@ -211,7 +211,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
                 "4DW records keep neither EP nor attributes: poisoned data are not seen",
                 "--format 8dw records them",
             )
-        if untraced_answers(context) and not self._matched.any() and self.totals.requests:
+        if "unanswered" in not_seen:
             yield Diagnostic(
                 Severity.INFO, "completions-not-traced",
                 "the recording's event does not ask for the completions of its requests: whether they were answered is not seen",

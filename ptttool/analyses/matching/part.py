@@ -197,31 +197,28 @@ class _BatchView:
         self.batch = batch
         self.steps = steps
         self.ticks = ticks
-        index: Any = batch.values("index").array
-        self._index = index
-        self._requester: Any = batch.values("requester").array
-        self._tag: Any = batch.values("tag").array
-        self._kind: Any = batch.values("kind").array
-        self._status: Any = batch.values("status").array
         self.has_time = ticks.at is not None
+        self._arrays: dict[str, Any] = {name: batch.values(name).array for name in ("index", "requester", "tag", "kind", "status")}
 
     def index(self, rows: Array) -> Array:
-        if isinstance(self._index, range):
-            return (rows + self._index.start).astype(np.uint64)
-        array: Array = self._index[rows]
-        return array
+        index = self._arrays["index"]
+        return (rows + index.start).astype(np.uint64) if isinstance(index, range) else self._values("index", rows, np.uint64)
 
     def requester(self, rows: Array) -> Array:
-        return np.asarray(self._requester[rows])
+        return self._values("requester", rows, np.uint16)
 
     def tag(self, rows: Array) -> Array:
-        return np.asarray(self._tag[rows])
+        return self._values("tag", rows, np.uint16)
 
     def kind(self, rows: Array) -> Array:
-        return np.asarray(self._kind[rows])
+        return self._values("kind", rows, np.uint8)
 
     def status(self, rows: Array) -> Array:
-        return np.zeros(len(rows), dtype=np.uint8) if self._status is None else np.asarray(self._status[rows])
+        return self._values("status", rows, np.uint8)
+
+    def _values(self, name: str, rows: Array, dtype: type[np.generic]) -> Array:
+        array = self._arrays[name]
+        return np.zeros(len(rows), dtype=dtype) if array is None else np.asarray(array[rows])
 
     def requested(self, rows: Array) -> Array:
         return self.steps.requested[rows]
