@@ -39,7 +39,7 @@ class Totals:
     orphans : int
         Completions without a request behind a request with their key.
     left_out : int
-        Open requests and keys that were not followed any further, because there were too many.
+        Open requests that were not followed any further, because there were too many.
     """
 
     endings: Any = field(default_factory=lambda: np.zeros(len(Ending), dtype=np.int64))

@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_BORDER_ROWS
 from ptttool.analyses.matching.pairing import Runs, runs_of, sorted_by_key, spans
-from ptttool.analyses.matching.steps import COMPLETION, ENDS, MARK, REQUEST, REQUESTER_SHIFT, Steps
+from ptttool.analyses.matching.steps import COMPLETION, ENDS, MARK, REQUEST, Steps
 from ptttool.analyses.matching.transactions import Ending, Orphans, Transactions
+from ptttool.analyses.matching.views import BatchView, BorderView, View
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.clock import Clock
 from ptttool.analyses.time.model import TimeModel
@@ -72,7 +73,7 @@ class Found:
     early : Early
         Completions behind a hole, in front of the first request with their key.
     left_out : int
-        Rows at borders that were not followed any further, because there were too many.
+        Open requests that were not followed any further, because there were too many.
     """
 
     ended: Transactions
@@ -160,7 +161,7 @@ class Part:
         order, is_new = _by_key(self.tail)
         runs = runs_of(order, is_new, self.tail["word"])
         wanted = np.flatnonzero(runs.is_request)
-        view = _BorderView(self.tail, self.bounds.has_time)
+        view = BorderView(self.tail, self.bounds.has_time)
         ended = _transactions(view, runs, wanted, np.full(len(wanted), Ending.END, dtype=np.uint8))
         return Found(ended, self.tail["slot"][runs.order[runs.start[wanted]]], Orphans.none(), early_of(self.head))
 
@@ -190,88 +191,12 @@ class Joined:
     ticks: int
 
 
-class _BatchView:
-    """Values of the rows of a batch, by their number."""
-
-    def __init__(self, batch: Batch, steps: Steps, ticks: Ticks) -> None:
-        self.batch = batch
-        self.steps = steps
-        self.ticks = ticks
-        self.has_time = ticks.at is not None
-        self._arrays: dict[str, Any] = {name: batch.values(name).array for name in ("index", "requester", "tag", "kind", "status")}
-
-    def index(self, rows: Array) -> Array:
-        index = self._arrays["index"]
-        return (rows + index.start).astype(np.uint64) if isinstance(index, range) else self._values("index", rows, np.uint64)
-
-    def requester(self, rows: Array) -> Array:
-        return self._values("requester", rows, np.uint16)
-
-    def tag(self, rows: Array) -> Array:
-        return self._values("tag", rows, np.uint16)
-
-    def kind(self, rows: Array) -> Array:
-        return self._values("kind", rows, np.uint8)
-
-    def status(self, rows: Array) -> Array:
-        return self._values("status", rows, np.uint8)
-
-    def _values(self, name: str, rows: Array, dtype: type[np.generic]) -> Array:
-        array = self._arrays[name]
-        return np.zeros(len(rows), dtype=dtype) if array is None else np.asarray(array[rows])
-
-    def requested(self, rows: Array) -> Array:
-        return self.steps.requested[rows]
-
-    def at(self, rows: Array) -> Array:
-        at = self.ticks.at
-        return np.full(len(rows), -1, dtype=np.int64) if at is None else at[rows]
-
-    def segment(self, rows: Array) -> Array | int:
-        return self.ticks.segments(rows)
-
-
-class _BorderView:
-    """Values of rows at borders, by their position."""
-
-    def __init__(self, rows: Array, has_time: bool) -> None:
-        self._rows = rows
-        self.has_time = has_time
-
-    def index(self, rows: Array) -> Array:
-        return np.asarray(self._rows["index"][rows])
-
-    def requester(self, rows: Array) -> Array:
-        return (self._rows["key"][rows] >> np.uint64(REQUESTER_SHIFT)).astype(np.uint16)
-
-    def tag(self, rows: Array) -> Array:
-        return self._rows["key"][rows].astype(np.uint16)
-
-    def kind(self, rows: Array) -> Array:
-        return np.asarray(self._rows["kind"][rows])
-
-    def status(self, rows: Array) -> Array:
-        return np.asarray(self._rows["status"][rows])
-
-    def requested(self, rows: Array) -> Array:
-        return np.asarray(self._rows["requested"][rows])
-
-    def at(self, rows: Array) -> Array:
-        return np.asarray(self._rows["at"][rows])
-
-    def segment(self, rows: Array) -> Array | int:
-        return np.asarray(self._rows["segment"][rows])
-
-
-_View = _BatchView | _BorderView
-
-
-def _transactions(view: _View, runs: Runs, wanted: Array, gap: Array | Ending = Ending.INSIDE) -> Transactions:
+def _transactions(view: View, runs: Runs, wanted: Array, gap: Array | Ending = Ending.INSIDE) -> Transactions:
     """Return the requests of some runs as ended.
 
     Parameters
     ----------
-    view : _View
+    view : View
         The values.
     runs : Runs
         The runs.
@@ -329,7 +254,7 @@ def _transactions(view: _View, runs: Runs, wanted: Array, gap: Array | Ending = 
     )
 
 
-def _orphans(view: _View, runs: Runs, wanted: Array) -> Orphans:
+def _orphans(view: View, runs: Runs, wanted: Array) -> Orphans:
     """Return the completions of runs behind what belongs to their requests; `wanted` are runs that have some."""
     first = runs.order[runs.last[wanted] + 1]
     return Orphans(view.requester(first), view.tag(first), view.index(first), runs.stop[wanted] - 1 - runs.last[wanted])
@@ -345,7 +270,7 @@ def early_of(head: Array) -> Early:
 def early_of_keys(head: Array) -> Orphans:
     """Return the completions of a head, a group for each."""
     rows = head[(head["word"] & COMPLETION) != 0]
-    view = _BorderView(rows, has_time=False)
+    view = BorderView(rows, has_time=False)
     every = np.arange(len(rows))
     return Orphans(view.requester(every), view.tag(every), view.index(every), rows["more"] + 1)
 
@@ -381,7 +306,7 @@ def _new_part(batch: Batch, scope: Scope) -> Part:
     assert clock.first is not None and clock.last is not None
     bounds = Bounds(scope.time_model, clock.first, clock.last, clock.elapsed, clock.breaks)
     steps = Steps(batch)
-    view = _BatchView(batch, steps, ticks)
+    view = BatchView(batch, steps, ticks)
     holes, gaps = _holes(batch, ticks, scope)
     keys, row_bits = steps.key, max(batch.size.bit_length(), 1)
     if len(holes):
@@ -418,7 +343,7 @@ def _gaps(batch: Batch, holes: Array) -> Array:
     return gaps
 
 
-def _part_of_runs(bounds: Bounds, view: _BatchView, runs: Runs) -> Part:
+def _part_of_runs(bounds: Bounds, view: BatchView, runs: Runs) -> Part:
     """Return the part of a batch without holes."""
     closed = np.flatnonzero(runs.is_request & runs.is_closed)
     ended = _transactions(view, runs, closed)
@@ -428,7 +353,7 @@ def _part_of_runs(bounds: Bounds, view: _BatchView, runs: Runs) -> Part:
     return part
 
 
-def _split_part(bounds: Bounds, view: _BatchView, runs: Runs, holes: Array, gaps: Array) -> Part:
+def _split_part(bounds: Bounds, view: BatchView, runs: Runs, holes: Array, gaps: Array) -> Part:
     """Return the part of a batch with holes; all is as if it were one for each stretch."""
     stretch = np.searchsorted(holes, runs.order[runs.start], side="right")
     is_final = stretch == len(holes)
@@ -444,7 +369,7 @@ def _split_part(bounds: Bounds, view: _BatchView, runs: Runs, holes: Array, gaps
     return part
 
 
-def _borders(view: _BatchView, runs: Runs, in_first: Array | None, in_final: Array | None) -> tuple[Array, Array, Array]:
+def _borders(view: BatchView, runs: Runs, in_first: Array | None, in_final: Array | None) -> tuple[Array, Array, Array]:
     """Return head, tail and slots of a batch; the masks say which runs are of the first and of the final stretch, None: all."""
     every = np.ones(len(runs.start), dtype=np.bool_)
     in_first, in_final = every if in_first is None else in_first, every if in_final is None else in_final
@@ -477,7 +402,7 @@ def _borders(view: _BatchView, runs: Runs, in_first: Array | None, in_final: Arr
     return head, tail, runs.order[runs.start[opened]]
 
 
-def _border(view: _BatchView, rows: Array) -> Array:
+def _border(view: BatchView, rows: Array) -> Array:
     border = np.zeros(len(rows), dtype=BORDER)
     if not len(rows):
         return border
@@ -493,7 +418,7 @@ def _border(view: _BatchView, rows: Array) -> Array:
     return border
 
 
-def _marks(view: _BatchView, rows: Array) -> Array:
+def _marks(view: BatchView, rows: Array) -> Array:
     border = np.zeros(len(rows), dtype=BORDER)
     border["key"] = view.steps.key[np.searchsorted(view.steps.rows, rows)]
     border["word"] = MARK
@@ -515,7 +440,7 @@ def _join(first: Part, second: Part) -> Joined:
         order, is_new = _by_key(first.tail)
         runs = runs_of(order, is_new, first.tail["word"])
         ending = np.flatnonzero(runs.is_request)
-        ended = _transactions(_BorderView(first.tail, bounds.has_time), runs, ending, gap)
+        ended = _transactions(BorderView(first.tail, bounds.has_time), runs, ending, gap)
         found = Found(ended, first.tail["slot"][runs.order[runs.start[ending]]], Orphans.none(), early_of(later_head))
         tail, kept, taken = _renumbered(_NO_ROWS, later_tail)
         part = Part(bounds, first.head, tail, taken[:0], True, first.first_gap if first.is_split else gap)
@@ -526,7 +451,7 @@ def _join(first: Part, second: Part) -> Joined:
 def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Array, later_tail: Array, ticks: int) -> Joined:
     """Join parts between which no record is missing."""
     rows = np.concatenate((first.tail, later_head))
-    view = _BorderView(rows, bounds.has_time)
+    view = BorderView(rows, bounds.has_time)
     order, is_new = _by_key(rows)
     runs = runs_of(order, is_new, rows["word"])
     heads = order[runs.start]
@@ -556,7 +481,6 @@ def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Array, 
     tail, kept, taken = _renumbered(earlier_tail, later_tail)
     head = first.head if first.is_split else _joined_head(first.head, later_head)
     if len(head) > MAX_BORDER_ROWS:
-        left_out += len(head)
         early.add(early_of(head))
         head = _NO_ROWS
     part = Part(bounds, head, tail, taken[:0], first.is_split or second.is_split, first.first_gap if first.is_split else second.first_gap)
@@ -564,7 +488,7 @@ def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Array, 
     return Joined(part, found, kept, taken, ticks)
 
 
-def _border_orphans(view: _BorderView, rows: Array, runs: Runs) -> Orphans:
+def _border_orphans(view: BorderView, rows: Array, runs: Runs) -> Orphans:
     """Return the completions without a request at a border, with those that are counted only."""
     counted = np.add.reduceat(rows["more"][runs.order], runs.start) if len(runs.start) else np.empty(0, dtype=np.int64)
     spare = runs.stop - 1 - runs.last

@@ -7,16 +7,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
+from ptttool.analyses.matching import part
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
-from ptttool.analyses.matching.transactions import Orphans
+from ptttool.analyses.matching.transactions import Ending, Orphans
 from ptttool.analyses.scope import Scope
-from ptttool.analyses.time.model import TimeModel
+from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
+from ptttool.generate import tlps
+from ptttool.table.batch import Batch, Whole
 from ptttool.tlp.columns import KINDS, STATUSES
 from tests.reference import hisi_ptt as decoded
 from tests.reference import matching as reference
@@ -113,9 +117,9 @@ def test_parts_go_through_pickle(made: Traffic, cuts: list[int]) -> None:
     scope = Scope(time_model=TimeModel.COUNTER, time_bits=32 if made.eight_dw else 11)
     whole = Listed(scope)
     for batch in made.batches(tuple(cuts), Listed.columns):
-        part = Listed(scope)
-        part.update(batch)
-        whole.merge(pickle.loads(pickle.dumps(part)))
+        one = Listed(scope)
+        one.update(batch)
+        whole.merge(pickle.loads(pickle.dumps(one)))
     check(whole, reference.match(made.rows()), TimeModel.COUNTER)
 
 
@@ -125,8 +129,8 @@ def test_analyses_of_a_pass_share_their_matching(made: Traffic, cuts: list[int])
     one, other = Listed(scope), Listed(scope)
     for batch in made.batches(tuple(cuts), Listed.columns):
         parts = Listed(scope), Listed(scope)
-        for part in parts:
-            part.update(batch)
+        for each in parts:
+            each.update(batch)
         assert parts[0]._part is parts[1]._part
         one.merge(parts[0])
         other.merge(parts[1])
@@ -161,3 +165,36 @@ def test_real_recordings(name: str, tmp_path: Path) -> None:
         analysis = merged(Listed, parts, scope)
         assert isinstance(analysis, Listed)
         check(analysis, reference.match(capture_rows(path, eight_dw=eight_dw), model.value), model)
+
+
+@given(traffic(), st.lists(st.integers(0, 60), max_size=6), st.sampled_from((0x0100, 0x0000)))
+def test_rows_that_a_condition_leaves_out_are_no_holes(made: Traffic, cuts: list[int], requester: int) -> None:
+    scope = Scope(time_model=TimeModel.COUNTER, time_bits=32 if made.eight_dw else 11)
+    parts = []
+    for batch in made.batches(tuple(cuts), Listed.columns):
+        ids = batch.values("requester")
+        wanted = np.zeros(batch.size, dtype=np.bool_) if ids.array is None else np.asarray(ids.array) == requester
+        taken = batch.take(wanted)
+        parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch.select(CLOCK_COLUMNS), wanted)))
+    analysis = merged(Listed, parts, scope)
+    found = [{name: row[name] for name in CHECKED} for row in analysis.result(CONTEXT)]
+    every = reference.match(made.rows()).transactions
+    assert found == [{name: one[name] for name in CHECKED} for one in every if one["requester"] == requester]
+
+
+CHECKED = ("request", "first", "last", "ending", "to_first", "to_last", "received", "address")
+
+
+def test_too_many_open_requests_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part, "MAX_BORDER_ROWS", 16)
+    made = Traffic(eight_dw=True)
+    for number in range(200):
+        made.add(tlps.request(tlps.MRD, number, 0, 0x1000, 64), number)
+    for cuts in (tuple(range(0, 200, 4)), tuple(range(0, 200, 7))):
+        for tree in (False, True):
+            analysis = in_one(made, Scope(time_model=TimeModel.COUNTER), cuts, tree=tree)
+            found = analysis.result(CONTEXT)
+            assert [row["request"] for row in found] == list(range(200))
+            assert {row["ending"] for row in found} == {Ending.END}
+            assert 0 < analysis.totals.left_out <= 200
+            assert analysis.totals.requests == analysis.totals.open_at_end == 200
