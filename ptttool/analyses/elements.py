@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.shown import Column, Facts, Names, Part, Table, Unit, text_column
 from ptttool.documents import document
 from ptttool.table.batch import Batch
 from ptttool.table.values import Texts
+
+if TYPE_CHECKING:
+    from ptttool.analyses.shown import Names, Part
 
 
 @document("elements")
@@ -42,6 +45,8 @@ class ElementSummary(Shown):
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the sums, and a table for each of the counts."""
+        from ptttool.analyses.shown import Column, Facts, Table, Unit, text_column
+
         yield Facts([("records", f"{self.records:,}"), ("bytes", f"{self.bytes:,}")])
         counts = (("kind", self.kinds), ("protocol", self.protocols), ("channel", self.channels), ("flag", self.flags))
         for what, counted in counts:

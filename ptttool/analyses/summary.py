@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.roles import sentence_on_unknown, sentence_on_writes
 from ptttool.analyses.shares import percentages
-from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.tally import CLASS_OF, COLUMNS, Tally
 from ptttool.analyses.tally import Cell as Sum
 from ptttool.diagnostics import Severity
@@ -20,6 +19,9 @@ from ptttool.perfdata.model import Contents
 from ptttool.recording.identity import requester_filter
 from ptttool.table.batch import Batch
 from ptttool.tlp.columns import CLASSES, DIRECTIONS, KINDS
+
+if TYPE_CHECKING:
+    from ptttool.analyses.shown import Cell, Names, Part, Table
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,8 @@ class TlpSummary(Shown):
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the sums, the tables by direction and kind and by requester, and what they mean."""
+        from ptttool.analyses.shown import Column, Facts, Note, Table, Unit, text_column
+
         time = self.time
         facts = [("records", f"{self.records:,}"), ("bytes carried", f"{self.payload_bytes:,}"), ("asked for", f"{self.requested_bytes:,}")]
         if time.smallest is not None:
@@ -176,6 +180,8 @@ class TlpSummary(Shown):
             yield Note(sentence_on_unknown(unknown, self.records), Severity.WARNING)
 
     def _by_requester(self, names: Names) -> Table:
+        from ptttool.analyses.shown import Column, Table, Unit, text_column
+
         by_class = [Column(name, Unit.TLPS, weight=2) for name in CLASSES]
         sizes = [Column(title, Unit.BYTES) for title in ("Bytes in", "Bytes out", "Asked for")]
         columns = (text_column("Requester"), text_column("Name", 3), Column("TLPs", Unit.TLPS), *by_class, *sizes)

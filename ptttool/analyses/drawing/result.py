@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ptttool.analyses.drawing.notebook import notebook_html
-from ptttool.analyses.shown import Names, Part, no_names
+if TYPE_CHECKING:
+    from ptttool.analyses.shown import Names, Part
 
 
 class Shown(ABC):
@@ -23,4 +24,8 @@ class Shown(ABC):
         """
 
     def _repr_html_(self) -> str:
+        # Commands that show nothing of a result do without these.
+        from ptttool.analyses.drawing.notebook import notebook_html
+        from ptttool.analyses.shown import no_names
+
         return notebook_html(self.shown(no_names))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.loss import causes_of, signs_of_loss
 from ptttool.analyses.loss.asked import signs_in_tlps
-from ptttool.analyses.shown import Names, Note, Part
 from ptttool.analyses.tally import Tally
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
 from ptttool.perfdata.model import Contents
 from ptttool.recording.identity import ptt_attribute, requester_filter
 from ptttool.table.batch import Batch
+
+if TYPE_CHECKING:
+    from ptttool.analyses.shown import Names, Part
 
 
 @document("loss")
@@ -33,6 +36,8 @@ class LossSigns(Shown):
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the signs."""
+        from ptttool.analyses.shown import Note
+
         if not self.signs:
             yield Note("no sign of loss; not every loss leaves a sign")
         for sign in self.signs:
