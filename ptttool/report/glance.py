@@ -8,13 +8,16 @@ from typing import Any, Final
 
 from ptttool.analyses.bandwidth import Bandwidth
 from ptttool.analyses.drawing.numbers import with_unit
+from ptttool.analyses.errors.document import Errors
 from ptttool.analyses.io.results import IoResult
 from ptttool.analyses.latency.document import Latency
 from ptttool.analyses.outstanding.document import Outstanding
 from ptttool.analyses.shown import Unit
 from ptttool.analyses.summary import TlpSummary
+from ptttool.diagnostics import Severity
 from ptttool.report.chapters import chapter_of
 from ptttool.report.model import Glance
+from ptttool.wording import counted
 
 _WHO: Final = {
     ("Written", "inbound"): "devices to memory",
@@ -74,6 +77,13 @@ def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
             yield Glance(f"Share of the link, {flow.direction}", f"{100 * flow.share:.1f} %", "bandwidth", flow.share, rate)
 
 
+def _errors(result: Errors) -> Iterator[Glance]:
+    bad = [kind for kind in result.kinds if kind.severity is not Severity.INFO]
+    worst = min((kind.severity for kind in bad), key=lambda severity: severity.rank, default=None)
+    detail = counted(len(bad), "kind") if bad else ""
+    yield Glance("Errors", f"{sum(kind.count for kind in bad):,}", "errors", sum(kind.count for kind in bad), detail, worst)
+
+
 def _io(result: IoResult) -> Iterator[Glance]:
     nvme, nic = result.nvme, result.nic
     if nvme.commands:
@@ -110,5 +120,6 @@ _GLANCES: Final[Mapping[str, Callable[[Any], Iterable[Glance]]]] = {
     "latency": _latency,
     "outstanding": _outstanding,
     "bandwidth": _bandwidth,
+    "errors": _errors,
     "io": _io,
 }

@@ -13,6 +13,7 @@ import typer
 
 from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Crossings
 from ptttool.analyses.bandwidth import Bandwidth
+from ptttool.analyses.errors.document import ErrorKind, Errors, RequesterErrors
 from ptttool.analyses.latency.document import Latency, Spread, Unmatched
 from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.mmio.document import Mmio, PollingRun
@@ -27,6 +28,7 @@ from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import workers_for
 from ptttool.report.advice.every import advice_on
 from ptttool.report.gather import report_of
+from ptttool.report.glance import glances_of
 from ptttool.report.model import Advice, ReportedRecording
 from tests.support import captures
 
@@ -133,7 +135,7 @@ def test_latency(tmp_path: Path) -> None:
     few = replace(calm, directions=[replace(group, ticks=replace(spread, p99=700.0, n=20))])
     assert "long-tail" not in codes(advice_on({"latency": few}, {}))
     lost = advice_on({"latency": replace(calm, unmatched=Unmatched(5, 4, 9, 3), short=2)}, {})
-    assert codes(lost)[:2] == ["unanswered", "bytes-missing"]
+    assert codes(lost)[:2] == ["unanswered", "short"]
     assert lost[0].evidence["unanswered"] == 4
     for each in (tail, *lost):
         check(each)
@@ -185,3 +187,32 @@ def test_sizes(tmp_path: Path) -> None:
     assert advised(replace(full, at_limit=0.1)) == advised(replace(full, tlps=10)) == []
     assert advised(replace(full, limit=Limit("MPS", 256, True, 256))) == []
     assert advised(replace(full, limit=None, efficiency=0.4)) == ["small-writes"]
+
+
+def test_errors(tmp_path: Path) -> None:
+    with reported("workloads/w-config-dir3-4dw", tmp_path) as found:
+        result = found.results["errors"]
+    assert isinstance(result, Errors)
+    seen = (("a", Severity.INFO, 5), ("b", Severity.WARNING, 7), ("c", Severity.ERROR, 1), ("d", Severity.WARNING, 9))
+    kinds = [
+        ErrorKind(code, "what it means", severity, count, "TLPs", 0.1, 12, [12], [RequesterErrors("01:00.0", count, 12)], 0)
+        for code, severity, count in seen
+    ]
+    found_advice = advice_on({"errors": replace(result, kinds=kinds)}, {})
+    assert codes(found_advice) == ["c", "d", "b"]
+    for each in found_advice:
+        check(each)
+    [glance] = glances_of({"errors": replace(result, kinds=kinds)})
+    assert (glance.value, glance.severity) == ("17", Severity.ERROR)
+    [glance] = glances_of({"errors": replace(result, kinds=kinds[:1])})
+    assert (glance.value, glance.severity) == ("0", None)
+
+
+def test_what_two_analyses_see_is_said_once(tmp_path: Path) -> None:
+    with reported("workloads/w-config-dir3-4dw", tmp_path) as found:
+        latency, errors = found.results["latency"], found.results["errors"]
+    assert isinstance(latency, Latency)
+    assert isinstance(errors, Errors)
+    kind = ErrorKind("unanswered", "requests without a completion", Severity.ERROR, 4, "requests", 0.1, 12, [12], [], 0)
+    results = {"latency": replace(latency, unmatched=Unmatched(0, 4, 0, 0)), "errors": replace(errors, kinds=[kind])}
+    assert codes(advice_on(results, {})).count("unanswered") == 1

@@ -9,6 +9,7 @@ from ptttool.analyses.needs import Lack, LackCode
 from ptttool.diagnostics import Severity
 from ptttool.report.advice.addresses import on_addresses
 from ptttool.report.advice.bandwidth import on_bandwidth
+from ptttool.report.advice.errors import on_errors
 from ptttool.report.advice.latency import on_latency
 from ptttool.report.advice.loss import on_loss
 from ptttool.report.advice.mmio import on_mmio
@@ -25,6 +26,7 @@ RULES: Final[Mapping[str, Callable[[Any], Iterable[Advice]]]] = {
     "bandwidth": on_bandwidth,
     "payload": on_payload,
     "addresses": on_addresses,
+    "errors": on_errors,
     "mmio": on_mmio,
 }
 # Advice on what to record, at most.
@@ -42,6 +44,8 @@ def advice_on(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack]]
         What each analysis cannot see.
     """
     found = [advice for name, rule in RULES.items() if name in results for advice in rule(results[name])]
+    first = {advice.code: advice.analysis for advice in reversed(found)}
+    found = [advice for advice in found if first[advice.code] == advice.analysis]  # the same seen by two analyses is said once
     return sorted([*found, *on_time(results), *_on_lacks(lacks)], key=lambda advice: advice.severity.rank)
 
 

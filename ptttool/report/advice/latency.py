@@ -25,13 +25,13 @@ def on_latency(result: Latency) -> Iterator[Advice]:
             "latency",
             f"{missing:,} of {result.requests:,} requests have no completion inside of the recording: it was lost, or never came. Signs of "
             "loss tell which is likely.",
-            "ptttool analyze loss FILE",
+            "ptttool analyze loss,errors FILE",
             {"unanswered": missing, "requests": result.requests},
         )
     if result.short:
         yield Advice(
             Severity.WARNING,
-            "bytes-missing",
+            "short",
             "latency",
             f"Of {result.short:,} answered requests, bytes are missing: completions were lost.",
             "ptttool analyze loss FILE",
