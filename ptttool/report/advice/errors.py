@@ -24,7 +24,8 @@ def on_errors(result: Errors) -> Iterator[Advice]:
             kind.severity,
             kind.code,
             "errors",
-            f"{kind.meaning[:1].upper()}{kind.meaning[1:]}: {kind.count:,} ({100 * kind.share:.3g} % of the {kind.of}){who}. Look at the first one and what led to it.",
+            f"{kind.meaning[:1].upper()}{kind.meaning[1:]}: {kind.count:,} ({100 * kind.share:.3g} % of the {kind.of}){who}. Look at "
+            "the first one and at what led to it.",
             around(kind.index),
             {"count": kind.count, "first_index": kind.index},
         )
