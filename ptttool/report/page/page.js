@@ -285,7 +285,8 @@
         cursor: { y: false, points: { show: !this.isHistogram }, drag: { x: true, y: false, setScale: false } },
         series: [{}, ...this.lines.map((line, at) => this.series(line, at))],
         hooks: {
-          setCursor: [(u) => { if (!this.byKey) this.hover(u.cursor.idx, u.cursor.left); }],
+          // Of the mouse alone: a chart that was just drawn tells its cursor later, when a key may have moved it.
+          setCursor: [(u) => { if (u.cursor.event && !this.byKey) this.hover(u.cursor.idx, u.cursor.left); }],
           setSelect: [(u) => this.selected(u)],
           draw: [(u) => this.decorate(u)],
           ready: [(u) => {
