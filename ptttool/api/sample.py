@@ -1,0 +1,191 @@
+"""One sample of ``ptttool top``: a short recording, summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ptttool.analyses.loss.empty_recording import causes_in
+from ptttool.capture.counters import Counted
+from ptttool.capture.keep import Recorded
+from ptttool.capture.plan import Plan
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import OMIT_NONE, document
+from ptttool.machine.model import Machine
+from ptttool.perfdata.model import Contents
+from ptttool.pipeline.recording import Recording, Request, traced_part
+from ptttool.pipeline.workers.pool import ALONE
+
+ANALYSES = ("traffic", "latency", "errors", "loss")
+"""What each sample is summed up by."""
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """TLPs of one requester, class and direction.
+
+    Parameters
+    ----------
+    requester : str
+        Requester ID.
+    name : str or None
+        What the function is called, where the machine says so.
+    direction : str
+        ``inbound``, ``outbound`` or ``unknown``.
+    class_ : str
+        ``P``, ``NP`` or ``CPL``.
+    tlps, bytes, requested_bytes : int
+        TLPs, bytes of data that they carried, bytes that they asked for.
+    tlps_per_second, bytes_per_second, requested_per_second : float or None
+        The same by the seconds of the window; None where these are not known.
+    payload : float or None
+        Mean bytes of data of a TLP; None where none carried data.
+    latency_p50, latency_p99 : int or None
+        Ticks from a read request of this row to its last completion; None where none was seen with its completion.
+    """
+
+    requester: str
+    name: str | None
+    direction: str
+    class_: str
+    tlps: int
+    bytes: int
+    requested_bytes: int
+    tlps_per_second: float | None
+    bytes_per_second: float | None
+    requested_per_second: float | None
+    payload: float | None
+    latency_p50: int | None = None
+    latency_p99: int | None = None
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """Errors of one kind, and how many there were."""
+
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True)
+class LinkCounters:
+    """Counters of the ``hisi_pcie`` PMU over a whole interval; they lose nothing.
+
+    Parameters
+    ----------
+    pmu : str
+        The PMU.
+    seconds : float
+        The interval.
+    counted : tuple of Counted
+        Its counters, in the PMU's own units.
+    """
+
+    pmu: str
+    seconds: float
+    counted: tuple[Counted, ...]
+
+
+@document("top")
+@dataclass(frozen=True)
+class Sample:
+    """A short recording, summed up.
+
+    Parameters
+    ----------
+    number : int
+        Number of the sample, from 0.
+    time : str
+        When it was taken, ISO 8601.
+    device, event : str
+        What traced, and with which event.
+    window : float or None
+        Seconds that were traced; None where that is not known.
+    passed : float or None
+        Seconds since the sample before began; None for the first one.
+    share : float or None
+        Part of that time that was traced, in percent: of what happened in between, nothing is known.
+    tlps, bytes, requested_bytes : int
+        Sums of the rows.
+    rows : list of SampleRow
+        By requester, class and direction, those with most TLPs first.
+    errors : list of ErrorKind
+        Errors that the TLPs show.
+    loss : list of Diagnostic
+        Signs that something is missing from the recording, or that it is empty.
+    counters : LinkCounters or None
+        Counters beside the recording; no key where the kernel has no such PMU.
+    replay_of : str or None
+        The command that made the bundled recording which was replayed.
+    """
+
+    number: int
+    time: str
+    device: str
+    event: str
+    window: float | None
+    passed: float | None
+    share: float | None
+    tlps: int
+    bytes: int
+    requested_bytes: int
+    rows: list[SampleRow]
+    errors: list[ErrorKind]
+    loss: list[Diagnostic]
+    counters: LinkCounters | None = field(default=None, metadata=OMIT_NONE)
+    replay_of: str | None = None
+
+
+def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, passed: float | None) -> Sample:
+    """Sum a short recording up.
+
+    Parameters
+    ----------
+    number : int
+        Number of the sample.
+    taken : datetime
+        When it was taken.
+    plan : Plan
+        What was recorded.
+    recorded : Recorded
+        The recording.
+    passed : float or None
+        Seconds since the sample before began.
+    """
+    with Recording(Request(str(recorded.path))) as recording:
+        machine = traced_part(plan.machine, recording)
+        from ptttool.pipeline.report import report_on
+
+        found = report_on(recording, ALONE, machine=machine, went_offline=recorded.went_offline)
+        contents = recording.contents
+    window = recorded.elapsed
+    summary = found.summary
+    rows = [
+        _row(each.requester, "inbound", name, sums.records, sums.payload_bytes, 0, window, plan.machine)
+        for each in summary.requesters
+        for name, sums in each.classes.items()
+        if sums.records
+    ]
+    return Sample(
+        number=number,
+        time=taken.astimezone().isoformat(timespec="milliseconds"),
+        device=plan.device.name,
+        event=plan.chosen.built.event,
+        window=window,
+        passed=passed,
+        share=None if window is None or not passed else 100 * window / passed,
+        tlps=sum(row.tlps for row in rows),
+        bytes=sum(row.bytes for row in rows),
+        requested_bytes=sum(row.requested_bytes for row in rows),
+        rows=rows,
+        errors=[],
+        loss=list(found.loss),
+        replay_of=recorded.replay_of,
+    )
+
+
+def _row(requester: str, direction: str, class_: str, tlps: int, size: int, asked: int, window: float | None, machine: Machine) -> SampleRow:
+    per = (lambda value: value / window) if window else (lambda _value: None)
+    return SampleRow(requester, None, direction, class_, tlps, size, asked, per(tlps), per(size), per(asked), size / tlps if size else None)

@@ -1,0 +1,143 @@
+"""``ptttool top``: a live view of the TLPs of a root port."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from threading import Event
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptttool.capture.event.terms import Direction, Format
+from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.options.event import (
+    CompletionsOption,
+    CpuOption,
+    DeviceOption,
+    DirectionOption,
+    ForceEventOption,
+    FormatOption,
+    PatternOption,
+    RequesterOption,
+    RootPortOption,
+    TypeOption,
+    event_options,
+)
+from ptttool.cli.options.units import parse_duration, parse_size
+from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.terminal.talk import json_line, note, print_diagnostics, print_line
+from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    from ptttool.api.sample import Sample
+    from ptttool.capture.plan import Plan
+
+# Cells of a line that goes to no terminal.
+_WIDE = 120
+
+
+@app.command("top")
+def top(
+    rootport: RootPortOption = None,
+    requester: RequesterOption = None,
+    types: TypeOption = None,
+    direction: DirectionOption = Direction.BOTH,
+    completions: CompletionsOption = None,
+    format: FormatOption = Format.DW4,
+    pattern: PatternOption = None,
+    device: DeviceOption = None,
+    force: ForceEventOption = False,
+    interval: Annotated[str, typer.Option("--interval", metavar="TIME", help="From the begin of one sample to that of the next.")] = "1s",
+    window: Annotated[str, typer.Option("--window", metavar="TIME", help="How long each sample records.")] = "50ms",
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", metavar="N", help="End after so many samples.", show_default=False)
+    ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", "-b", help="Print one sample after the other, as is done without a terminal.")
+    ] = False,
+    aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area; a power of two, at least 16M.")] = "64M",
+    cpu: CpuOption = None,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Record a short time again and again, and show who moves how much in which direction.
+
+    Each sample lists the TLPs by requester, class and direction: TLPs and bytes a second of the window, bytes that were asked for, mean
+    payload, and how long reads take, in ticks of the Time field. It says what share of the time was seen: between two windows, nothing is.
+    Where the kernel has the hisi_pcie PMU, its counters of the whole interval stand above the table.
+
+    Keys: q quits, p pauses, s and < choose the column to sort by, r reverses, / filters. --json prints one line for each sample.
+    On a recorded machine (--demo, --sysfs) the same recording is replayed each time.
+    """
+    from ptttool.api.capture import choose_event, plan_recording
+    from ptttool.api.live import Sampling
+    from ptttool.machine.discovery import open_source, require_machine
+
+    options = event_options(
+        rootport=rootport,
+        requester=requester,
+        types=types,
+        direction=direction,
+        completions=completions,
+        format=format,
+        pattern=pattern,
+        device=device,
+        force=force,
+    )
+    sampling = Sampling(parse_duration(interval, "--interval"), parse_duration(window, "--window"), count)
+    size = parse_size(aux_size, "--aux-size")
+    machine = require_machine(open_source(sysfs, demo), tune=False)
+    chosen = choose_event(options, machine, ask_driver=True)
+    plan = plan_recording(chosen, duration=sampling.window, cpu=cpu, aux_size=size)
+    stop, hold = Event(), Event()
+    from ptttool.api.live import samples
+
+    taken = samples(plan, sampling, stop=stop, hold=hold)
+    is_screen = not (batch or json) and sys.stdout.isatty() and sys.stdin.isatty()
+    if not is_screen:
+        print_diagnostics(plan.chosen.diagnostics)
+    with tidy_end():
+        if is_screen:
+            _on_screen(plan, taken, stop, hold)
+        else:
+            _one_by_one(taken, json=json)
+
+
+def _one_by_one(taken: Iterator[Sample], *, json: bool) -> None:
+    """Print samples as they come; Ctrl-C ends them."""
+    from ptttool.cli.views.top.lines import sample_lines
+
+    width = shutil.get_terminal_size((_WIDE, 24)).columns if sys.stdout.isatty() else _WIDE
+    is_first = True
+    try:
+        for sample in taken:
+            if json:
+                sys.stdout.write(json_line(sample))
+            else:
+                if sample.replay_of is not None and is_first:
+                    note(f"a replay: each sample is the recording that was made with: {clean(sample.replay_of)}")
+                for line in ([] if is_first else [""]):
+                    print_line(line)
+                for line in sample_lines(sample, width):
+                    print_line(line)
+            is_first = False
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        pass
+
+
+def _on_screen(plan: Plan, taken: Iterator[Sample], stop: Event, hold: Event) -> None:
+    from ptttool.cli.views.top.screen import TopScreen
+
+    ports = ", ".join(str(address) for address in plan.addresses)
+    replay = "" if plan.device.source is not None and plan.device.source.live else " (replay)"
+    screen = TopScreen(taken, stop, hold, clean(f"ptttool top  {plan.device.name}  {ports}{replay}"))
+    try:
+        screen.run()
+    finally:
+        stop.set()
+    if screen.failure is not None:
+        raise screen.failure
