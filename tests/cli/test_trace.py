@@ -73,7 +73,7 @@ class Here(Files):
         super().__init__(folder)
         self._patch, self._capture = patch, capture
 
-    def run(self, *arguments: str, case: str = "good", **more: str) -> Done:
+    def run(self, *arguments: str, case: str = "good", command: str = "trace", **more: str) -> Done:
         with self._patch.context() as patch:
             patch.chdir(self.folder)
             patch.setattr("ptttool.machine.discovery.UdevSource", lambda: LiveTree(MACHINES / NEW))
@@ -81,7 +81,7 @@ class Here(Files):
             patch.setattr("ptttool.capture.checks.host.running_processes", as_root.processes_here)
             for name, value in {"PATH": f"{STANDIN}:{os.environ['PATH']}", "STANDIN_CASE": case, **self.locks, **more}.items():
                 patch.setenv(name, value)
-            status = main(["trace", *arguments])
+            status = main([command, *arguments])
         said = self._capture.readouterr()
         return Done(status, said.out, said.err)
 
