@@ -18,6 +18,11 @@ REQUESTER = "01:00.1"
 # Parquet writers of bench/writers.py, the project's own first; and TLPs of the table that they write.
 WRITERS, TABLE_ROWS = ("own", "polars", "pyarrow", "pyarrow-tuned"), 1 << 21
 HERE = Path(__file__).parent
+# Analyses, and how many times as fast as perf's text each is to be. Those that match requests with completions have more to do.
+ANALYSES = {
+    **dict.fromkeys(("traffic", "payload", "errors", "bandwidth", "addresses", "attributes"), 20),
+    **dict.fromkeys(("latency", "outstanding", "mmio", "io"), 12),
+}
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,9 @@ def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[
             yield Command(f"{kind}-text-{form}", (*PTTTOOL, "decode", small, "--to", kind), name)
         condition = f"requester = '{REQUESTER}'"
         yield Command(f"where-{form}", (*PTTTOOL, "decode", small, "--where", condition, "--limit", "100"), name)
+        for analysis in ANALYSES:
+            yield Command(f"analyze-{analysis}-{form}", (*PTTTOOL, "analyze", analysis, small, "--json"), name)
+        yield Command(f"report-{form}", (*PTTTOOL, "report", small, "-o", str(folder / f"{form}.html"), "--force"), name)
         raw = str(folder / f"{name}.raw")
         for chosen in ("core", "default"):
             yield Command(f"columns-{chosen}-{form}", (sys.executable, str(HERE / "columns.py"), raw, form, chosen), name, reports=True)
@@ -123,6 +131,7 @@ def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[
         name = input_name(form, sizes.large)
         for jobs in ("1", "2"):
             yield Command(f"info-jobs-{jobs}-{form}", (*PTTTOOL, "info", large, "--jobs", jobs), name)
+        yield Command(f"analyze-large-{form}", (*PTTTOOL, "analyze", "latency", large, "--json"), name, rounds=1)
         words = (*PTTTOOL, "decode", large, "--to", "parquet", "-o", str(folder / f"{form}-large.parquet"), "--force")
         yield Command(f"parquet-large-{form}", words, name, rounds=1)
         for jobs in ("1", "2"):
@@ -151,6 +160,13 @@ def _rows(sizes: Sizes) -> Iterator[Row]:
             f"perfetto-{form}", f"decode to Perfetto, the first 100,000 transactions, {small} {shown}", f"perfetto-{form}", perf, wanted=5
         )
         yield Row(f"where-{form}", f"decode 100 TLPs of one requester, {small} {shown}", f"where-{form}", perf, wanted=50)
+        for analysis, wanted in ANALYSES.items():
+            command = f"analyze-{analysis}-{form}"
+            yield Row(command, f"analyze {analysis}, {small} {shown}", command, perf, wanted=wanted)
+        yield Row(f"report-{form}", f"report, all analyses at once, {small} {shown}", f"report-{form}", perf, wanted=6)
+        work = f"analyze latency, {large} {shown}, by the size against {small}"
+        latency, scale = f"analyze-latency-{form}", sizes.large / sizes.small
+        yield Row(f"analyze-large-{form}", work, f"analyze-large-{form}", latency, ratio="slower", wanted=1.1, scale=scale)
     for form in FORMATS:
         shown = form.upper()
         yield Row(
