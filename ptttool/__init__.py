@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         record,
         recover_recording,
     )
+    from ptttool.api.live import Sample, Sampling, samples
     from ptttool.api.machine import (
         Change,
         ChangeState,
@@ -121,6 +122,8 @@ __all__ = [
     "RecoverAction",
     "RecoveredRecording",
     "Recovery",
+    "Sample",
+    "Sampling",
     "Schema",
     "Severity",
     "Snapshot",
@@ -145,6 +148,7 @@ __all__ = [
     "record",
     "recover_recording",
     "recover_tune_attributes",
+    "samples",
     "save_tune_profile",
     "set_tune_attributes",
     "tune_attributes",
@@ -161,6 +165,7 @@ _HOMES = {
             "BuiltEvent ChosenEvent Explanation Leftover Plan Recorded RecoveredRecording Subject build_event explain_event "
             "find_unfinished plan_recording record recover_recording"
         ),
+        "ptttool.api.live": "Sample Sampling samples",
         "ptttool.api.machine": (
             "Change ChangeState Machine ProfileDiff PttDevice RecoverAction Recovery Snapshot TunePlan apply_tune_profile "
             "diff_tune_profile find_device find_devices find_machine recover_tune_attributes save_tune_profile set_tune_attributes "
