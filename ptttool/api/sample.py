@@ -154,20 +154,14 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
     passed : float or None
         Seconds since the sample before began.
     """
-    with Recording(Request(str(recorded.path))) as recording:
+    with Recording(Request(str(recorded.path), downstream=buses_of(plan))) as recording:
         machine = traced_part(plan.machine, recording)
-        from ptttool.pipeline.report import report_on
-
-        found = report_on(recording, ALONE, machine=machine, went_offline=recorded.went_offline)
-        contents = recording.contents
-    window = recorded.elapsed
-    summary = found.summary
-    rows = [
-        _row(each.requester, "inbound", name, sums.records, sums.payload_bytes, 0, window, plan.machine)
-        for each in summary.requesters
-        for name, sums in each.classes.items()
-        if sums.records
-    ]
+        found = analyze_all(recording, ANALYSES, ALONE, machine=machine, went_offline=recorded.went_offline)
+        window = _traced_seconds(recorded, recording.contents)
+    traffic, latency = found["traffic"], found["latency"]
+    spreads = {(group.key): group.ticks for group in latency.requesters if group.ticks is not None}
+    names = named(machine)
+    rows = [_row(each, window, names, spreads.get(each.requester)) for each in traffic.rows]
     return Sample(
         number=number,
         time=taken.astimezone().isoformat(timespec="milliseconds"),
@@ -175,17 +169,12 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
         event=plan.chosen.built.event,
         window=window,
         passed=passed,
-        share=None if window is None or not passed else 100 * window / passed,
-        tlps=sum(row.tlps for row in rows),
-        bytes=sum(row.bytes for row in rows),
-        requested_bytes=sum(row.requested_bytes for row in rows),
+        share=None if recorded.replay_of is not None or window is None or not passed else 100 * window / passed,
+        tlps=traffic.total.tlps,
+        bytes=traffic.total.bytes,
+        requested_bytes=traffic.total.requested_bytes,
         rows=rows,
-        errors=[],
-        loss=list(found.loss),
+        errors=[ErrorKind(each.kind, each.count) for each in found["errors"].kinds],
+        loss=list(found["loss"].signs),
         replay_of=recorded.replay_of,
     )
-
-
-def _row(requester: str, direction: str, class_: str, tlps: int, size: int, asked: int, window: float | None, machine: Machine) -> SampleRow:
-    per = (lambda value: value / window) if window else (lambda _value: None)
-    return SampleRow(requester, None, direction, class_, tlps, size, asked, per(tlps), per(size), per(asked), size / tlps if size else None)
