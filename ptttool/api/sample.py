@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from ptttool.analyses.loss.empty_recording import causes_in
+from ptttool.analyses.drawing.names import names_of
+from ptttool.analyses.latency.document import Spread
+from ptttool.analyses.shown import Names
+from ptttool.analyses.traffic import TrafficRow
 from ptttool.capture.counters import Counted
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
-from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.diagnostics import Diagnostic
 from ptttool.documents import OMIT_NONE, document
-from ptttool.machine.model import Machine
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline.recording import Recording, Request, traced_part
+from ptttool.pipeline.report import analyze_all
 from ptttool.pipeline.workers.pool import ALONE
 
 ANALYSES = ("traffic", "latency", "errors", "loss")
@@ -42,8 +43,8 @@ class SampleRow:
         The same by the seconds of the window; None where these are not known.
     payload : float or None
         Mean bytes of data of a TLP; None where none carried data.
-    latency_p50, latency_p99 : int or None
-        Ticks from a read request of this row to its last completion; None where none was seen with its completion.
+    latency_p50, latency_p99 : float or None
+        Ticks from a request of this requester to its last completion, in rows of the class NP; None where none was seen with its completion.
     """
 
     requester: str
@@ -57,13 +58,21 @@ class SampleRow:
     bytes_per_second: float | None
     requested_per_second: float | None
     payload: float | None
-    latency_p50: int | None = None
-    latency_p99: int | None = None
+    latency_p50: float | None = None
+    latency_p99: float | None = None
 
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """Errors of one kind, and how many there were."""
+    """Errors of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        The code of the kind, as the analysis ``errors`` has it.
+    count : int
+        How many there were.
+    """
 
     kind: str
     count: int
@@ -154,13 +163,13 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
     passed : float or None
         Seconds since the sample before began.
     """
-    with Recording(Request(str(recorded.path), downstream=buses_of(plan))) as recording:
-        machine = traced_part(plan.machine, recording)
+    with Recording(Request(str(recorded.path))) as recording:
+        recording.topology = machine = traced_part(plan.machine, recording)
         found = analyze_all(recording, ANALYSES, ALONE, machine=machine, went_offline=recorded.went_offline)
         window = _traced_seconds(recorded, recording.contents)
     traffic, latency = found["traffic"], found["latency"]
-    spreads = {(group.key): group.ticks for group in latency.requesters if group.ticks is not None}
-    names = named(machine)
+    spreads = {group.key: group.ticks for group in latency.requesters if group.ticks is not None}
+    names = names_of(machine)
     rows = [_row(each, window, names, spreads.get(each.requester)) for each in traffic.rows]
     return Sample(
         number=number,
@@ -174,7 +183,40 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
         bytes=traffic.total.bytes,
         requested_bytes=traffic.total.requested_bytes,
         rows=rows,
-        errors=[ErrorKind(each.kind, each.count) for each in found["errors"].kinds],
+        errors=[ErrorKind(each.code, each.count) for each in found["errors"].kinds],
         loss=list(found["loss"].signs),
         replay_of=recorded.replay_of,
     )
+
+
+def _row(row: TrafficRow, window: float | None, names: Names, ticks: Spread | None) -> SampleRow:
+    def rate(amount: int) -> float | None:
+        return amount / window if window else None
+
+    name = names(row.requester)
+    # A completion's time is that of its request.
+    latency = ticks if row.class_ == "NP" else None
+    return SampleRow(
+        requester=row.requester,
+        name=None if name == row.requester else name,
+        direction=row.direction,
+        class_=row.class_,
+        tlps=row.tlps,
+        bytes=row.bytes,
+        requested_bytes=row.requested_bytes,
+        tlps_per_second=rate(row.tlps),
+        bytes_per_second=rate(row.bytes),
+        requested_per_second=rate(row.requested_bytes),
+        payload=row.bytes / row.tlps if row.bytes else None,
+        latency_p50=None if latency is None else latency.p50,
+        latency_p99=None if latency is None else latency.p99,
+    )
+
+
+def _traced_seconds(recorded: Recorded, contents: Contents) -> float | None:
+    """Return the seconds that were traced; of a replay, those between the first and the last record of perf.data."""
+    if recorded.replay_of is None:
+        return recorded.elapsed
+    if contents.first_time is None or contents.last_time is None or contents.last_time <= contents.first_time:
+        return None
+    return (contents.last_time - contents.first_time) / 1e9
