@@ -12,13 +12,15 @@ from threading import Event
 
 from ptttool.api.capture import record
 from ptttool.api.sample import LinkCounters, Sample, sample_of
-from ptttool.capture.counters import Counting, CounterPlan, find_counters
+from ptttool.capture.counters import CounterPlan, Counting, find_counters
 from ptttool.capture.keep import Recorded
 from ptttool.capture.names import sidecar_path
 from ptttool.capture.perf.tool import find_perf
 from ptttool.capture.plan import Plan
 from ptttool.errors import PerfError, UsageError
 from ptttool.files.scratch import scratch_folder
+
+__all__ = ["Sample", "Sampling", "samples"]
 
 SHORTEST = 0.001
 """The shortest window, in seconds: perf itself takes longer than that to start and end a trace."""

@@ -44,7 +44,7 @@ class SampleRow:
     payload : float or None
         Mean bytes of data of a TLP; None where none carried data.
     latency_p50, latency_p99 : float or None
-        Ticks from a request of this requester to its last completion, in rows of the class NP; None where none was seen with its completion.
+        Ticks from a request of this requester to its last completion, in rows of the class NP; None where none was seen.
     """
 
     requester: str

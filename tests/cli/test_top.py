@@ -149,7 +149,17 @@ def row(requester: str, tlps: int, **more: Any) -> SampleRow:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "-"), (0, "0"), (7, "7"), (999, "999"), (999.6, "1.00k"), (1000, "1.00k"), (12_345, "12.3k"), (999_600, "1.00M"), (5e13, "50.0T")],
+    [
+        (None, "-"),
+        (0, "0"),
+        (7, "7"),
+        (999, "999"),
+        (999.6, "1.00k"),
+        (1000, "1.00k"),
+        (12_345, "12.3k"),
+        (999_600, "1.00M"),
+        (5e13, "50.0T"),
+    ],
 )
 def test_amounts_have_three_digits(value: float | None, text: str) -> None:
     assert amount(value) == text
@@ -186,7 +196,8 @@ def test_rows_are_sorted_and_filtered() -> None:
 def sample(number: int, *rows: SampleRow, **more: Any) -> Sample:
     fields: dict[str, Any] = {
         "number": number, "time": "2026-01-01T00:00:00.000+00:00", "device": "hisi_ptt0_0", "event": "hisi_ptt0_0/filter=0x80001/",
-        "window": 0.05, "passed": 1.0, "share": 5.0, "tlps": 0, "bytes": 0, "requested_bytes": 0, "rows": list(rows), "errors": [], "loss": [],
+        "window": 0.05, "passed": 1.0, "share": 5.0, "tlps": 0, "bytes": 0, "requested_bytes": 0,
+        "rows": list(rows), "errors": [], "loss": [],
     }  # fmt: skip
     return Sample(**{**fields, **more})
 

@@ -51,13 +51,9 @@ def top(
     force: ForceEventOption = False,
     interval: Annotated[str, typer.Option("--interval", metavar="TIME", help="From the begin of one sample to that of the next.")] = "1s",
     window: Annotated[str, typer.Option("--window", metavar="TIME", help="How long each sample records.")] = "50ms",
-    count: Annotated[
-        int | None, typer.Option("--count", "-n", metavar="N", help="End after so many samples.", show_default=False)
-    ] = None,
-    batch: Annotated[
-        bool, typer.Option("--batch", "-b", help="Print one sample after the other, as is done without a terminal.")
-    ] = False,
-    aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area; a power of two, at least 16M.")] = "64M",
+    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after so many samples.", show_default=False)] = None,
+    batch: Annotated[bool, typer.Option("--batch", "-b", help="Print one sample after the other, as is done without a terminal.")] = False,
+    aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area: a power of two, from 16M on.")] = "64M",
     cpu: CpuOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
@@ -119,7 +115,7 @@ def _one_by_one(taken: Iterator[Sample], *, json: bool) -> None:
             else:
                 if sample.replay_of is not None and is_first:
                     note(f"a replay: each sample is the recording that was made with: {clean(sample.replay_of)}")
-                for line in ([] if is_first else [""]):
+                for line in [] if is_first else [""]:
                     print_line(line)
                 for line in sample_lines(sample, width):
                     print_line(line)

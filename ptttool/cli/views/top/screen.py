@@ -163,7 +163,7 @@ class TopScreen(App[None]):
 
     def _draw(self) -> None:
         sample = self._last
-        if sample is None or not self.is_mounted:
+        if sample is None or not self.is_running:
             return
         lines = summary(sample)
         if self._hold.is_set():
