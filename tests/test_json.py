@@ -28,6 +28,7 @@ RUNS = [
     ("list", "list --demo hisi_ptt0_2", 0),
     ("list", "list --sysfs fixtures/machines/kunpeng-6.1", 0),
     ("filters", "filters --demo", 0),
+    ("top", "top --demo --rootport 0000:00:10.0 --count 1", 0),
     ("tune-show", "tune show --demo", 0),
     ("tune-show", "tune show --demo hisi_ptt0_2", 0),
     ("tune-get", "tune get --demo hisi_ptt0_0 qos_tx_p", 0),
