@@ -155,6 +155,7 @@ RESULTS = [
     ("attributes", "{capture}"),
     ("bandwidth", "{capture}"),
     ("elements", "fixtures/etrace/median-basic.bin"),
+    ("errors", "{capture}"),
     ("io", "{capture}"),
     ("latency", "{capture}"),
     ("loss", "{capture}"),
