@@ -18,7 +18,7 @@ from ptttool.capture.names import sidecar_path
 from ptttool.capture.perf.tool import find_perf
 from ptttool.capture.plan import Plan
 from ptttool.errors import PerfError, UsageError
-from ptttool.files.scratch import scratch_folder
+from ptttool.files.own_folders import scratch_folder
 
 __all__ = ["Sample", "Sampling", "samples"]
 

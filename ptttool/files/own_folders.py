@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ptttool.errors import AccessError
@@ -44,6 +47,35 @@ def state_folder() -> Path:
 
 def _temporary_folder() -> Path:
     return Path(f"/tmp/ptttool-{os.geteuid()}")
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield an empty folder in the system's folder for temporary files (``$TMPDIR``), which is removed at the end.
+
+    Raises
+    ------
+    OutputError, AccessError
+        It cannot be created.
+    """
+    from ptttool.files.failures import output_failure
+    from ptttool.files.leftovers import NEW, Workspace, sweep
+
+    above = tempfile.gettempdir()
+    descriptor = os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sweep(descriptor)
+        try:
+            workspace = Workspace.create(descriptor, None)
+        except OSError as error:
+            raise output_failure(Path(above), error) from None
+        try:
+            os.chmod(NEW, 0o700, dir_fd=workspace.inside)
+            yield Path(above, workspace.name, NEW)
+        finally:
+            workspace.close()
+    finally:
+        os.close(descriptor)
 
 
 def open_own_folder(folder: Path, *, create: bool = True) -> int:
