@@ -13,6 +13,7 @@ import numpy as np
 from ptttool.decoders.hisi_ptt.columns import decode
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import UNIT_RECORDS, Piece
+from ptttool.decoders.hisi_ptt.traced import direction_rule
 from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit, TlpUnit
 from ptttool.pipeline.jobs import load
 from ptttool.table.batch import Batch
@@ -44,7 +45,9 @@ def main(path: str, form: str, chosen: str) -> None:
     data = np.fromfile(path, dtype=np.uint8).data
     step = UNIT_RECORDS * layout.record_size
     parts = [(start, data[start : start + step]) for start in range(0, len(data), step)]
-    units = [TlpUnit(layout, (Piece("", start, len(part), start, 0, part),)) for start, part in parts]
+    # What the event of a generated recording says: it has all inbound TLPs in 8DW, and both directions in 4DW.
+    rule = direction_rule(None, given="inbound" if layout.eight_dw else "both")
+    units = [TlpUnit(layout, (Piece("", start, len(part), start, 0, part),), direction=rule) for start, part in parts]
     records = 0
     totals = dict.fromkeys(columns, (0, 0))
     for unit in units:

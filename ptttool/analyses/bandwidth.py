@@ -49,7 +49,7 @@ class Flow:
     ----------
     direction : str or None
         ``inbound``, ``outbound`` or ``unknown``; None: all.
-    tlp_class : str or None
+    class_ : str or None
         ``P``, ``NP``, ``CPL``; None: all.
     tlps : int
         Number of TLPs.
@@ -66,7 +66,7 @@ class Flow:
     """
 
     direction: str | None
-    tlp_class: str | None
+    class_: str | None
     tlps: int
     payload_bytes: int
     wire_bytes: int
@@ -224,7 +224,7 @@ class Bandwidth(Shown):
 
     def _row(self, flow: Flow, width: int) -> list[str | int | float | None]:
         row: list[str | int | float | None] = [
-            flow.direction or "all", flow.tlp_class or "all", flow.tlps, flow.payload_bytes, flow.wire_bytes,
+            flow.direction or "all", flow.class_ or "all", flow.tlps, flow.payload_bytes, flow.wire_bytes,
         ]  # fmt: skip
         if self.time.tick_ns is not None:
             row += [flow.tlps_per_second, _mega(flow.payload_per_second), _mega(flow.wire_per_second)]
@@ -284,6 +284,8 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         Need("the inbound load of the link", "--direction inbound", inbound=("P", "NP", "CPL A", "CPL B"), is_vital=False),
         Need("the outbound load of the link", "--direction both --format 4dw", outbound=("P", "NP", "CPL"), is_vital=False),
     )
+    # A time line, bursts, idle time: times of different recordings do not join.
+    sums_recordings = False
 
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)

@@ -22,7 +22,7 @@ from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Note, Table, no_names
 from ptttool.machine.model import AddressSpace, Bar, Machine, MemoryRange, PciFunction
 from ptttool.pci import PciAddress, format_id
-from ptttool.perfdata.model import Contents
+from ptttool.perfdata.model import Contents, Mode
 from ptttool.table.batch import Batch
 from ptttool.table.values import Values
 from ptttool.tlp.columns import DIRECTIONS, KINDS, TLP_SCHEMA
@@ -87,12 +87,14 @@ def analyzed(
         parts.append(pickle.loads(pickle.dumps(part)))
     for part in parts[1:]:
         parts[0].merge(part)
-    return parts[0].result(AnalysisContext("x", Contents("x"), machine))
+    found: AddressMap = parts[0].result(AnalysisContext("x", Contents(Mode.RAW), machine))
+    return found
 
 
 @given(tlps(), st.booleans())
 def test_as_the_plain_reading(rows: list[Tlp], with_doorbell: bool) -> None:
-    regions, ranges = REGIONS, RANGES
+    regions: tuple[Region, ...] = REGIONS
+    ranges = RANGES
     if with_doorbell:
         regions = (*regions, DOORBELL)
         ranges = [*ranges, Range(DOORBELL.first, DOORBELL.last, DOORBELL.name, "doorbell")]
@@ -151,10 +153,10 @@ def test_hot_pages_of_very_many() -> None:
     count = 150_000
     tlp = Tlp("MRd", "inbound", 0x100, 0, 1, 4)
     batch = batch_of([tlp] * count, 0)
-    batch.columns["address"].array[:] = np.arange(count, dtype=np.uint64) << np.uint64(12)  # type: ignore[index,call-overload]
+    batch.columns["address"].array[:] = np.arange(count, dtype=np.uint64) << np.uint64(12)  # type: ignore[index]
     analysis = Addresses(Scope())
     analysis.update(batch)
-    found = analysis.result(AnalysisContext("x", Contents("x")))
+    found = analysis.result(AnalysisContext("x", Contents(Mode.RAW)))
     assert (found.pages.page_bytes, found.pages.pages) == (16384, 37_500)
     assert (len(found.pages.rows), found.pages.other_requests) == (MAX_LISTED, count - 4 * MAX_LISTED)
 

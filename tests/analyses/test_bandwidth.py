@@ -47,7 +47,7 @@ NAMES = (
 
 def agrees(found: Bandwidth, wanted: dict[str, Any]) -> None:
     """Hold a result against the reference."""
-    sums = {(each.direction, each.tlp_class): [each.tlps, each.payload_bytes, each.wire_bytes] for each in found.flows if each.tlps}
+    sums = {(each.direction, each.class_): [each.tlps, each.payload_bytes, each.wire_bytes] for each in found.flows if each.tlps}
     assert sums == wanted["flows"]
     assert found.undecodable == wanted["undecodable"]
     assert found.total.tlps == sum(row[0] for row in sums.values()) + found.undecodable
@@ -145,7 +145,7 @@ def test_rows_that_a_condition_leaves_out_take_their_time(tmp_path: Path) -> Non
         whole, part = recording.analyze("bandwidth"), recording.analyze("bandwidth", where="class = 'NP'")
     assert part.time.elapsed_ticks == whole.time.elapsed_ticks
     assert (part.time.breaks, part.time.holes) == (whole.time.breaks, whole.time.holes)
-    assert [each for each in part.flows if each.tlps] == [each for each in whole.flows if each.tlp_class == "NP" and each.tlps]
+    assert [each for each in part.flows if each.tlps] == [each for each in whole.flows if each.class_ == "NP" and each.tlps]
     records = [each for each in read_recording(path) if each["class"] == "NP"]
     assert part.line.indexes[0] == records[0]["index"]
     assert set(part.line.indexes) <= {each["index"] for each in records}

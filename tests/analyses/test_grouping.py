@@ -53,7 +53,7 @@ def test_many_rows(different: int) -> None:
     groups = group([keys, codes])
     assert len(groups.first) == len(np.unique(keys))
     assert (keys[groups.first][groups.of] == keys).all()
-    firsts = {}
+    firsts: dict[int, int] = {}
     for number, key in enumerate(keys.tolist()):
         firsts.setdefault(key, number)
     assert sorted(groups.first.tolist()) == sorted(firsts.values())
@@ -69,10 +69,10 @@ def test_bounded_sums(requests: list[tuple[int, int, int]], cuts: list[int], mos
     parts = []
     for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), len(requests)], strict=True):
         sums = RangeSums(shift, most, kept)
-        part = requests[start:stop]
-        addresses = np.array([one[0] for one in part], dtype=np.uint64)
-        codes, sizes = np.array([one[1] for one in part], dtype=np.intp), np.array([one[2] for one in part], dtype=np.uint16)
-        sums.add(addresses, codes, sizes, np.arange(start, start + len(part), dtype=np.uint64))
+        own = requests[start:stop]
+        addresses = np.array([one[0] for one in own], dtype=np.uint64)
+        codes, sizes = np.array([one[1] for one in own], dtype=np.intp), np.array([one[2] for one in own], dtype=np.uint16)
+        sums.add(addresses, codes, sizes, np.arange(start, start + len(own), dtype=np.uint64))
         parts.append(pickle.loads(pickle.dumps(sums)) if pickled else sums)
     whole = parts[0]
     for part in parts[1:]:

@@ -23,7 +23,7 @@ from ptttool.analyses.shown import Table, no_names
 from ptttool.analyses.time.model import TimeModel
 from ptttool.api.capture import build_event, plan_recording, record
 from ptttool.generate import tlps
-from ptttool.perfdata.model import Contents
+from ptttool.perfdata.model import Contents, Mode
 from ptttool.tlp.direction import DirectionRule
 from tests.reference.matching import COMPLETE, END, ERROR, INSIDE, SHORT
 from tests.reference.mmio import summed
@@ -33,7 +33,7 @@ from tests.support.traffic import Traffic, merged, scopes, traffic
 # Behind the traced ports; the processor is 0000.
 BUSES = range(1, 4)
 RULE = DirectionRule(buses=((1, 3),))
-CONTEXT = AnalysisContext("made", Contents("made"))
+CONTEXT = AnalysisContext("made", Contents(Mode.RAW))
 
 
 def found_in(made: Traffic, scope: Scope, cuts: list[int] | None = None, *, tree: bool = False) -> Mmio:

@@ -20,12 +20,12 @@ from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
 from ptttool.pci import format_id
-from ptttool.perfdata.model import Contents
+from ptttool.perfdata.model import Contents, Mode
 from tests.reference import hisi_ptt as reference
 from tests.support.captures import path_of
 from tests.support.records import Words, loaded, packed, records_4dw, records_8dw
 
-CONTEXT = AnalysisContext("perf.data", Contents(mode="raw"))
+CONTEXT = AnalysisContext("perf.data", Contents(Mode.RAW))
 Key = tuple[str, str, str]
 
 

@@ -17,14 +17,14 @@ from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.summary import Summary
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit
-from ptttool.perfdata.model import Contents
+from ptttool.perfdata.model import Contents, Mode
 from ptttool.tlp.direction import DirectionRule
 from tests.reference import hisi_ptt as reference
 from tests.support.captures import path_of
 from tests.support.records import Words, loaded, packed, records_4dw, records_8dw
 
 ASKS = {"MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "TCfgRd", "FetchAdd", "Swap", "CAS"}
-CONTEXT = AnalysisContext("perf.data", Contents(mode="raw"))
+CONTEXT = AnalysisContext("perf.data", Contents(Mode.RAW))
 
 
 def counted(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[int]]:

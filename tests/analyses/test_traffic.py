@@ -34,14 +34,14 @@ NAMES = ["6.12/s-8dw-ports-dir2", "6.12/s-4dw-ports-dir1", "6.12/m-4dw-port10-ty
 def test_rows_are_those_of_a_count(name: str, tmp_path: Path) -> None:
     path = path_of(name, tmp_path)
     expected: dict[tuple[str, ...], list[int]] = {}
-    for row in reference.read_recording(path, {1, 2}):
-        if row["kind"] == "Unknown":
+    for tlp in reference.read_recording(path, {1, 2}):
+        if tlp["kind"] == "Unknown":
             continue
-        key = (format_id(row["requester"]), row["direction"], row["class"], row["kind"])
+        key = (format_id(tlp["requester"]), tlp["direction"], tlp["class"], tlp["kind"])
         cell = expected.setdefault(key, [0, 0, 0])
         cell[0] += 1
-        cell[1] += row["payload_bytes"]
-        cell[2] += row["requested_bytes"] if row["kind"] in ASKS else 0
+        cell[1] += tlp["payload_bytes"]
+        cell[2] += tlp["requested_bytes"] if tlp["kind"] in ASKS else 0
     result = traffic(path, downstream="01-02")
     found = {
         (row.requester, row.direction, row.class_, kind): [amount.tlps, amount.bytes, amount.requested_bytes]

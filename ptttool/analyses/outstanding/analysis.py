@@ -49,6 +49,8 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
             unfiltered=True,
         ),
     )  # fmt: skip
+    # Levels over time, and requests under way at the ends: times of different recordings do not join.
+    sums_recordings = False
 
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)

@@ -75,6 +75,6 @@ def test_points_keep_their_largest(values: list[float | None], most: int) -> Non
 
 
 def test_a_time_line_in_numbers() -> None:
-    timeline = Timeline("t", (0, 10), Unit.TICKS, (Series("a", (1.0, None)), Series("b", (2.0, 3.0))), "TLPs", indexes=(7, None))
+    timeline = Timeline("t", (0, 10), Unit.TICKS, (Series("a", (1.0, None)), Series("b", (2.0, 3.0))), "TLPs", indexes=(7, 9))
     table = timeline_table(timeline)
-    assert list(table.rows) == [[0, 1.0, 2.0, 7], [10, None, 3.0, None]]
+    assert list(table.rows) == [[0, 1.0, 2.0, 7], [10, None, 3.0, 9]]
