@@ -13,6 +13,7 @@ import typer
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
+from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
@@ -162,6 +163,7 @@ class AnalysesDocument:
 
 @app.command("analyze")
 def analyze(
+    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(metavar="NAME[,NAME...]", help="The analyses; --list lists them.", show_default=False),
@@ -216,10 +218,11 @@ def analyze(
     if listing:
         _list(json=form == "json")
         return
-    if name is None or not files:
+    if name is None or not (files or demo):
         raise UsageError("NAME and FILE are missing", hint="'ptttool analyze --list' lists the analyses", code="missing-argument")
     names = _names(name)
-    paths = with_folders(files)
+    named, shown = files_or_bundled(context, files, demo=demo, hint="")
+    paths = with_folders(named)
     if paths.count("-") > 1:
         raise UsageError("standard input can be read only once", code="stdin-twice")
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
@@ -228,7 +231,7 @@ def analyze(
             paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
             downstream=downstream, strict=strict, channel=channel,
         )  # fmt: skip
-        job = _Job(names, request, workers, where, TimeOptions(time_model, tick_ns), form, top, sysfs, demo)
+        job = _Job(names, request, workers, where, TimeOptions(time_model, tick_ns), form, top, sysfs, demo, shown)
         if len(paths) == 1:
             job.one()
         else:
@@ -279,6 +282,7 @@ class _Job:
     top: int | None
     sysfs: Path | None
     demo: bool
+    shown: Mapping[str, str]
 
     @cached_property
     def view(self) -> ResultView:
@@ -355,10 +359,11 @@ class _Job:
         went_offline = () if sidecar is None else sidecar.went_offline
         walk = recording.walk(self.workers)
         with shown_progress(walk.progress):
-            return analyze_recording(
+            found = analyze_recording(
                 recording, self.names, self.workers, walk=walk, machine=machine, query=query, went_offline=went_offline, time=self.time,
                 sums=sums,
             )  # fmt: skip
+        return replace(found, path=self.shown.get(found.path, found.path))
 
     def _show(self, found: Analyzed, path: str | None = None) -> None:
         view = self.view

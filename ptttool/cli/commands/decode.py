@@ -12,12 +12,14 @@ from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
+from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.terminal.talk import error_as_json_line
 from ptttool.errors import UsageError
 
 
 @app.command("decode")
 def decode(
+    command: typer.Context,
     files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.", show_default=False)
     ] = None,
@@ -104,8 +106,7 @@ def decode(
 
         show_protocols(files or (), json=json)
         return
-    if not files:
-        raise UsageError("FILE is missing", hint="see 'ptttool decode --help'", code="no-file")
+    files, _ = files_or_bundled(command, files, demo=demo, hint="see 'ptttool decode --help'")
     if context is not None and at is None:
         raise UsageError("--context needs --at", hint="--at INDEX --context N", code="context-without-at")
     if at is not None:

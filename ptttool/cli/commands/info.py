@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
+from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.terminal.talk import PrintedError, print_diagnostic, print_json
 from ptttool.errors import InputError
 
@@ -18,7 +22,8 @@ if TYPE_CHECKING:
 
 @app.command("info")
 def info(
-    file: reading.RecordingArgument,
+    context: typer.Context,
+    file: reading.RecordingArgument = None,
     protocol: reading.ProtocolOption = None,
     parameter: reading.ParameterOption = None,
     params: reading.ParamsOption = None,
@@ -45,14 +50,15 @@ def info(
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
+    [path], shown = files_or_bundled(context, None if file is None else [file], demo=demo, hint="see 'ptttool info --help'")
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    with tidy_end(), reading.chosen_workers(file, jobs, cluster, WORTH_AN_ADDER) as workers:
+    with tidy_end(), reading.chosen_workers(path, jobs, cluster, WORTH_AN_ADDER) as workers:
         request = reading.request_of(
-            file, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
+            path, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
             strict=strict, channel=channel,
         )  # fmt: skip
         try:
-            _info(request, workers, json=json, sysfs=sysfs, demo=demo)
+            _info(request, workers, json=json, sysfs=sysfs, demo=demo, name=shown.get(path, path))
         except InputError as error:
             if error.code == "no-such-file":
                 _name_unfinished(error)
@@ -80,7 +86,7 @@ def _unfinished(path: str) -> list[Leftover]:
     return beside(Path(path))
 
 
-def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None, demo: bool) -> None:
+def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None, demo: bool, name: str) -> None:
     from ptttool.cli.terminal.walking import shown_progress
     from ptttool.pipeline.recording import Recording
     from ptttool.pipeline.report import report_on
@@ -103,7 +109,7 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
         if json:
             from ptttool.pipeline.info import info_of
 
-            print_json(info_of(report, failure))
+            print_json(replace(info_of(report, failure), path=name))
         else:
             from ptttool.cli.views.recording import print_report
 

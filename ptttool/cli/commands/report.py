@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ import typer
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
+from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.terminal.talk import PrintedError, note
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import clean
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 _WORTH = 128 << 20
 _FORMATS = ("html", "md", "json")
 _SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
-# The bundled recording of --demo: reads of an NVMe drive with their completions, both directions.
-_DEMO = "w-randread-4dw.data.xz"
 
 
 @app.command("report")
 def report(
+    context: typer.Context,
     files: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILE...", help="Recordings, or folders of them; - reads standard input.", show_default=False),
@@ -77,8 +76,7 @@ def report(
     and the numbers of TLPs. An analysis that a recording lacks something for says what.
     """
     name = _format(to, output, json=json)
-    if not files and not demo:
-        raise UsageError("FILE is missing", hint="try: ptttool report --demo -o report.html", code="no-file")
+    named, shown = files_or_bundled(context, files, demo=demo, hint="try: ptttool report --demo -o report.html")
     if name == "html" and output is None and sys.stdout.isatty():
         raise UsageError("a page is not for a terminal", hint="write it to a file: -o report.html", code="no-output")
     from ptttool.cli.terminal.interrupts import tidy_end
@@ -87,7 +85,7 @@ def report(
     from ptttool.recording.folders import with_folders
 
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    with tidy_end(), _recordings(files, demo=demo) as (named, shown):
+    with tidy_end():
         paths = with_folders(named)
         if paths.count("-") > 1:
             raise UsageError("standard input can be read only once", code="stdin-twice")
@@ -169,24 +167,6 @@ def _format(to: str | None, output: str | None, *, json: bool) -> str:
     if to not in _FORMATS:
         raise UsageError(f"unknown format {to!r}", hint="known: " + ", ".join(_FORMATS), code="unknown-format")
     return to
-
-
-@contextmanager
-def _recordings(files: list[str] | None, *, demo: bool) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """Yield the recordings, and names to show for those that are copies of bundled ones."""
-    if files or not demo:
-        yield list(files or ()), {}
-        return
-    from tempfile import TemporaryDirectory
-
-    from ptttool.capture.replay import bundled, unpack
-
-    recording = next(each for each in bundled() if each.file == _DEMO)
-    with TemporaryDirectory(prefix="ptttool-") as folder:
-        path = Path(folder) / _DEMO.removesuffix(".xz")
-        unpack(recording, path)
-        note(f"a recording that comes with ptttool: {recording.what}")
-        yield [str(path)], {str(path): path.name}
 
 
 def _write(reported: list[ReportedRecording], name: str, output: str | None, paths: list[str], *, force: bool) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ptttool.pipeline.workers.pool import Workers
     from ptttool.pipeline.workers.scheduler import Scheduler
 
-RecordingArgument = Annotated[str, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
+RecordingArgument = Annotated[str | None, typer.Argument(metavar="FILE", help="The recording; - reads standard input.", show_default=False)]
 RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")]
 ProtocolOption = Annotated[
     str | None,

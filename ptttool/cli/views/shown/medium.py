@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from dataclasses import dataclass
@@ -47,5 +48,6 @@ def standard_output(most_rows: int | None = None) -> Medium:
     """
     is_terminal = sys.stdout.isatty()
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
-    width = max(shutil.get_terminal_size().columns, 40) if is_terminal else None
+    # COLUMNS is the width of a pipe that somebody sees, such as that of watch.
+    width = max(shutil.get_terminal_size().columns, 40) if is_terminal or "COLUMNS" in os.environ else None
     return Medium(is_terminal, width, encoding.startswith("utf"), most_rows)
