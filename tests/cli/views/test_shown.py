@@ -69,7 +69,9 @@ def printed(parts: Sequence[Part], monkeypatch: pytest.MonkeyPatch, *, columns: 
     stream = io.StringIO() if columns is None else Terminal()
     monkeypatch.setattr(sys, "stdout", stream)
     monkeypatch.setenv("NO_COLOR", "1")
-    if columns is not None:
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
         monkeypatch.setenv("COLUMNS", str(columns))
     print_parts(parts, standard_output(1))
     return stream.getvalue()
@@ -100,3 +102,12 @@ def test_no_picture_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     assert times == [str(number) for number in range(1000)]
     pictured = printed(PARTS, monkeypatch, columns=80)
     assert "█" in pictured
+
+
+@pytest.mark.parametrize(("columns", "width"), [(None, None), ("100", 100), ("9", 40)])
+def test_a_pipe_has_a_width_where_columns_says_it(columns: str | None, width: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert (standard_output().is_terminal, standard_output().width) == (False, width)

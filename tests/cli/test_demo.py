@@ -1,0 +1,75 @@
+"""Every command that takes ``--demo`` runs on what comes with ptttool: the machine, its recordings, and one of them where no FILE is given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import gettempdir
+
+import pytest
+import typer.main
+
+from ptttool.cli import manpages
+from ptttool.cli.app import app
+from ptttool.cli.main import load_commands, main
+
+EVENT = "hisi_ptt0_0/filter=0x80001,type=6,direction=2,format=0/"
+ARGUMENTS: dict[str, list[str]] = {
+    "analyze": ["traffic"],
+    "compare": ["replayed.data", "replayed.data"],
+    "decode": ["--limit", "2"],
+    "event": ["--rootport", "nvme0"],
+    "explain": [EVENT],
+    "filters": [],
+    "info": [],
+    "list": ["--tree"],
+    "report": ["-o", "report.html"],
+    "top": ["--rootport", "0000:00:10.0", "--count", "1", "--batch"],
+    "trace": ["--rootport", "0000:00:10.0", "-o", "new.data"],
+    "tune apply": ["saved.json"],
+    "tune diff": ["saved.json"],
+    "tune get": ["hisi_ptt0_0", "qos_tx_cpl"],
+    "tune recover": [],
+    "tune save": ["new.json"],
+    "tune set": ["hisi_ptt0_0", "qos_tx_cpl=2"],
+    "tune show": [],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a replayed recording and saved attributes."""
+    made = tmp_path_factory.mktemp("demo")
+    assert main(["trace", "--demo", "--rootport", "0000:00:10.0", "-o", str(made / "replayed.data")]) == 0
+    assert main(["tune", "save", "--demo", str(made / "saved.json")]) == 0
+    return made
+
+
+def commands_with_demo() -> set[str]:
+    load_commands()
+    walked = manpages.walk(typer.main.get_command(app), "ptttool")
+    return {path.removeprefix("ptttool ") for path, command in walked if any(each.name == "demo" for each in command.params)}
+
+
+def test_every_command_is_here() -> None:
+    assert set(ARGUMENTS) == commands_with_demo()
+
+
+@pytest.mark.parametrize("command", ARGUMENTS)
+def test_it_runs(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert main([*command.split(), "--demo", *ARGUMENTS[command]]) == 0
+
+
+@pytest.mark.parametrize("command", ["info", "analyze summary"])
+def test_a_bundled_recording_is_called_by_its_name(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = set(Path(gettempdir()).glob("ptttool-*"))
+    assert main([*command.split(), "--demo", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["path"] == "w-randread-4dw.data"
+    assert {path for path in Path(gettempdir()).glob("ptttool-*") if path.name.count("-") == 1} <= before
+
+
+@pytest.mark.parametrize("command", ["info", "decode", "report"])
+def test_without_the_demo_a_file_is_needed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command]) == 2
+    assert capsys.readouterr().out == ""
