@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
-from ptttool.cli.options.bundled import files_or_bundled
+from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
@@ -198,7 +198,7 @@ def analyze(
     tls_key: reading.TlsKeyOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
-    demo: DemoOption = False,
+    demo: DemoFileOption = False,
 ) -> None:
     """Run analyses of recordings and show their results.
 

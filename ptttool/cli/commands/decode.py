@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from ptttool.cli.app import DemoOption, ForceOption, SysfsOption, app
+from ptttool.cli.app import ForceOption, SysfsOption, app
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
-from ptttool.cli.options.bundled import files_or_bundled
+from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.terminal.talk import error_as_json_line
 from ptttool.errors import UsageError
 
@@ -82,7 +82,7 @@ def decode(
     json: out.JsonLinesOption = False,
     ids: out.IdsOption = out.Ids.ID,
     sysfs: SysfsOption = None,
-    demo: DemoOption = False,
+    demo: DemoFileOption = False,
 ) -> None:
     """Decode recordings to a table, CSV, JSON lines, Parquet, Arrow or perf's own text.
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
-from ptttool.cli.options.bundled import files_or_bundled
+from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.terminal.talk import PrintedError, print_diagnostic, print_json
 from ptttool.errors import InputError
 
@@ -39,7 +39,7 @@ def info(
     tls_key: reading.TlsKeyOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
-    demo: DemoOption = False,
+    demo: DemoFileOption = False,
 ) -> None:
     """Show what a recording holds: its rows summed up, AUX streams, and every sign of loss.
 

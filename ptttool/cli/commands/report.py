@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
+from ptttool.cli.app import ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
-from ptttool.cli.options.bundled import files_or_bundled
+from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.terminal.talk import PrintedError, note
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import clean
@@ -68,7 +68,7 @@ def report(
     tls_key: reading.TlsKeyOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
-    demo: DemoOption = False,
+    demo: DemoFileOption = False,
 ) -> None:
     """Write a report on recordings: signs of loss first, then what every analysis found, and what to do next.
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import typer
 
 from ptttool.cli.terminal.talk import note
 from ptttool.errors import UsageError
 
+DemoFileOption = Annotated[
+    bool,
+    typer.Option("--demo", help="Use the recorded machine that comes with ptttool; without FILE, a recording of it (fio, random reads)."),
+]
 # Reads of an NVMe drive with their completions, both directions.
 _FILE = "w-randread-4dw.data.xz"
 
