@@ -1,4 +1,4 @@
-"""Every command that takes ``--demo`` runs on what comes with ptttool: the machine, its recordings, and one of them where no FILE is given."""
+"""Every command that takes ``--demo`` runs on what comes with ptttool: the machine and its recordings."""
 
 from __future__ import annotations
 
