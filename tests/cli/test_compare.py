@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import struct
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ptttool
+from ptttool.analyses.compare.errors import error_counts
 from ptttool.cli.main import main
 from ptttool.documents import to_json
 from ptttool.pipeline.analyzing.compare import measure
@@ -62,6 +65,24 @@ def test_recordings_that_are_not_comparable(tmp_path: Path, capsys: pytest.Captu
     short = document(capsys, str(TLPS), str(cut), code=6)
     assert {"too-short", "other-length"} <= {warning["code"] for warning in short["warnings"]}
     assert {measure["verdict"] for measure in short["measures"]} <= {"too-few-parts"}
+
+
+def test_errors_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each kind has the counts that the analysis of errors finds in each recording; what cannot be seen is null, not 0."""
+    paths, sides = [], []
+    for name, dw0, dw1 in (("a.bin", 0x40004001, 0x0100000F), ("b.bin", 0x40000001, 0x010000FF)):  # EP; byte enables that break a rule
+        paths.append(tmp_path / name)
+        paths[-1].write_bytes(struct.pack("<8I", 0xFFFFFFFF, 0, dw0, dw1, 0x1000, 0, 0, 5) * 64)
+        with ptttool.open(paths[-1], "hisi-ptt", parameters={"input": "8dw"}) as recording:
+            sides.append(recording.analyze("errors"))
+    found = document(capsys, *map(str, paths), "--input", "8dw")["errors"]
+    assert found == to_json(error_counts(*sides))
+    assert {each["code"]: (each["counts"], each["indexes"]) for each in found} == {
+        "poisoned": ([64, 0], [0, None]),
+        "byte-enables": ([0, 64], [None, 0]),
+    }
+    unseen = error_counts(sides[0], replace(sides[1], not_seen=["poisoned"]))
+    assert {each.code: each.counts for each in unseen} == {"poisoned": (64, None), "byte-enables": (0, 64)}
 
 
 def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:

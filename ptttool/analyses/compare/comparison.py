@@ -17,11 +17,13 @@ import numpy as np
 
 from ptttool.analyses.compare import blocks
 from ptttool.analyses.compare.blocks import BlockSums
+from ptttool.analyses.compare.errors import ErrorCounts, error_counts, error_table
 from ptttool.analyses.compare.latency import LatencySums
 from ptttool.analyses.compare.measures import Measured, latencies_of, measures_of
 from ptttool.analyses.compare.statistics import Effect, corrected, difference, effect_of
 from ptttool.analyses.drawing.numbers import number_text
 from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.errors.document import Errors
 from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.needs import Captured
 from ptttool.analyses.scope import Scope
@@ -157,6 +159,8 @@ class Comparison(Shown):
         TLPs and bytes by direction and class.
     measures : list of Measure
         What was measured in equal parts of each recording; what differs most comes first.
+    errors : list of ErrorCounts
+        Errors that at least one of the recordings has.
     error : ErrorBody or None
         With what the command ends, where a recording is damaged; the rest is of the part before.
     """
@@ -165,6 +169,7 @@ class Comparison(Shown):
     warnings: list[Diagnostic]
     totals: list[Total]
     measures: list[Measure]
+    errors: list[ErrorCounts]
     error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
 
     @property
@@ -173,7 +178,7 @@ class Comparison(Shown):
         return [measure for measure in self.measures if measure.verdict in (Verdict.HIGHER, Verdict.LOWER)]
 
     def shown(self, names: Names) -> Iterator[Part]:
-        """Yield warnings, what changed, the recordings side by side, all measures."""
+        """Yield warnings, what changed, the recordings side by side, their errors, all measures."""
         yield from (Note(warning.text, warning.severity) for warning in self.warnings)
         if self.changes:
             yield Table("What changed, from A to B", _CHANGE_COLUMNS, [_change_row(each) for each in self.changes])
@@ -183,6 +188,8 @@ class Comparison(Shown):
         for label, side in zip("AB", self.recordings, strict=True):
             yield from (Note(f"{label}: {sign.text}", sign.severity) for sign in side.loss)
         yield Table("Totals", _TOTAL_COLUMNS, [_total_row(each) for each in self.totals])
+        if self.errors:
+            yield error_table(self.errors)
         others = [each for each in self.measures if each not in self.changes]
         if others:
             yield Table("No difference found", _CHANGE_COLUMNS, [_change_row(each) for each in others])
@@ -205,6 +212,8 @@ class Measurements:
         Its blocks.
     latencies : LatencySums
         Latencies in its blocks.
+    errors : Errors
+        What went wrong.
     loss : LossSigns
         Signs of loss.
     captured : Captured
@@ -218,6 +227,7 @@ class Measurements:
     path: str
     sums: BlockSums
     latencies: LatencySums
+    errors: Errors
     loss: LossSigns
     captured: Captured
     scope: Scope
@@ -270,6 +280,7 @@ def compare(first: Measurements, second: Measurements, parts: int = MOST_PARTS) 
         warnings=list(_warnings(first, second, counts)),
         totals=list(_totals(first.totals, second.totals)),
         measures=_measures([(before[key], after[key]) for key in before if key in after and before[key].unit == after[key].unit]),
+        errors=error_counts(first.errors, second.errors),
     )
 
 

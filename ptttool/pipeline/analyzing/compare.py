@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ptttool.analyses.compare.blocks import BlockAnalysis
 from ptttool.analyses.compare.comparison import MOST_PARTS, Comparison, Measurements, compare
 from ptttool.analyses.compare.latency import LatencyBlocks
+from ptttool.analyses.errors.analysis import ErrorsAnalysis
 from ptttool.analyses.loss.analysis import Loss
 from ptttool.capture.event.explain import explain
 from ptttool.errors import UsageError
@@ -69,14 +70,15 @@ def measure(
         )
     walk = recording.walk(workers)
     with watch(walk.progress):
-        kinds = (BlockAnalysis, LatencyBlocks, Loss)
-        blocks, latencies, loss = run_kinds(recording, kinds, workers, walk, machine=machine, query=query, time=time)
+        kinds = (BlockAnalysis, LatencyBlocks, ErrorsAnalysis, Loss)
+        blocks, latencies, errors, loss = run_kinds(recording, kinds, workers, walk, machine=machine, query=query, time=time)
     attribute = recording.attribute
     assert isinstance(blocks, BlockAnalysis)
     return Measurements(
         path=recording.path,
         sums=result_of(blocks, recording, walk, machine),
         latencies=result_of(latencies, recording, walk, machine),
+        errors=result_of(errors, recording, walk, machine),
         loss=result_of(loss, recording, walk, machine, went_offline),
         captured=captured_by(recording, machine),
         scope=blocks.scope,
