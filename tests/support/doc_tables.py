@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 import ptttool
 from ptttool.analyses.contract import ANALYSES
@@ -73,6 +75,27 @@ def analyses() -> Iterator[str]:
         yield f"`{analysis.name}` | {analysis.meaning}"
 
 
+def _has_schema(analysis: str) -> bool:
+    """Return whether an analysis is one of ptttool, not of a test."""
+    return (ROOT / "docs" / "schemas" / f"{analysis}.json").exists()
+
+
+def needs() -> Iterator[str]:
+    for analysis in ANALYSES:
+        found: dict[str, list[str]] = {}
+        for need in analysis.needs:
+            found.setdefault(need.options, []).append(need.what)
+        for options, what in found.items():
+            yield f"`{analysis.name}` | {'; '.join(what)} | `{options}`"
+
+
+def keys(analysis: str) -> Iterator[str]:
+    """Yield the keys of an analysis' document; keys with one meaning stand in one row."""
+    schema = json.loads((ROOT / "docs" / "schemas" / f"{analysis}.json").read_text(encoding="utf-8"))
+    for meaning, found in groupby(schema["properties"].items(), key=lambda item: item[1]["description"]):
+        yield f"{', '.join(f'`{key}`' for key, _ in found)} | {meaning.replace('None', 'null')}"
+
+
 def error_kinds() -> Iterator[str]:
     for kind in ERROR_KINDS.values():
         yield f"`{kind.code}` | {kind.meaning} | {kind.of.value}"
@@ -121,5 +144,7 @@ TABLES: Mapping[str, str] = {
     "functions": table("function | result", list(functions())),
     "protocols": table("protocol | what it decodes | records are", list(protocols())),
     "public": table("name | what it is", list(public())),
+    "needs": table("analysis | to see | options of `trace`", list(needs())),
+    **{f"keys-{each.name}": table("key | meaning", list(keys(each.name))) for each in ANALYSES if _has_schema(each.name)},
     "profiles": table("profile | what goes over the link", list(profiles())),
 }
