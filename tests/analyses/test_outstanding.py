@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ptttool.generate.recording import GeneratedRecording, Wanted
 from ptttool.machine.model import Transfers
 from ptttool.pci import PciAddress, format_id
 from ptttool.perfdata.model import Contents, Mode
+from ptttool.pipeline.work import AnalyzeAll
 from tests.analyses.matching.test_matching import capture_rows
 from tests.analyses.time.test_clock import batch_of
 from tests.reference.outstanding import outstanding
@@ -123,11 +125,12 @@ def test_real_recordings(name: str, tmp_path: Path) -> None:
     check(found, capture_rows(path, eight_dw=eight_dw), found.time.model)
 
 
-def test_parts_of_many_rows(tmp_path: Path) -> None:
+def test_parts_of_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A generated recording of several units of work, one after the other or side by side."""
+    monkeypatch.setattr("ptttool.pipeline.report.AnalyzeAll", partial(AnalyzeAll, unit_records=1 << 15))
     path = tmp_path / "perf.data"
     with path.open("wb") as file:
-        GeneratedRecording(Wanted("nvme", "4dw", 5 << 20)).write(file)
+        GeneratedRecording(Wanted("nvme", "4dw", 5 << 18)).write(file)
     with ptttool.open(path) as recording:
         found, again = recording.analyze("outstanding"), recording.analyze("outstanding", jobs=2)
     assert found == again
