@@ -235,11 +235,9 @@ def _requested(h: Headers) -> U32:
     asked = h.lengths << 2
     if h.some & HALF:
         asked >>= h.traits >> (HALF.bit_length() - 1) & 1
-    if h.some & ENABLES:
-        index = h.dw1 & 0xFF
-        index |= (h.lengths == 1).astype(np.uint32) << 8
-        index |= (h.traits & DATA) << 1
-        asked -= h.pick(ENABLES, DISABLED.take(index.astype(np.intp)), _NOTHING)
+    rows, disabled = disabled_of(h)
+    if len(rows):
+        asked[rows] -= disabled
     return asked
 
 

@@ -40,6 +40,9 @@ _NO, _YES, _MAYBE = range(3)
 _LAST_BUS = 0xFF
 # The traits that decide, as an index: class, whether it is known, whether it has data, completion, configuration, message.
 _TRAIT_BITS = 7
+_TRAITS_MASK = (1 << _TRAIT_BITS) - 1
+# Stands for the direction of a completion whose completer is not behind the ports: then the requester decides.
+_BY_REQUESTER = len(DIRECTIONS)
 
 _NO_ROWS: Array = np.zeros(0, dtype=np.intp)
 
@@ -134,12 +137,13 @@ class DirectionRule:
         """
         if self.constant is not None:
             return np.full(len(headers.dw0), self.constant, dtype=np.uint8)
-        behind, decided = _tables(self)
-        index = _indexes(headers.traits)
-        if headers.some & COMPLETION:
-            index |= behind.take((headers.dw1 >> 24).astype(np.intp)) << 2
-        index |= behind.take((headers.transaction >> 24).astype(np.intp))
-        found: U8 = decided.take(index.astype(np.intp))
+        behind, _ = _tables(self)
+        index = (headers.traits >> CLASS_SHIFT & _TRAITS_MASK) << 8
+        index |= headers.dw1 >> 24
+        found: U8 = _first_table(self).take(index.astype(np.intp))
+        if headers.some & COMPLETION and self.buses is not None and self._is_open("CPL"):
+            rows = np.flatnonzero(found == _BY_REQUESTER)
+            found[rows] = _OF_COMPLETER_ABOVE.take(behind.take((headers.dw2[rows] >> 24).astype(np.intp)).astype(np.intp))
         if headers.some & MESSAGE and self._is_open("P"):
             rows = np.flatnonzero(headers.traits & MESSAGE)
             found[rows] = self._of_messages(headers.dw0[rows], headers.dw1[rows], behind)
@@ -209,7 +213,7 @@ class DirectionRule:
 
 def _indexes(traits: Any) -> Any:
     """Return where headers of these traits are in the table of directions, with both IDs not behind the ports."""
-    return ((traits >> CLASS_SHIFT) & ((1 << _TRAIT_BITS) - 1)) << 4
+    return ((traits >> CLASS_SHIFT) & _TRAITS_MASK) << 4
 
 
 EITHER = DirectionRule()
@@ -230,6 +234,18 @@ def _tables(rule: DirectionRule) -> tuple[U32, U8]:
     return behind, decided
 
 
+@lru_cache(maxsize=16)
+def _first_table(rule: DirectionRule) -> U8:
+    """Return the direction by traits and the bus in DW 1, which is that of a completer or of a requester: shape (32768,)."""
+    behind, decided = _tables(rule)
+    traits, bus = np.arange(1 << _TRAIT_BITS)[:, None], behind[None, :].astype(np.intp)
+    table = decided[traits << 4 | bus << 2 | bus]
+    if rule.buses is not None and rule._is_open("CPL"):
+        completions = (traits << CLASS_SHIFT & COMPLETION) != 0
+        table[completions & (bus == _NO)] = _BY_REQUESTER
+    return table.reshape(-1)
+
+
 def _decision(rule: DirectionRule, traits: int, completer: int, requester: int) -> int:
     """Return the direction of a TLP, given whether the buses of its two IDs are behind the ports."""
     number = traits >> CLASS_SHIFT & CLASS_MASK
@@ -244,6 +260,10 @@ def _decision(rule: DirectionRule, traits: int, completer: int, requester: int) 
             return INBOUND
         return OUTBOUND if completer == _NO and requester == _YES else UNKNOWN
     return {_YES: INBOUND, _NO: OUTBOUND}.get(requester, UNKNOWN)
+
+
+# By what is known of the requester's bus.
+_OF_COMPLETER_ABOVE: U8 = np.array([{_NO: UNKNOWN, _YES: OUTBOUND, _MAYBE: UNKNOWN}[bus] for bus in range(3)], dtype=np.uint8)
 
 
 @lru_cache(maxsize=1)

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from campaign.fuzz.judge import CONTROL
 from campaign.fuzz.targets.contract import Target, add, saved
 from tests.reference.hisi_ptt import walk
 from tests.support import captures
@@ -159,7 +160,63 @@ def seeds() -> Iterator[bytes]:
     yield b"\x00\x03" + words_4dw(40)
 
 
+@cache
+def _recorded() -> bytes:
+    """Make a perf.data of some traffic."""
+    return _meaning(next(seeds())).recording
+
+
+def sidecars() -> Iterator[bytes]:
+    """Make sidecars with all that is known of a machine."""
+    import tempfile
+
+    from ptttool.capture import sidecar
+
+    machine = _machine()
+    with tempfile.TemporaryDirectory() as name:
+        recording = saved(_recorded(), Path(name), "perf.data")
+        for device in machine.devices[:2]:
+            part = sidecar.part_of(machine, device)
+            yield sidecar.save(recording, sidecar.Sidecar(machine=part, command=("perf", "record", "-e", device.name))).read_bytes()
+
+
+def run_sidecar(data: bytes, place: Path) -> None:
+    """Report on a recording that has the sidecar."""
+    import ptttool
+    from ptttool.capture.names import sidecar_path
+    from ptttool.report.gather import report_of
+    from ptttool.report.markdown import markdown_of
+    from ptttool.report.page.build import page_of
+
+    path = saved(_recorded(), place, "perf.data")
+    sidecar_path(path).write_bytes(data)
+    with ptttool.open(path) as recording, recording._workers(1) as workers:
+        report = report_of(recording, workers, machine=recording.machine, went_offline=recording.went_offline)
+    page = page_of([report], version="1").decode()
+    assert page.count("<script") == 3 and "<img" not in page and not CONTROL.search(page)
+    markdown_of([report])
+
+
+def command_sidecar(data: bytes, place: Path) -> list[str]:
+    """Report on a recording that has the sidecar, in Markdown."""
+    from ptttool.capture.names import sidecar_path
+
+    path = saved(_recorded(), place, "perf.data")
+    sidecar_path(path).write_bytes(data)
+    return ["report", str(path), "--to", "md", "--jobs", "1"]
+
+
 # Headers' first bytes: completions, configuration, messages, atomics; all-zero records.
 WORDS = (b"\x00\x00\x00\x0a", b"\x01\x00\x00\x4a", b"\x01\x00\x00\x04", b"\x01\x00\x00\x34", b"\xff\xff\xff\xff", bytes(32))
 add(Target("analyses", seeds, run_all, command_all, WORDS, 8192))
 add(Target("analyses-tools", seeds, run_tools, command_tools, WORDS, 8192))
+SIDECAR_WORDS = (
+    b"null",
+    b"-1",
+    b"1e400",
+    b'"\\u001b[31m"',
+    b'"</script><script>alert(1)</script><img src=x>"',
+    b"18446744073709551615",
+    b"[[[[",
+)
+add(Target("report-sidecar", sidecars, run_sidecar, command_sidecar, SIDECAR_WORDS, 131072))
