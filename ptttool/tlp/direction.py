@@ -239,11 +239,12 @@ def _first_table(rule: DirectionRule) -> U8:
     """Return the direction by traits and the bus in DW 1, which is that of a completer or of a requester: shape (32768,)."""
     behind, decided = _tables(rule)
     traits, bus = np.arange(1 << _TRAIT_BITS)[:, None], behind[None, :].astype(np.intp)
-    table = decided[traits << 4 | bus << 2 | bus]
+    table: U8 = decided[traits << 4 | bus << 2 | bus]
     if rule.buses is not None and rule._is_open("CPL"):
         completions = (traits << CLASS_SHIFT & COMPLETION) != 0
         table[completions & (bus == _NO)] = _BY_REQUESTER
-    return table.reshape(-1)
+    flat: U8 = table.reshape(-1)
+    return flat
 
 
 def _decision(rule: DirectionRule, traits: int, completer: int, requester: int) -> int:

@@ -67,6 +67,17 @@ def test_recordings_that_are_not_comparable(tmp_path: Path, capsys: pytest.Captu
     assert {measure["verdict"] for measure in short["measures"]} <= {"too-few-parts"}
 
 
+def test_unknown_directions_are_not_silent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same recording, once with what trace keeps beside it and once without: directions are known of one of them."""
+    known, bare = tmp_path / "known.data", tmp_path / "bare.data"
+    assert main(["trace", "--demo", "--rootport", "0000:00:10.0", "--direction", "both", "--no-decode", "-o", str(known)]) == 0
+    bare.write_bytes(known.read_bytes())
+    found = document(capsys, str(known), str(bare))
+    assert "unknown-direction" in {warning["code"] for warning in found["warnings"]}
+    both = document(capsys, str(known), str(known))
+    assert "unknown-direction" not in {warning["code"] for warning in both["warnings"]}
+
+
 def test_errors_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each kind has the counts that the analysis of errors finds in each recording; what cannot be seen is null, not 0."""
     paths, sides = [], []

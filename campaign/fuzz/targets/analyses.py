@@ -91,6 +91,7 @@ def run_all(data: bytes, place: Path) -> None:
     import ptttool
     from ptttool.analyses.drawing.names import names_of
     from ptttool.analyses.drawing.notebook import notebook_html
+    from ptttool.analyses.shown import Showable
     from ptttool.documents import to_json
     from ptttool.pipeline.scope import TimeOptions
     from ptttool.report.gather import report_of
@@ -107,7 +108,8 @@ def run_all(data: bytes, place: Path) -> None:
         report = report_of(recording, workers, machine=machine, time=TimeOptions(meaning.time_model, meaning.tick_ns))
     for result in report.results.values():
         to_json(result)
-        notebook_html(result.shown(names_of(machine)))
+        if isinstance(result, Showable):
+            notebook_html(result.shown(names_of(machine)))
     markdown_of([report])
     page_of([report], version="1")
 

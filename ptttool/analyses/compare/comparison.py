@@ -39,6 +39,8 @@ FEWEST_PARTS: Final = 8
 # Records of a part, at least: fewer say little of a median or a share.
 _FEWEST_RECORDS: Final = 16
 # What counts as a difference: the false discovery rate, and Cliff's delta.
+# Shares of TLPs of unknown direction that differ by more are worth a warning.
+_UNKNOWN_DIFFERENCE: Final = 0.05
 _RATE, _DELTA = 0.05, 0.33
 # Recordings whose lengths differ by more than this factor are hardly of the same work.
 _FACTOR: Final = 2.0
@@ -323,6 +325,13 @@ def _totals(first: list[int], second: list[int]) -> Iterator[Total]:
                 yield Total(direction_name, class_name, tlps, data, asked)
 
 
+def _unknown_share(totals: list[int]) -> float:
+    """Return the share of the TLPs of unknown direction."""
+    tlps = {name: sum(totals[blocks.TLPS + blocks.cell(code, one)] for one in range(len(CLASSES))) for code, name in enumerate(DIRECTIONS)}
+    every = sum(tlps.values())
+    return tlps["unknown"] / every if every else 0.0
+
+
 def _worth_a_note(loss: LossSigns) -> list[Diagnostic]:
     return [sign for sign in loss.signs if sign.severity is not Severity.INFO]
 
@@ -335,6 +344,14 @@ def _warnings(first: Measurements, second: Measurements, counts: tuple[int, int]
 
     same = "record both with the same options of 'ptttool trace'"
     one, other = first.captured, second.captured
+    unknown = [_unknown_share(each.totals) for each in (first, second)]
+    if abs(unknown[0] - unknown[1]) > _UNKNOWN_DIFFERENCE:
+        shares = f"{unknown[0]:.0%} of the TLPs of A, {unknown[1]:.0%} of those of B"
+        yield warning(
+            "unknown-direction",
+            f"the direction is not known of {shares}: they are not compared with TLPs of known direction",
+            "--downstream names the buses behind the traced ports",
+        )
     if one.format != other.format:
         yield warning("other-format", "the recordings have records of different formats", same)
     if one.flow != other.flow:

@@ -113,7 +113,7 @@ class Errors(Shown):
             [
                 ("Looked at", f"{self.tlps:,} TLPs: {self.requests:,} requests to be answered, {self.completions:,} completions"),
                 ("Errors", f"{self.errors:,}" if self.errors else "none was seen"),
-                ("Open at the end", f"{self.open_at_end:,} requests, which is normal"),
+                ("Open at the end", f"{self.open_at_end:,} requests, {self._why_open()}"),
             ]
         )
         if self.kinds:
@@ -121,6 +121,9 @@ class Errors(Shown):
             yield self._requesters(names)
         for note in self.notes:
             yield Note(note.text, note.severity)
+
+    def _why_open(self) -> str:
+        return "completions of which are not traced" if "unanswered" in self.not_seen else "which is normal"
 
     def _kinds(self) -> Table:
         columns = (
