@@ -40,6 +40,8 @@ from ptttool.wording import in_words
 CODE = "not-as-asked"
 # Requesters that a sign names.
 _MOST_NAMED = 4
+# Of a term that the device does not have.
+_NO_VALUE = -1
 _CLASS_OF = {one.kind: one.tlp_class for one in TYPES.values()}
 _FAMILY_OF = {one.kind: one.family for one in TYPES.values()}
 
@@ -114,7 +116,7 @@ def asked_for(contents: Contents, machine: Machine | None) -> Asked | None:
         return None
     pmu = pmu_names(contents).get(attribute.type) or pmu_of(attribute.name or "") or None
     event = decode(attribute.config, terms_for(pmu, machine), pmu=pmu, machine=machine)
-    flow = DIRECTIONS[event.format].get(event.fields["direction"]) if event.format is not None else None
+    flow = DIRECTIONS[event.format].get(event.fields.get("direction", _NO_VALUE)) if event.format is not None else None
     is_requester = event.kind == REQUESTER
     if not flow or not event.types or (not is_requester and not event.filter & 0xFFFF):
         return None
