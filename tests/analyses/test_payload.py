@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.payload import Payload, PayloadAnalysis
+from ptttool.analyses.payload.analysis import PayloadAnalysis
+from ptttool.analyses.payload.document import Payload
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit
 from ptttool.machine.details.read import with_details
@@ -29,20 +30,27 @@ CONTEXT = AnalysisContext("perf.data", Contents(Mode.RAW))
 Key = tuple[str, str, str]
 
 
+def key_of(row: dict[str, Any]) -> Key | None:
+    """Requester, direction and operation of a TLP whose size is looked at."""
+    kind = row["kind"]
+    if kind not in ("MWr", "MRd", "MRdLk", "CplD", "CplDLk"):
+        return None
+    is_small = row["length_dw"] == 1
+    operation = "completion" if kind.startswith("Cpl") else "read" if kind.startswith("MRd") else "small-write" if is_small else "write"
+    return format_id(row["requester"]), row["direction"], operation
+
+
 def counted(rows: list[dict[str, Any]]) -> tuple[dict[Key, Counter[int]], dict[Key, list[int]], int]:
     """Sizes, counts (long headers, then alignment) and the number of other TLPs."""
     sizes: dict[Key, Counter[int]] = {}
     counts: dict[Key, list[int]] = {}
     others = 0
     for row in rows:
-        kind, size = row["kind"], 4 * (row["length_dw"] or 0)
-        if kind not in ("MWr", "MRd", "MRdLk", "CplD", "CplDLk"):
+        key, size = key_of(row), 4 * (row["length_dw"] or 0)
+        if key is None:
             others += 1
             continue
-        operation = (
-            "completion" if kind.startswith("Cpl") else "read" if kind.startswith("MRd") else "small-write" if size == 4 else "write"
-        )
-        key = (format_id(row["requester"]), row["direction"], operation)
+        operation = key[2]
         sizes.setdefault(key, Counter())[size] += 1
         seen = counts.setdefault(key, [0, 0, 0, 0])
         if operation == "completion":
@@ -69,6 +77,8 @@ def check(result: Payload, rows: list[dict[str, Any]]) -> None:
         expected, (long, first, second, third) = sizes[key], counts[key]
         assert (group.tlps, group.bytes) == (expected.total(), sum(size * count for size, count in expected.items()))
         assert (group.smallest, group.largest) == (min(expected), max(expected))
+        for extreme, index in ((group.smallest, group.smallest_index), (group.largest, group.largest_index)):
+            assert index == next(number for number, row in enumerate(rows) if key_of(row) == key and 4 * row["length_dw"] == extreme)
         assert {int(size): count for size, count in group.sizes.items()}.items() <= expected.items()
         assert sum(group.sizes.values()) + group.other_sizes == sum(group.powers.values()) == group.tlps
         for power, count in group.powers.items():
@@ -85,10 +95,10 @@ def check(result: Payload, rows: list[dict[str, Any]]) -> None:
             assert (found.tlps, found.begin_at_64, found.end_at_64) == (group.tlps, first, second)
 
 
-def summed(words: list[Words], layout: Layout) -> PayloadAnalysis:
+def summed(words: list[Words], layout: Layout, start: int = 0) -> PayloadAnalysis:
     array = np.frombuffer(packed(words), dtype="<u4").reshape(-1, layout.dws)
     analysis = PayloadAnalysis()
-    rows, _ = LoadedTlpUnit(loaded(array, layout)).decoded(0)
+    rows, _ = LoadedTlpUnit(loaded(array, layout)).decoded(start)
     analysis.update(rows.batch(PayloadAnalysis.columns))
     return analysis
 
@@ -98,7 +108,7 @@ def test_any_records_in_any_parts(data: st.DataObject, eight_dw: bool) -> None:
     words: list[Words] = data.draw(st.lists(records_8dw() if eight_dw else records_4dw(), max_size=40))
     layout = Layout(eight_dw)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(words)), max_size=3)))
-    whole, *parts = [summed(words[start:stop], layout) for start, stop in zip([0, *cuts], [*cuts, len(words)], strict=True)]
+    whole, *parts = [summed(words[start:stop], layout, start) for start, stop in zip([0, *cuts], [*cuts, len(words)], strict=True)]
     for part in parts:
         whole.merge(pickle.loads(pickle.dumps(part)))
     result = whole.result(CONTEXT)
@@ -134,11 +144,11 @@ def test_a_disk_against_its_limits(tmp_path: Path) -> None:
 
 
 def test_requesters_beyond_the_budget_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ptttool.analyses.payload.MAX_PAYLOAD_REQUESTERS", 2)
+    monkeypatch.setattr("ptttool.analyses.payload.analysis.MAX_PAYLOAD_REQUESTERS", 2)
     from tests.support.records import eight
 
     words = [eight(0x40000004, requester << 16, 0x1000, 0) for requester in range(0x100, 0x105)]
     whole = summed(words[:2], Layout(True))
-    whole.merge(summed(words[2:], Layout(True)))
+    whole.merge(summed(words[2:], Layout(True), 2))
     groups = {group.requester: group.tlps for group in whole.result(CONTEXT).groups}
     assert groups == {"01:00.0": 1, "01:00.1": 1, None: 3}

@@ -19,7 +19,7 @@ from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.mmio.document import Mmio, PollingRun
 from ptttool.analyses.needs import Lack, LackCode
 from ptttool.analyses.outstanding.document import Outstanding, TagUse
-from ptttool.analyses.payload import Limit, Operation, Payload, PayloadGroup
+from ptttool.analyses.payload.document import Limit, Operation, Payload, PayloadGroup
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
 from ptttool.diagnostics import Diagnostic, Severity

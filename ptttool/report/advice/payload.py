@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ptttool.analyses.payload import Operation, Payload, PayloadGroup
+from ptttool.analyses.payload.document import Operation, Payload, PayloadGroup
 from ptttool.diagnostics import Severity
 from ptttool.report.model import Advice
 

@@ -1,0 +1,162 @@
+"""Sums of TLPs by requester, direction and operation, as groups of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.link import FRAMING
+from ptttool.analyses.payload.document import Alignment, Limit, Operation, PayloadGroup
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.machine.topology import functions_by_id
+from ptttool.pci import format_id
+
+if TYPE_CHECKING:
+    from ptttool.machine.model import Machine, PciFunction
+
+SIZES: Final = 1025
+"""Lengths of a TLP in DWs, 0 among them."""
+LONG, FIRST, SECOND, THIRD = range(4)
+"""What is counted beside sizes: headers of four DWs; of writes those that begin, and that end, at a multiple of 64 bytes; of completions
+those that more follow, and of these those that end at a multiple of 64 and of 128 bytes."""
+COUNTS: Final = 4
+"""How many numbers these are."""
+# Sizes that a group lists, the most frequent ones.
+_LISTED: Final = 16
+
+Sums = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class GroupSums:
+    """The sums of a group.
+
+    Parameters
+    ----------
+    requester : int or None
+        Requester ID; None for those beyond the budget.
+    direction : str
+        Direction of its TLPs.
+    operation : Operation
+        What they do.
+    sizes : ndarray of int64, shape (:data:`SIZES`,)
+        TLPs by length in DWs.
+    counts : list of int
+        What is counted beside sizes, :data:`COUNTS` numbers.
+    smallest_index, largest_index : int or None
+        Numbers of the first TLPs with the smallest and with the largest length.
+    """
+
+    requester: int | None
+    direction: str
+    operation: Operation
+    sizes: Sums
+    counts: list[int]
+    smallest_index: int | None
+    largest_index: int | None
+
+
+def groups_of(found: Iterable[GroupSums], machine: Machine | None) -> list[PayloadGroup]:
+    """Return groups with the limits that a machine sets, most bytes first.
+
+    Parameters
+    ----------
+    found : iterable of GroupSums
+        Their sums, each with at least one TLP.
+    machine : Machine or None
+        The machine, where it is known.
+    """
+    functions = {} if machine is None else functions_by_id(machine)
+    groups = []
+    for sums in found:
+        function = None if sums.requester is None else functions.get(sums.requester)
+        limit = None if sums.requester is not None and sums.requester < 1 << 8 else _limit(sums.operation, function)
+        groups.append(_group(sums, limit, _boundary(machine, function)))
+    return sorted(groups, key=lambda each: (-each.bytes, each.requester or "~", each.direction, each.operation))
+
+
+def _boundary(machine: Machine | None, function: PciFunction | None) -> int | None:
+    """Return the RCB of the root port above a function: its completions are split there."""
+    port = None if machine is None or function is None else machine.root_port_of(function.address)
+    above = None if machine is None or port is None else machine.functions.get(port)
+    return None if above is None or above.transfers is None else above.transfers.read_boundary
+
+
+def _limit(operation: Operation, function: PciFunction | None) -> Limit | None:
+    """Return the limit that the machine knows; a size of 0 stands for the largest that was seen."""
+    if operation is Operation.SMALL_WRITE:
+        return None
+    name = "MRRS" if operation is Operation.READ else "MPS"
+    transfers = None if function is None else function.transfers
+    known = None if transfers is None else transfers.max_read_request if operation is Operation.READ else transfers.max_payload
+    supported = None if transfers is None or operation is Operation.READ else transfers.max_payload_supported
+    return Limit(name, known or 0, known is not None, supported)
+
+
+def _group(found: GroupSums, limit: Limit | None, boundary: int | None) -> PayloadGroup:
+    sizes, counts, operation = found.sizes, found.counts, found.operation
+    present = np.flatnonzero(sizes)
+    tlps, size = int(sizes.sum()), int((sizes * np.arange(SIZES)).sum()) * 4
+    smallest, largest = 4 * int(present[0]), 4 * int(present[-1])
+    frequent = sorted(present.tolist(), key=lambda dws: (-int(sizes[dws]), dws))[:_LISTED]
+    powers: dict[str, int] = {}
+    for dws in present.tolist():
+        power = str(4 << (dws.bit_length() - 1))
+        powers[power] = powers.get(power, 0) + int(sizes[dws])
+    if limit is not None and not limit.is_known:
+        limit = Limit(limit.name, largest, False, limit.supported)
+    at_limit = None if limit is None else (int(sizes[limit.bytes // 4]) / tlps if limit.bytes // 4 < SIZES else 0.0)
+    overhead = (12 + FRAMING) * tlps + 4 * counts[LONG]
+    return PayloadGroup(
+        requester=None if found.requester is None else format_id(found.requester),
+        direction=found.direction,
+        operation=operation,
+        tlps=tlps,
+        bytes=size,
+        smallest=smallest,
+        largest=largest,
+        smallest_index=found.smallest_index,
+        largest_index=found.largest_index,
+        mean=size / tlps,
+        sizes={str(4 * dws): int(sizes[dws]) for dws in frequent},
+        other_sizes=tlps - sum(int(sizes[dws]) for dws in frequent),
+        powers=powers,
+        limit=limit,
+        at_limit=at_limit,
+        efficiency=None if operation is Operation.READ else size / (size + overhead),
+        alignment=_aligned(operation, tlps, counts, boundary),
+    )
+
+
+def _aligned(operation: Operation, tlps: int, counts: list[int], boundary: int | None) -> Alignment | None:
+    if operation is Operation.COMPLETION:
+        return Alignment(counts[FIRST], None, counts[SECOND], counts[THIRD], boundary)
+    return None if operation is Operation.READ else Alignment(tlps, counts[FIRST], counts[SECOND], None)
+
+
+def notes_on(groups: list[PayloadGroup]) -> Iterator[Diagnostic]:
+    """Yield what is not known of the limits of groups, and what stands out."""
+    most: dict[str, int] = {}
+    for group in groups:
+        if group.limit is not None and not group.limit.is_known:
+            most[group.limit.name] = max(most.get(group.limit.name, 0), group.largest)
+    if most:
+        seen = ", ".join(f"{name} is at least {size}" for name, size in sorted(most.items()))
+        message = f"the limits of some functions are not known (the sidecar of a recording, or --sysfs, has them); seen: {seen}"
+        yield Diagnostic(Severity.INFO, "limits-unknown", message, details={"largest": most})
+    for group in groups:
+        limit = group.limit
+        if limit is None or not limit.is_known or group.requester is None:
+            continue
+        if limit.supported is not None and limit.supported > limit.bytes and group.operation is Operation.WRITE:
+            message = f"{group.requester} supports payloads of {limit.supported} bytes, but its MPS is set to {limit.bytes}"
+            details = {"requester": group.requester, "supported": limit.supported, "set": limit.bytes}
+            yield Diagnostic(Severity.WARNING, "mps-below-support", message, details=details)
+        if group.largest > limit.bytes and group.operation is not Operation.COMPLETION:
+            message = f"{group.requester}: a {group.operation.value} of {group.largest} bytes is larger than {limit.name} {limit.bytes}"
+            details = {"requester": group.requester, "operation": group.operation.value, "largest": group.largest, "limit": limit.bytes}
+            yield Diagnostic(Severity.WARNING, "above-limit", message, details=details)
