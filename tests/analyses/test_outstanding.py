@@ -22,7 +22,7 @@ from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Facts, Histogram, Table, Timeline, no_names
 from ptttool.analyses.time.clock import Clock
 from ptttool.analyses.time.line import Line
-from ptttool.analyses.time.model import TimeModel
+from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
 from ptttool.api.machine import find_machine
 from ptttool.cli.main import main
 from ptttool.decoders.hisi_ptt.layout import Layout
@@ -31,6 +31,7 @@ from ptttool.machine.model import Transfers
 from ptttool.pci import PciAddress, format_id
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.pipeline.work import AnalyzeAll
+from ptttool.table.batch import Batch, Whole
 from tests.analyses.matching.test_matching import capture_rows
 from tests.analyses.time.test_clock import batch_of
 from tests.reference.outstanding import outstanding
@@ -91,6 +92,25 @@ def test_counting_at_every_row_gives_the_same_for_any_cutting(made: Traffic, cut
     check(whole, rows, model)
     for where in (tuple(cuts), tuple(range(60))):
         assert merged(OutstandingAnalysis, made.batches(where, columns), scope, tree=tree).result(CONTEXT) == whole
+
+
+@given(traffic(), st.lists(st.integers(0, 60), max_size=12), st.booleans(), st.sampled_from(list(TimeModel)))
+def test_a_condition_gives_the_same_for_any_cutting(made: Traffic, cuts: list[int], tree: bool, model: TimeModel) -> None:
+    """Time passes in the rows that it leaves out, too; a part may have no row that is wanted."""
+    scope = scope_of(made, model)
+
+    def result(where: tuple[int, ...]) -> Outstanding:
+        parts = []
+        for batch in made.batches(where, OutstandingAnalysis.columns):
+            ids = batch.values("requester")
+            wanted = np.zeros(batch.size, dtype=np.bool_) if ids.array is None else np.asarray(ids.array) == 0x0100
+            taken = batch.take(wanted)
+            parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch.select(CLOCK_COLUMNS), wanted)))
+        return merged(OutstandingAnalysis, parts, scope, tree=tree).result(CONTEXT)
+
+    whole = result(())
+    for where in (tuple(cuts), tuple(range(60))):
+        assert result(where) == whole
 
 
 @given(traffic(), st.lists(st.integers(0, 60), max_size=5))

@@ -56,6 +56,8 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         super().__init__(scope)
         self._ticks = self.scope.clock
         self._levels: Levels | None = None
+        # Ticks from the first row of the part, also of those that a condition leaves out, to its first and last wanted one.
+        self._begin, self._end = 0, 0
         self._line = Line(len(DIRECTIONS), self.scope.grain)
         self._whole = Whole()
         self._ended: list[Transactions] = []
@@ -69,11 +71,14 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
     def add_rows(self, batch: Batch, shift: int) -> None:
         """Add the levels of a batch, and what is certain now of the rows before it."""
-        before = self._ticks.elapsed
         ticks = self._ticks.ticks(batch)
+        if not batch.size:  # a condition left all rows out
+            self._settle()
+            return
         index: Any = batch.values("index").array
         first, last = int(index[0]), int(index[-1])
-        times = np.zeros(batch.size, dtype=np.int64) if ticks.at is None else ticks.at - shift
+        begin, end = (0, 0) if ticks.at is None else (int(ticks.at[0]), int(ticks.at[-1]))
+        times = np.zeros(batch.size, dtype=np.int64) if ticks.at is None else ticks.at - begin
 
         def places(rows: Array) -> Array:
             """Return the rows of the batch by their numbers in the recording."""
@@ -86,17 +91,17 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         part = part_of(batch, self.scope)
         levels = levels_of(first, last, _crossing(here), self._borders(part), lambda rows: times[places(rows)])
         self._add_line(batch, ticks, here, times, places)
-        self._take_in(levels, shift - before, earlier)
+        self._take_in(levels, begin, end, earlier)
 
     def merge(self, later: OutstandingAnalysis) -> None:
         """Add what another one has seen of the rows behind."""
-        before = self._ticks.elapsed
         seam = self._ticks.merge(later._ticks)
         self._line.merge(later._line, seam)
         super().merge(later)
         if later._levels is not None:
-            self._take_in(later._levels, seam.ticks - before, self._ended)
-        self._ended = []
+            ended, self._ended = self._ended, []
+            self._take_in(later._levels, seam.ticks + later._begin, seam.ticks + later._end, ended)
+        self._settle()
 
     def merge_sums(self, later: OutstandingAnalysis) -> None:
         """Add the sums of requests of the part behind; :meth:`merge` adds all that goes by rows."""
@@ -110,19 +115,41 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         time = self.scope.time_facts(self._ticks, context.contents)
         return document_of(levels, self._whole, self._line, self.totals, time, context.machine)
 
-    def _take_in(self, later: Levels, gap: int, crossing: Sequence[Transactions]) -> None:
-        """Take in the levels of rows behind, and requests that were under way before them and have ended."""
+    def _take_in(self, later: Levels, begin: int, end: int, crossing: Sequence[Transactions]) -> None:
+        """Take in the levels of rows behind, and requests that were under way before them and have ended.
+
+        Parameters
+        ----------
+        later : Levels
+            The levels.
+        begin, end : int
+            Ticks from the start of the part to the first and to the last of these rows.
+        crossing : sequence of Transactions
+            The requests.
+        """
         assert self._part is not None
+        self._spread(crossing)
+        if self._levels is None:
+            self._levels, self._begin = later, begin
+        else:
+            self._levels.join(later, begin - self._end, _crossing(crossing), self._borders(self._part))
+        self._end = end
+
+    def _settle(self) -> None:
+        """Add the requests that have ended without a row behind them: a hole ended them."""
+        ended, self._ended = self._ended, []
+        if ended and self._levels is not None and self._part is not None:
+            self._spread(ended)
+            self._levels.settle(_crossing(ended), self._borders(self._part))
+
+    def _spread(self, crossing: Sequence[Transactions]) -> None:
+        """Add requests to the time line that were under way between rows that were added at different times."""
         for each in crossing:
             timed = each.to_last >= 0
             directions = _directions(each)
             for code in np.unique(directions[timed]).tolist():
                 rows = timed & (directions == code)
                 self._line.spread(code, each.at[rows], each.at[rows] + each.to_last[rows])
-        if self._levels is None:
-            self._levels = later
-        else:
-            self._levels.join(later, gap, _crossing(crossing), self._borders(self._part))
 
     def _add_line(self, batch: Batch, ticks: Ticks, here: Sequence[Transactions], times: Array, places: Any) -> None:
         """Add how long how many requests were outstanding, row by row, of those of which it is known how long they took."""

@@ -75,6 +75,10 @@ class Levels:
         if gap:
             self._add_gap(both, self.last, gap)
         self.last, self.ticks = later.last, self.ticks + gap + later.ticks
+        self.settle(crossing, borders)
+
+    def settle(self, crossing: Crossing, borders: Borders) -> None:
+        """Add requests that were under way and are certain now; parameters are those of :meth:`join`."""
         self._raise(crossing)
         self._put_together(borders)
 
