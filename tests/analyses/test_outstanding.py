@@ -106,7 +106,8 @@ def test_a_condition_gives_the_same_for_any_cutting(made: Traffic, cuts: list[in
             wanted = np.zeros(batch.size, dtype=np.bool_) if ids.array is None else np.asarray(ids.array) == 0x0100
             taken = batch.take(wanted)
             parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch.select(CLOCK_COLUMNS), wanted)))
-        return merged(OutstandingAnalysis, parts, scope, tree=tree).result(CONTEXT)
+        found: Outstanding = merged(OutstandingAnalysis, parts, scope, tree=tree).result(CONTEXT)
+        return found
 
     whole = result(())
     for where in (tuple(cuts), tuple(range(60))):
