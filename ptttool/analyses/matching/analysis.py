@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.matching.part import Early, Found, Part, early_of_keys, part_of
+from ptttool.analyses.matching.borders import Early, early_of_keys
+from ptttool.analyses.matching.part import Found, Part, part_of
 from ptttool.analyses.matching.steps import STEP_COLUMNS
 from ptttool.analyses.matching.transactions import Ending, Orphans, joined, taken
 from ptttool.analyses.matching.transactions import Transactions as Transactions

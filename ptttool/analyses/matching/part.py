@@ -15,8 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_BORDER_ROWS
+from ptttool.analyses.matching.borders import (
+    BORDER,
+    NO_ROWS,
+    Early,
+    borders_of,
+    by_key,
+    early_of,
+    joined_head,
+    moved_border,
+    renumbered,
+)
 from ptttool.analyses.matching.pairing import Runs, runs_of, sorted_by_key, spans
-from ptttool.analyses.matching.steps import COMPLETION, ENDS, MARK, REQUEST, Steps
+from ptttool.analyses.matching.steps import ENDS, REQUEST, Steps
 from ptttool.analyses.matching.transactions import Ending, Orphans, Transactions
 from ptttool.analyses.matching.views import BatchView, BorderView, View
 from ptttool.analyses.scope import Scope
@@ -26,36 +37,6 @@ from ptttool.analyses.time.ticks import Stamp, Ticks, step_between
 from ptttool.table.batch import Batch
 
 Array = npt.NDArray[Any]
-
-BORDER = np.dtype([
-    ("key", "u8"), ("word", "u4"), ("index", "u8"), ("at", "i8"), ("segment", "i8"), ("kind", "u1"), ("status", "u1"),
-    ("requested", "i4"), ("slot", "i8"), ("more", "i8"), ("more_ends", "i8"), ("more_index", "u8"),
-])  # fmt: skip
-"""A row at a border. `more` completions of the same key follow it that no request can own; `more_ends` of them would end one, and
-`more_index` is the number of the first of them. `slot` numbers the open requests of a part."""
-
-_NO_ROWS = np.empty(0, dtype=BORDER)
-
-
-@dataclass
-class Early:
-    """Completions whose request stands in front of the recording, or of a hole in it.
-
-    Parameters
-    ----------
-    completions : int
-        Number of completions.
-    transactions : int
-        Number of requests that they ended.
-    """
-
-    completions: int = 0
-    transactions: int = 0
-
-    def add(self, other: Early) -> None:
-        """Add those of another part."""
-        self.completions += other.completions
-        self.transactions += other.transactions
 
 
 @dataclass(frozen=True)
@@ -158,7 +139,7 @@ class Part:
 
     def rest(self) -> Found:
         """Return the requests that are open at its end: the recording ends there."""
-        order, is_new = _by_key(self.tail)
+        order, is_new = by_key(self.tail)
         runs = runs_of(order, is_new, self.tail["word"])
         wanted = np.flatnonzero(runs.is_request)
         view = BorderView(self.tail, self.bounds.has_time)
@@ -260,21 +241,6 @@ def _orphans(view: View, runs: Runs, wanted: Array) -> Orphans:
     return Orphans(view.requester(first), view.tag(first), view.index(first), runs.stop[wanted] - 1 - runs.last[wanted])
 
 
-def early_of(head: Array) -> Early:
-    """Return what the completions of a head are where no part stands in front of it."""
-    is_completion = (head["word"] & COMPLETION) != 0
-    ends = int(np.count_nonzero(head["word"] & ENDS))
-    return Early(int(np.count_nonzero(is_completion)) + int(head["more"].sum()), ends + int(head["more_ends"].sum()))
-
-
-def early_of_keys(head: Array) -> Orphans:
-    """Return the completions of a head, a group for each."""
-    rows = head[(head["word"] & COMPLETION) != 0]
-    view = BorderView(rows, has_time=False)
-    every = np.arange(len(rows))
-    return Orphans(view.requester(every), view.tag(every), view.index(every), rows["more"] + 1)
-
-
 _latest: tuple[ref[Any], object, Part] | None = None
 
 
@@ -348,7 +314,7 @@ def _part_of_runs(bounds: Bounds, view: BatchView, runs: Runs) -> Part:
     closed = np.flatnonzero(runs.is_request & runs.is_closed)
     ended = _transactions(view, runs, closed)
     orphaned = np.flatnonzero(~runs.is_headless & (runs.last + 1 < runs.stop))
-    part = Part(bounds, *_borders(view, runs, None, None))
+    part = Part(bounds, *borders_of(view, runs, None, None))
     part.found = Found(ended, runs.order[runs.start[closed]], _orphans(view, runs, orphaned), Early())
     return part
 
@@ -361,7 +327,7 @@ def _split_part(bounds: Bounds, view: BatchView, runs: Runs, holes: Array, gaps:
     gap_of_run = np.where(~runs.is_closed & ~is_final, np.append(gaps, Ending.INSIDE)[stretch], np.uint8(Ending.INSIDE))
     ended = _transactions(view, runs, closed, gap_of_run[closed])
     orphaned = np.flatnonzero(~runs.is_headless & (runs.last + 1 < runs.stop))
-    part = Part(bounds, *_borders(view, runs, stretch == 0, is_final), is_split=True, first_gap=Ending(int(gaps[0])))
+    part = Part(bounds, *borders_of(view, runs, stretch == 0, is_final), is_split=True, first_gap=Ending(int(gaps[0])))
     behind = np.flatnonzero(runs.is_headless & (stretch > 0))
     rows = runs.order[spans(runs.start[behind], runs.stop[behind] - runs.start[behind])]
     early = Early(len(rows), int(np.count_nonzero(view.steps.word[rows] & ENDS)))
@@ -369,80 +335,20 @@ def _split_part(bounds: Bounds, view: BatchView, runs: Runs, holes: Array, gaps:
     return part
 
 
-def _borders(view: BatchView, runs: Runs, in_first: Array | None, in_final: Array | None) -> tuple[Array, Array, Array]:
-    """Return head, tail and slots of a batch; the masks say which runs are of the first and of the final stretch, None: all."""
-    every = np.ones(len(runs.start), dtype=np.bool_)
-    in_first, in_final = every if in_first is None else in_first, every if in_final is None else in_final
-    # The head: completions of headless runs, and a mark for the first request of each key.
-    headless = np.flatnonzero(runs.is_headless & in_first)
-    chain = runs.order[spans(runs.start[headless], runs.last[headless] - runs.start[headless] + 1)]
-    head = _border(view, chain)
-    ends = np.cumsum(runs.last[headless] - runs.start[headless] + 1) - 1
-    more = runs.stop[headless] - 1 - runs.last[headless]
-    head["more"][ends] = more
-    with_more = np.flatnonzero(more)
-    if len(with_more):
-        spare = runs.order[spans(runs.last[headless][with_more] + 1, more[with_more])]
-        owner = np.repeat(ends[with_more], more[with_more])
-        is_end = (view.steps.word[spare] & ENDS) != 0
-        head["more_ends"] = np.bincount(owner, weights=is_end, minlength=len(head)).astype(np.int64)
-        head["more_index"][ends[with_more]] = view.index(runs.order[runs.last[headless][with_more] + 1])
-    # A run is the first one with a request of its key if the one before is of another key, or headless.
-    is_first = np.ones(len(runs.start), dtype=np.bool_)
-    is_first[1:] = runs.is_last[:-1] | runs.is_headless[:-1]
-    marks = runs.order[runs.start[np.flatnonzero(runs.is_request & is_first & in_first)]]
-    head = np.concatenate((head, _marks(view, marks)))
-    # The tail: the last run of each key that has a request.
-    final = runs.is_last & runs.is_request & in_final
-    opened, closed = np.flatnonzero(final & ~runs.is_closed), np.flatnonzero(final & runs.is_closed)
-    rows = _border(view, runs.order[spans(runs.start[opened], runs.last[opened] - runs.start[opened] + 1)])
-    is_request = (rows["word"] & REQUEST) != 0
-    rows["slot"][is_request] = np.arange(len(opened))
-    tail = np.concatenate((rows, _marks(view, runs.order[runs.start[closed]])))
-    return head, tail, runs.order[runs.start[opened]]
-
-
-def _border(view: BatchView, rows: Array) -> Array:
-    border = np.zeros(len(rows), dtype=BORDER)
-    if not len(rows):
-        return border
-    steps = view.steps
-    border["key"] = steps.key[np.searchsorted(steps.rows, rows)]
-    border["word"] = steps.word[rows]
-    border["index"] = view.index(rows)
-    border["at"] = view.at(rows)
-    border["segment"] = view.segment(rows)
-    border["kind"] = view.kind(rows)
-    border["status"] = np.where(border["word"] & COMPLETION != 0, view.status(rows), 0)
-    border["requested"] = view.requested(rows)
-    return border
-
-
-def _marks(view: BatchView, rows: Array) -> Array:
-    border = np.zeros(len(rows), dtype=BORDER)
-    border["key"] = view.steps.key[np.searchsorted(view.steps.rows, rows)]
-    border["word"] = MARK
-    return border
-
-
-def _by_key(rows: Array) -> tuple[Array, Array]:
-    return sorted_by_key(rows["key"], np.arange(len(rows)), max(len(rows).bit_length(), 1))
-
-
 def _join(first: Part, second: Part) -> Joined:
     before, after = first.bounds, second.bounds
     step = step_between(before.last, after.first, before.model)
     ticks, breaks = before.elapsed + step.ticks, before.breaks + step.is_break
     bounds = before._replace(last=after.last, elapsed=ticks + after.elapsed, breaks=breaks + after.breaks)
-    later_head, later_tail = (_moved(rows, ticks, breaks) for rows in (second.head, second.tail))
+    later_head, later_tail = (moved_border(rows, ticks, breaks) for rows in (second.head, second.tail))
     if step.is_hole:
         gap = Ending.END if before.last.cpu != after.first.cpu else Ending.INSIDE
-        order, is_new = _by_key(first.tail)
+        order, is_new = by_key(first.tail)
         runs = runs_of(order, is_new, first.tail["word"])
         ending = np.flatnonzero(runs.is_request)
         ended = _transactions(BorderView(first.tail, bounds.has_time), runs, ending, gap)
         found = Found(ended, first.tail["slot"][runs.order[runs.start[ending]]], Orphans.none(), early_of(later_head))
-        tail, kept, taken = _renumbered(_NO_ROWS, later_tail)
+        tail, kept, taken = renumbered(NO_ROWS, later_tail)
         part = Part(bounds, first.head, tail, taken[:0], True, first.first_gap if first.is_split else gap)
         return Joined(part, found, kept, taken, ticks)
     return _join_stretch(first, second, bounds, later_head, later_tail, ticks)
@@ -452,7 +358,7 @@ def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Array, 
     """Join parts between which no record is missing."""
     rows = np.concatenate((first.tail, later_head))
     view = BorderView(rows, bounds.has_time)
-    order, is_new = _by_key(rows)
+    order, is_new = by_key(rows)
     runs = runs_of(order, is_new, rows["word"])
     heads = order[runs.start]
     # Too many rows at the border: the earlier requests are not followed any further.
@@ -472,17 +378,17 @@ def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Array, 
     staying = runs.is_last & ~runs.is_headless & (heads < len(first.tail))
     opened = np.flatnonzero(staying & runs.is_request & ~closed)
     known = heads[np.flatnonzero(staying & ~(runs.is_request & ~closed))]
-    earlier_tail = _NO_ROWS
+    earlier_tail = NO_ROWS
     if not is_end:
         marks = np.zeros(len(known), dtype=BORDER)
         marks["key"] = rows["key"][known]
         still = rows[order[spans(runs.start[opened], runs.last[opened] - runs.start[opened] + 1)]]
         earlier_tail = np.concatenate((still, marks))
-    tail, kept, taken = _renumbered(earlier_tail, later_tail)
-    head = first.head if first.is_split else _joined_head(first.head, later_head)
+    tail, kept, taken = renumbered(earlier_tail, later_tail)
+    head = first.head if first.is_split else joined_head(first.head, later_head)
     if len(head) > MAX_BORDER_ROWS:
         early.add(early_of(head))
-        head = _NO_ROWS
+        head = NO_ROWS
     part = Part(bounds, head, tail, taken[:0], first.is_split or second.is_split, first.first_gap if first.is_split else second.first_gap)
     found = Found(ended, rows["slot"][heads[ending]], _border_orphans(view, rows, runs), early, left_out)
     return Joined(part, found, kept, taken, ticks)
@@ -499,54 +405,3 @@ def _border_orphans(view: BorderView, rows: Array, runs: Runs) -> Orphans:
     after = runs.order[np.minimum(runs.last[wanted] + 1, runs.stop[wanted] - 1)]
     index = np.where(spare[wanted] > 0, rows["index"][after], rows["more_index"][final])
     return Orphans(view.requester(final), view.tag(final), index, spare[wanted] + counted[wanted])
-
-
-def _joined_head(head: Array, later: Array) -> Array:
-    """Return the head of two parts without a hole."""
-    if not len(later):
-        return head
-    rows = np.concatenate((head, later))
-    order, is_new = _by_key(rows)
-    runs = runs_of(order, is_new, rows["word"])
-    headless = np.flatnonzero(runs.is_headless)
-    length = runs.last[headless] - runs.start[headless] + 1
-    joined = rows[order[spans(runs.start[headless], length)]].copy()
-    if len(headless):
-        ends = np.cumsum(length) - 1
-        spare = runs.stop[headless] - 1 - runs.last[headless]
-        whole = runs.stop[headless] - runs.start[headless]
-        members = order[spans(runs.start[headless], whole)]
-        begins = np.cumsum(whole) - whole
-        more = np.add.reduceat(rows["more"][members], begins) + spare
-        more_ends = np.add.reduceat(rows["more_ends"][members], begins)
-        in_spare = order[spans(runs.last[headless] + 1, spare)]
-        owner = np.repeat(np.arange(len(headless)), spare)
-        more_ends += np.bincount(owner, weights=(rows["word"][in_spare] & ENDS) != 0, minlength=len(headless)).astype(np.int64)
-        # The first one that is counted only: behind the last row of the earlier head, or of the later one.
-        own = joined["more"][ends] > 0
-        follower = rows["index"][order[np.minimum(runs.last[headless] + 1, runs.stop[headless] - 1)]]
-        index = np.where(own, joined["more_index"][ends], np.where(spare > 0, follower, 0))
-        joined["more"], joined["more_ends"], joined["more_index"] = 0, 0, 0
-        joined["more"][ends], joined["more_ends"][ends], joined["more_index"][ends] = more, more_ends, index
-    is_first = np.ones(len(runs.start), dtype=np.bool_)
-    is_first[1:] = runs.is_last[:-1] | runs.is_headless[:-1]
-    marks = rows[order[runs.start[np.flatnonzero(~runs.is_headless & is_first)]]]
-    return np.concatenate((joined, marks))
-
-
-def _renumbered(earlier: Array, later: Array) -> tuple[Array, Array, Array]:
-    """Return two tails as one with new slots, and the old slots of each in the order of the new ones."""
-    tail = np.concatenate((earlier, later))
-    is_request = (tail["word"] & REQUEST) != 0
-    old = tail["slot"][is_request]
-    count = int(np.count_nonzero(is_request[: len(earlier)]))
-    tail["slot"][is_request] = np.arange(len(old))
-    return tail, old[:count], old[count:]
-
-
-def _moved(rows: Array, ticks: int, segments: int) -> Array:
-    """Return rows at a border as seen from the part before."""
-    moved = rows.copy()
-    moved["at"] += np.where(moved["at"] >= 0, ticks, 0)
-    moved["segment"] += segments
-    return moved

@@ -1,4 +1,4 @@
-"""The ways to read the Time field, whose meaning no document states, and what in the data speaks for one of them."""
+"""Models of the Time field, whose meaning is not documented, and the evidence for a model in the data."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FINEST: Final = 4
 
 
 class TimeModel(StrEnum):
-    """What the Time field is taken for."""
+    """How the Time field is read."""
 
     COUNTER = "counter"
     """A counter of ticks that wraps around: time passes by the difference of two fields."""
     DELTA = "delta"
     """The ticks since the TLP before: time passes by the sum of the fields."""
     UNKNOWN = "unknown"
-    """Not known: nothing is said of time."""
+    """Not known: results have no times."""
 
 
 class TimeSign(StrEnum):
