@@ -45,7 +45,7 @@ BUDGETS: Final = (
         "are fewer.",
     ),
     Budget("MAX_LONE_LISTS", MAX_LONE_LISTS, "pages", "Pages of a drive that are known to hold lists, as one command at a time read them."),
-    Budget("MAX_ERROR_SUMS", MAX_ERROR_SUMS, "sums", "Sums of errors by kind and requester; beyond it, requesters are not told apart."),
+    Budget("MAX_ERROR_SUMS", MAX_ERROR_SUMS, "sums", "Sums of errors by kind and requester; beyond it, the sums are over all requesters."),
     Budget("MAX_LATENCY_BINS", MAX_LATENCY_BINS, "bins", "Bins of latencies; beyond it, requesters have no percentiles of their own."),
     Budget("MAX_PAYLOAD_REQUESTERS", MAX_PAYLOAD_REQUESTERS, "requesters", "Requesters with sizes of their own; others are added up."),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),

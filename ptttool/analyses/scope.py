@@ -63,7 +63,7 @@ class Scope:
 
 
 class TlpAnalysis(Analysis[R], Generic[R]):
-    """An analysis of TLPs; it is told the scope when it is made.
+    """An analysis of TLPs; it gets the scope when it is made.
 
     Parameters
     ----------

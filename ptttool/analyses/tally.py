@@ -87,7 +87,7 @@ class Cell(NamedTuple):
 
 @dataclass
 class _Tables:
-    """Sums by requester and kind, of TLPs whose direction one rule tells; arrays of shape (n, 32).
+    """Sums by requester and kind, of TLPs that have their direction by one rule; arrays of shape (n, 32).
 
     ``dws`` are the Length fields of all kinds. ``disabled`` are bytes that byte enables leave out. ``apart`` has, by direction, the number
     of TLPs and the DWs of those with a direction of their own; they are in the other tables, too.

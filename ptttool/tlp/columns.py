@@ -102,7 +102,7 @@ SPARSE: tuple[Column, ...] = (
     Column(
         "own_direction",
         DType.ENUM,
-        "the direction of TLPs whose kind, requester and recording do not tell it: messages, completions of devices behind the ports",
+        "the direction where kind, requester and recording do not decide it: of messages, and of completions of devices behind the ports",
         DIRECTIONS,
         style=Style.PLAIN,
         on_request=True,

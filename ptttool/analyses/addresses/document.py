@@ -16,7 +16,7 @@ _SHOWN = 20
 
 
 class FoundBy(StrEnum):
-    """How interrupts were told from other writes."""
+    """How interrupts were recognised."""
 
     DOORBELL = "doorbell"
     """The machine names the range that takes them."""

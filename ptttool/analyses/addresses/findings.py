@@ -179,7 +179,7 @@ def _interrupts(sums: AddressSums) -> Interrupts:
 
 
 def _by_pattern(sums: AddressSums, addresses: Array, requests: Array, small: Array, candidates: Array) -> Array:
-    """Return those of the candidates (positions) to whose page nothing goes but 4-byte writes to one address."""
+    """Return the candidates (positions) with a page that has 4-byte writes to one address and nothing else."""
     if sums.pages.shift != PAGE_SHIFT or sums.targets.shift != 2 or not len(candidates):
         return candidates[:0]
     pages, codes, of_page, _, _ = sums.pages.rows()

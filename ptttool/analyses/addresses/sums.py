@@ -35,7 +35,7 @@ ALIGNMENTS = (64, 128, 256)
 PAGE_SHIFT = 12
 _PAGE = 1 << PAGE_SHIFT
 _FOUR_GIB = 1 << 32
-# A doorbell is a register: 1 or 2 DWs. A write of more is no small one.
+# A doorbell is a register: 1 or 2 DWs. A larger write is not small.
 SMALL = 8
 MAX_CROSSINGS = 16
 """Indexes of requests across a 4 KiB boundary that are listed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptttool.analyses.shown import Cell, Column, Unit
 from ptttool.wording import clean
 
-# Units whose name stands in the head of a column rather than behind each number.
+# Units that stand in the head of a column, not behind each number.
 _IN_HEAD = (Unit.TICKS, Unit.NANOSECONDS)
 
 

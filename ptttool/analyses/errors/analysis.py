@@ -228,7 +228,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
                 "a TLP that is missing from the recording looks the same as one that was never sent: 'ptttool info' shows signs of loss",
             )  # fmt: skip
         if not self._sums.has_requesters:
-            yield Diagnostic(Severity.WARNING, "too-many-requesters", "errors have too many different requesters: they are not told apart")
+            yield Diagnostic(Severity.WARNING, "too-many-requesters", "too many requesters: errors are summed up over all of them")
 
 
 def _requester(number: int) -> str | None:

@@ -13,7 +13,7 @@ from ptttool.analyses.errors.kinds import CODES
 Array = npt.NDArray[Any]
 
 EXAMPLES: Final = 8
-"""Errors of a kind whose number is kept."""
+"""Errors of a kind that are kept with their number."""
 NO_REQUESTER: Final = 1 << 16
 """Stands for TLPs without a Requester ID."""
 _SHIFT: Final = 17

@@ -106,7 +106,7 @@ class Drive:
     list_bytes : int or None
         Bytes of lists of addresses (PRP, SGL) that it read.
     interrupts : int or None
-        Interrupts (MSI, MSI-X); None where they cannot be told from writes of shadow doorbells, or were not traced.
+        Interrupts (MSI, MSI-X); None where they look like writes of shadow doorbells, or were not traced.
     submission_pages, completion_pages : int
         Pages of submission queues and of completion queues that were accessed.
     in_flight : InFlight or None

@@ -41,7 +41,7 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class FlowSums:
+class RequestSums:
     """Requests of one kind.
 
     Parameters
@@ -174,7 +174,7 @@ class Mmio(Shown):
         Outbound memory, I/O and configuration requests.
     direction_unknown : int
         Requests of these kinds whose direction is not known; they are not among the others.
-    flows : list of FlowSums
+    flows : list of RequestSums
         By address space and operation.
     registers : list of RegisterUse
         The registers with most requests, the most first.
@@ -191,7 +191,7 @@ class Mmio(Shown):
     time: TimeFacts
     requests: int
     direction_unknown: int
-    flows: list[FlowSums]
+    flows: list[RequestSums]
     registers: list[RegisterUse]
     more: int
     register_bytes: int
@@ -240,7 +240,7 @@ class Mmio(Shown):
             "Latency", columns, rows, note="from the request to its last completion, at the root port; memory writes have no answer"
         )
 
-    def _histogram(self, flow: FlowSums) -> Histogram:
+    def _histogram(self, flow: RequestSums) -> Histogram:
         marks = {"p50": flow.ticks.p50, "p99": flow.ticks.p99}
         return Histogram(
             f"Latency: {flow.space} {flow.operation}",

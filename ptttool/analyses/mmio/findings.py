@@ -11,7 +11,7 @@ from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.distribution import Distribution
 from ptttool.analyses.matching.traced import untraced_answers
 from ptttool.analyses.matching.transactions import Ending
-from ptttool.analyses.mmio.document import FlowSums, Latency, Mmio, PollingRun, RegisterUse, SlowRequest
+from ptttool.analyses.mmio.document import Latency, Mmio, PollingRun, RegisterUse, RequestSums, SlowRequest
 from ptttool.analyses.mmio.registers import Space, target_name
 from ptttool.analyses.mmio.sums import ATOMIC, FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ, WRITE
 from ptttool.analyses.regions import Region, tables_of
@@ -126,12 +126,12 @@ def _by_flow(sums: RegisterSums) -> Iterator[tuple[int, int]]:
         yield flow, int(counts[flow])
 
 
-def _flows(sums: RegisterSums, *, is_traced: bool) -> Iterator[FlowSums]:
+def _flows(sums: RegisterSums, *, is_traced: bool) -> Iterator[RequestSums]:
     """Yield the sums of each flow. `is_traced`: whether the recording can hold completions of outbound requests."""
     is_traced = is_traced or bool(sums.endings[:, : Ending.INSIDE].any())
     for flow, requests in _by_flow(sums):
         endings = sums.endings[flow].tolist()
-        yield FlowSums(
+        yield RequestSums(
             space=Space(flow >> OPERATION_BITS).title,
             operation=OPERATIONS[flow & (1 << OPERATION_BITS) - 1],
             requests=requests,

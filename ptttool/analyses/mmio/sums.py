@@ -23,7 +23,7 @@ OPERATIONS = ("read", "write", "atomic")
 READ, WRITE, ATOMIC = range(len(OPERATIONS))
 SPACE_BITS = OPERATION_BITS = 2
 FLOWS = 1 << (SPACE_BITS + OPERATION_BITS)
-# What a kind of request does in which address space; -1 for all that is no such request.
+# What a kind of request does in which address space; -1 for everything else.
 _FLOW_OF_KIND = {
     "MRd": (Space.MEMORY, READ), "MRdLk": (Space.MEMORY, READ), "MWr": (Space.MEMORY, WRITE), "DMWr": (Space.MEMORY, WRITE),
     "FetchAdd": (Space.MEMORY, ATOMIC), "Swap": (Space.MEMORY, ATOMIC), "CAS": (Space.MEMORY, ATOMIC), "IORd": (Space.IO, READ),
@@ -42,7 +42,7 @@ SLOW = np.dtype([("ticks", "i8"), ("index", "u8"), ("last", "u8"), ("flow", "u8"
 
 
 def flows_of(kinds: Array) -> Array:
-    """Return the flow of each kind of request (space and operation); -1 for what is no request of the processor."""
+    """Return the flow of each kind of request (space and operation); -1 for everything else."""
     return _FLOWS.take(kinds)
 
 

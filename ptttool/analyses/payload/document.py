@@ -17,7 +17,7 @@ _SHOWN_GROUPS: Final = 40
 
 
 class Operation(StrEnum):
-    """What TLPs do whose sizes are looked at."""
+    """What the TLPs do that have a size in the result."""
 
     WRITE = "write"
     SMALL_WRITE = "small-write"
