@@ -25,6 +25,8 @@ MAX_SLICES: Final = 100_000
 # Packets that are made before they are written.
 _CHUNK: Final = 5_000
 _SEQUENCE: Final = 1
+# The latest timestamp: the trace processor takes them for signed numbers of 64 bits.
+_LATEST: Final = (1 << 63) - 1
 _CLEARED, _NEEDED = 1, 2  # TracePacket.SequenceFlags
 # Identifiers of tracks. Those of requesters and of their tags follow from their numbers.
 _ROOT, _OUTSTANDING, _BYTES = 1, 2, 3
@@ -317,7 +319,7 @@ class PerfettoFile:
         return iid
 
     def _time(self, ticks: int) -> int:
-        return round(ticks * self._unit) if self._unit != 1.0 else ticks
+        return min(round(ticks * self._unit), _LATEST) if self._unit != 1.0 else ticks
 
 
 def _tag_keys(piece: Transfers) -> Array:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_PARTS = 16
 AUTO = "auto"
 """The time model that follows from the recording."""
+SHORTEST_TICK, LONGEST_TICK = 1e-3, 1e6
+"""Nanoseconds of a tick that are taken: from a picosecond to a millisecond. Sums of ticks stay finite, and links are faster than that."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def scope_of(
     Raises
     ------
     UsageError
-        There is no such time model (code ``bad-time-model``), or a tick is not longer than nothing (``bad-tick``).
+        There is no such time model (code ``bad-time-model``), or a tick is shorter or longer than any (``bad-tick``).
     """
     from ptttool.analyses.needs import captured
     from ptttool.analyses.regions import regions_of
@@ -66,8 +68,10 @@ def scope_of(
     known = (AUTO, *(model.value for model in TimeModel))
     if str(time_model) not in known:
         raise UsageError(f"unknown time model {str(time_model)!r}", hint="known: " + ", ".join(known), code="bad-time-model")
-    if tick_ns is not None and not 0 < tick_ns < float("inf"):
-        raise UsageError(f"a tick of {tick_ns} ns is not longer than nothing", hint="--tick-ns 4", code="bad-tick")
+    if tick_ns is not None and not SHORTEST_TICK <= tick_ns <= LONGEST_TICK:
+        raise UsageError(
+            f"a tick of {tick_ns} ns is not between {SHORTEST_TICK:g} ns and {LONGEST_TICK:,g} ns", hint="--tick-ns 4", code="bad-tick"
+        )
     evidence = _evidence(recording)
     said = 11 if captured(recording.contents, machine=machine).format is Format.DW4 else 32
     bits = said if evidence is None else evidence.bits

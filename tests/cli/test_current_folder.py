@@ -18,7 +18,7 @@ from tests import ROOT
 from tests.support import captures
 
 # What a command imports beside the standard library, and what Python itself looks for.
-OTHERS = "ptttool typer rich numpy polars msgspec zstandard pyudev tomli_w distributed fsspec capstone elftools sitecustomize usercustomize"
+OTHERS = "ptttool typer rich numpy polars msgspec zstandard pyudev tomli_w distributed fsspec capstone elftools google perfetto jinja2 markupsafe textual sitecustomize usercustomize"
 # As pip writes it; it runs the command lines that its argument holds one after the other and writes down their exit codes.
 SCRIPT = """
 import json, sys
@@ -70,7 +70,9 @@ def leaves(group: typer.core.TyperGroup, path: str = "") -> Iterator[str]:
 # A command line that does the work of each command; those of --jobs with processes of their own.
 LINES = {
     "analyze": "analyze summary --jobs 2 generated.data",
+    "compare": "compare --jobs 2 generated.data generated.data",
     "decode": "decode --jobs 2 --where tag=1 --force -o out.parquet generated.data",
+    "duckdb": "duckdb",
     "event": "event --demo --rootport 0000:00:10.0",
     "explain": "explain --demo 0x7080001",
     "filters": "filters --demo",
@@ -79,7 +81,9 @@ LINES = {
     "info": "info --jobs 2 generated.data",
     "recover": "recover --dry-run .",
     "list": "list --demo --tree",
+    "report": "report --jobs 2 --force -o out.html generated.data",
     "tlp": "tlp 04000001 0000220f 01070000",
+    "top": "top --demo --rootport 0000:00:10.0 --batch --count 1",
     "trace": "trace --demo --rootport 0000:00:10.0 --duration 1 -o traced.data",
     "tune apply": "tune apply --demo --dry-run profile.toml",
     "tune diff": "tune diff --demo profile.toml",
@@ -88,6 +92,8 @@ LINES = {
     "tune save": "tune save --demo --force profile.toml",
     "tune set": "tune set --demo --dry-run hisi_ptt0_0 qos_tx_cpl=1",
     "tune show": "tune show --demo",
+    "wireshark install": "wireshark install --folder plugins --force",
+    "wireshark path": "wireshark path",
 }
 FIRST = ("generate", "tune save")
 

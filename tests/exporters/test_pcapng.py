@@ -158,6 +158,17 @@ def test_a_tick_is_a_nanosecond_only_where_it_is_said(tick_ns: float | None, res
         assert packet.fields[1] << 32 | packet.fields[2] == pseudo(packet)["ticks"] * scale
 
 
+def test_timestamps_stop_at_the_largest_and_do_not_start_again(tmp_path: Path) -> None:
+    path = tmp_path / "raw.bin"
+    path.write_bytes(packed([eight(0x00000020, 0x010001FF, 0x1000, 0, time=0xFFFF_FFFF)]) * 2400)
+    found = exported(path, tmp_path, raw("8dw"), time_model="delta", tick_ns=1e6)
+    times = [packet.fields[1] << 32 | packet.fields[2] for packet in found.packets]
+    assert times == sorted(times)
+    assert 0 <= (1 << 63) - 1 - times[-1] < 1_000_000
+    assert times[-100] == times[-1]
+    assert pseudo(found.packets[-1])["ticks"] == 2399 * 0xFFFF_FFFF
+
+
 def test_where_time_is_not_known_there_is_none(tmp_path: Path) -> None:
     found = exported(captures.path_of(DELTA, tmp_path), tmp_path, time_model="unknown")
     assert {packet.fields[1:3] for packet in found.packets} == {(0, 0)}

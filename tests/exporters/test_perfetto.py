@@ -117,6 +117,14 @@ def test_a_tick_is_a_nanosecond_only_where_it_is_said(tmp_path: Path) -> None:
     assert tracks
 
 
+def test_timestamps_stop_at_the_largest(tmp_path: Path) -> None:
+    path, options = made(tmp_path)
+    late = packed([eight(0, 0x010001FF, 0x1000, 0, time=0xFFFF_FFFF)]) * 2400
+    path.write_bytes(late + path.read_bytes())
+    slices, _ = read(exported(path, tmp_path, options, time_model="delta", tick_ns=1e6))
+    assert max(one["ts"] + one["dur"] for one in slices) == (1 << 63) - 1
+
+
 def test_conditions_and_ranges_select_by_request(tmp_path: Path) -> None:
     path = captures.path_of(CONFIG, tmp_path)
     every = [one["request"] for one in wanted(path)]

@@ -64,7 +64,11 @@ def test_what_the_user_says_comes_first_and_the_evidence_stays(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("given", "code"), [({"time_model": "clock"}, "bad-time-model"), ({"tick_ns": 0}, "bad-tick"), ({"tick_ns": -1.0}, "bad-tick")]
+    ("given", "code"),
+    [
+        ({"time_model": "clock"}, "bad-time-model"),
+        *(({"tick_ns": tick}, "bad-tick") for tick in (0, -1.0, 1e-300, 1e300, float("inf"), float("nan"))),
+    ],
 )
 def test_what_cannot_be(given: dict[str, object], code: str, tmp_path: Path) -> None:
     with Recording(Request(str(captures.path_of("6.12/x-idle", tmp_path)))) as recording, pytest.raises(UsageError) as caught:

@@ -51,6 +51,8 @@ PSEUDO_SIZE = 56
 # Bits of header DW 0 that a 4DW record does not keep: Fmt 31, TC 22:20, Attr 18 and 13:12, LN 17, TD 15, EP 14, AT 11:10.
 ABSENT_IN_4DW = 0x8076FC00
 NO_DIRECTION = 255
+# The latest timestamp: readers take them for signed numbers of 64 bits.
+_LATEST = (1 << 63) - 1
 
 COLUMNS = (
     "index", "offset", "cpu", "time", "kind", "payload_bytes", "status", "ep", "prefix", "dw0", "dw1", "dw2", "dw3", "layout",
@@ -147,7 +149,7 @@ def packets(batch: Batch, number: int, before: int = 0, unit: int = 1, last_comm
     words[:, 0] = ENHANCED_PACKET
     words[:, 1] = lengths
     words[:, 2] = number
-    timestamps = ticks * np.uint64(unit)
+    timestamps = np.minimum(ticks, np.uint64(_LATEST // unit)) * np.uint64(unit)
     words[:, 3] = timestamps >> np.uint64(32)
     words[:, 4] = timestamps & np.uint64(0xFFFFFFFF)
     words[:, 5] = captured
