@@ -6,6 +6,8 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from bench.bombs.contract import bomb
 from tests.support import recordings as rec
 
@@ -161,3 +163,18 @@ def marks(folder: Path, size: int) -> list[str]:
     """Make a recording of pipe mode where every AUX event may belong to every stream."""
     data = b"".join(rec.aux(16 * (size - n), 16) + rec.auxtrace(b"\x84" * 16, cpu=-1, idx=n % 2, offset=16 * n) for n in range(size))
     return saved(folder, pipe(rec.auxtrace_info(99) + data), *ETMV2)
+
+
+@bomb("recording-requesters", "65,536 requesters, in every analysis", 65_536)
+def requesters(folder: Path, size: int) -> list[str]:
+    """Make reads and their completions, of each requester in turn."""
+    records = np.zeros((size, 2, 8), dtype="<u4")
+    number = np.arange(size)
+    records[..., 0] = 0xFFFFFFFF
+    records[..., 7] = 3 * number[:, None]
+    records[:, 0, 2], records[:, 1, 2] = 0x00000001, 0x4A000001
+    records[:, 0, 3], records[:, 1, 3] = (number & 0xFFFF) << 16 | 0x0F, 4
+    records[:, 1, 4] = (number & 0xFFFF) << 16
+    path = folder / "raw.bin"
+    path.write_bytes(records.tobytes())
+    return ["report", str(path), "--input", "8dw", "--time-model", "counter", "--json", "--jobs", "1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.budget import MAX_ATTRIBUTE_SUMS
+from ptttool.analyses.budget import MAX_ATTRIBUTE_SUMS, MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.grouping import group
@@ -89,7 +90,9 @@ class Attributes(Shown):
     tlps : int
         TLPs that were looked at.
     rows : list of AttributeCounts
-        By requester, kind and direction; those with most TLPs first.
+        By requester, kind and direction; those with most TLPs first, at most :data:`~ptttool.analyses.budget.MAX_REQUESTERS`.
+    more_rows : int
+        Further rows that are not listed.
     first : Mapping[str, int]
         Number of the first TLP with each attribute that was seen, by the name of its field; ``tc``: a Traffic Class other than 0.
     undecodable : int
@@ -100,6 +103,7 @@ class Attributes(Shown):
 
     tlps: int
     rows: list[AttributeCounts]
+    more_rows: int
     first: dict[str, int]
     undecodable: int
     left_out: int
@@ -126,7 +130,7 @@ class Attributes(Shown):
             rows.append(cells)
         if has_classes:
             columns.append(text_column("Other traffic classes", 2))
-        yield Table("Attributes by requester, kind and direction", columns, rows, note="TLPs that have the attribute.")
+        yield Table("Attributes by requester, kind and direction", columns, rows, more=self.more_rows, note="TLPs that have the attribute.")
         if self.first:
             yield Facts([(_WORDS[field], f"TLP {index}") for field, index in self.first.items()], "First TLP with it")
         if self.undecodable:
@@ -233,10 +237,12 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
             rows.setdefault((_field(key, "requester"), _field(key, "kind"), _field(key, "direction")), []).append((key, count))
             for name in _attributes(key):
                 first[name] = min(first.get(name, index), index)
-        counted = [self._row(*place, sums) for place, sums in rows.items()]
+        tlps = {place: sum(count for _, count in sums) for place, sums in rows.items()}
+        listed = heapq.nsmallest(MAX_REQUESTERS, rows, key=lambda place: (-tlps[place], place[0], KINDS[place[1]], DIRECTIONS[place[2]]))
         return Attributes(
-            tlps=sum(row.tlps for row in counted),
-            rows=sorted(counted, key=lambda row: (-row.tlps, row.requester, row.kind, row.direction)),
+            tlps=sum(tlps.values()),
+            rows=[self._row(*place, rows[place]) for place in listed],
+            more_rows=len(rows) - len(listed),
             first={name: first[name] for name in _WORDS if name in first},
             undecodable=self._undecodable,
             left_out=self._left_out,

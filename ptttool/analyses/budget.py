@@ -12,6 +12,7 @@ MAX_REGIONS: Final = 1 << 10
 MAX_PAGES: Final = 1 << 16
 MAX_TARGETS: Final = 1 << 12
 MAX_LISTED: Final = 64
+MAX_REQUESTERS: Final = 1 << 11
 MAX_BORDER_ROWS: Final = 1 << 18
 MAX_LATENCY_BINS: Final = 1 << 18
 MAX_ERROR_SUMS: Final = 1 << 16
@@ -48,6 +49,12 @@ BUDGETS: Final = (
     Budget("MAX_ERROR_SUMS", MAX_ERROR_SUMS, "sums", "Sums of errors by kind and requester; beyond it, the sums are over all requesters."),
     Budget("MAX_LATENCY_BINS", MAX_LATENCY_BINS, "bins", "Bins of latencies; beyond it, requesters have no percentiles of their own."),
     Budget("MAX_PAYLOAD_REQUESTERS", MAX_PAYLOAD_REQUESTERS, "requesters", "Requesters with sizes of their own; others are added up."),
+    Budget(
+        "MAX_REQUESTERS",
+        MAX_REQUESTERS,
+        "requesters",
+        "Requesters with rows of their own in the results of `summary`, `traffic`, `attributes` and `outstanding`; the others are counted.",
+    ),
     Budget("MAX_LISTED", MAX_LISTED, "rows", "Rows of a list in the result of an analysis; the others are counted."),
     Budget("MAX_ATTRIBUTE_SUMS", MAX_ATTRIBUTE_SUMS, "sums", "Sums by requester, kind, direction and attributes; other TLPs are counted."),
     Budget("MAX_BLOCKS", MAX_BLOCKS, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones."),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.roles import sentence_on_unknown, sentence_on_writes
@@ -134,7 +137,9 @@ class TlpSummary(Shown):
     flows : list of FlowSums
         Sums by direction and kind.
     requesters : list of RequesterSums
-        Sums by requester.
+        Sums by requester: the :data:`~ptttool.analyses.budget.MAX_REQUESTERS` with most TLPs.
+    more_requesters : int
+        Requesters that are not among them; all other sums hold their TLPs.
     time : TimeRange
         Range of the raw Time field.
     """
@@ -147,6 +152,7 @@ class TlpSummary(Shown):
     directions: dict[str, Sums]
     flows: list[FlowSums]
     requesters: list[RequesterSums]
+    more_requesters: int
     time: TimeRange
 
     def shown(self, names: Names) -> Iterator[Part]:
@@ -185,7 +191,7 @@ class TlpSummary(Shown):
         by_class = [Column(name, Unit.TLPS, weight=2) for name in CLASSES]
         sizes = [Column(title, Unit.BYTES) for title in ("Bytes in", "Bytes out", "Asked for")]
         columns = (text_column("Requester"), text_column("Name", 3), Column("TLPs", Unit.TLPS), *by_class, *sizes)
-        return Table("By requester", columns, [_requester_row(each, names) for each in self.requesters])
+        return Table("By requester", columns, [_requester_row(each, names) for each in self.requesters], more=self.more_requesters)
 
 
 def _requester_row(sums: RequesterSums, names: Names) -> list[Cell]:
@@ -261,6 +267,7 @@ class Summary(Analysis[TlpSummary]):
             for (direction, kind), sums in sorted(by_flow.sums.items(), key=lambda item: _order(*item[0]))
         ]
         total = _sum(flows)
+        requesters, more_requesters = _by_requester(by_requester)
         return TlpSummary(
             records=total.records,
             payload_bytes=total.payload_bytes,
@@ -269,7 +276,8 @@ class Summary(Analysis[TlpSummary]):
             classes={name: _sum(each for each in flows if each.class_ == name) for name in CLASSES},
             directions={name: _sum(each for each in flows if each.direction == name) for name in DIRECTIONS},
             flows=flows,
-            requesters=_by_requester(by_requester),
+            requesters=requesters,
+            more_requesters=more_requesters,
             time=TimeRange(*((self._first, self._last) if self._has_ends else (None, None)), self._smallest, self._largest),
         )
 
@@ -300,9 +308,16 @@ def _order(direction: str | None, kind: str) -> tuple[int, int]:
     return (len(DIRECTIONS) if direction is None else DIRECTIONS.index(direction)), KINDS.index(kind)
 
 
-def _by_requester(adder: _Adder) -> list[RequesterSums]:
+def _by_requester(adder: _Adder) -> tuple[list[RequesterSums], int]:
+    """Return the sums of the requesters with most TLPs, most first, and how many others there are."""
+    counts: Counter[int] = Counter()
+    for (requester, _, _), sums in adder.sums.items():
+        counts[requester] += sums[0]
+    listed = set(heapq.nsmallest(MAX_REQUESTERS, counts, key=lambda requester: (-counts[requester], requester)))
     rows: dict[int, list[tuple[str, str, Sums]]] = {}
     for (requester, tlp_class, direction), sums in adder.sums.items():
+        if requester not in listed:
+            continue
         rows.setdefault(requester, []).append((tlp_class, direction, Sums(*sums)))
     found = []
     for requester, parts in rows.items():
@@ -312,7 +327,7 @@ def _by_requester(adder: _Adder) -> list[RequesterSums]:
         written = sum(sums.payload_bytes for tlp_class, direction, sums in parts if tlp_class == "P" and direction != "outbound")
         amounts = (total.records, total.payload_bytes, total.requested_bytes, written)
         found.append((requester, RequesterSums(format_id(requester), *amounts, classes, directions)))
-    return [sums for _, sums in sorted(found, key=lambda pair: (-pair[1].records, pair[0]))]
+    return [sums for _, sums in sorted(found, key=lambda pair: (-pair[1].records, pair[0]))], len(counts) - len(listed)
 
 
 ANALYSES.add("summary", Summary)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.needs import Need
@@ -91,7 +93,11 @@ class Traffic(Shown):
     undecodable : int
         Records that are not TLPs: they have no requester, no class and no direction.
     rows : list of TrafficRow
-        TLPs by requester (most bytes first), direction and class.
+        TLPs by requester (most bytes first), direction and class, of at most :data:`~ptttool.analyses.budget.MAX_REQUESTERS` requesters.
+    more_requesters : int
+        Requesters without rows, as there are too many.
+    left_out : Mapping[str, Mapping[str, Amount]]
+        Their TLPs, by direction and kind.
     notes : list of Diagnostic
         What the sums mean, and what is not known.
     """
@@ -100,6 +106,8 @@ class Traffic(Shown):
     directions: dict[str, Amount]
     undecodable: int
     rows: list[TrafficRow]
+    more_requesters: int
+    left_out: dict[str, dict[str, Amount]]
     notes: list[Diagnostic]
 
     def shown(self, names: Names) -> Iterator[Part]:
@@ -123,8 +131,9 @@ class Traffic(Shown):
             self.total.requested_bytes,
         )
         columns = (text_column("Requester"), text_column("Name", 3), text_column("Direction"), text_column("Class"), *sums)
-        shares = percentages([row.tlps for row in self.rows])
-        sizes = percentages([row.bytes for row in self.rows])
+        others = [amount for kinds in self.left_out.values() for amount in kinds.values()]
+        shares = percentages([each.tlps for each in (*self.rows, *others)])[: len(self.rows)]
+        sizes = percentages([each.bytes for each in (*self.rows, *others)])[: len(self.rows)]
         lines: list[list[Cell]] = []
         for row, part, size in zip(self.rows, shares, sizes, strict=True):
             name = names(row.requester)
@@ -132,14 +141,16 @@ class Traffic(Shown):
             lines.append([*head, row.tlps, part, row.bytes, size, row.requested_bytes])
         more = max(0, len(lines) - _SHOWN_ROWS)
         below = "A completion counts for the requester of its request."
+        if self.more_requesters:
+            below += f" {self.more_requesters:,} requesters are in no row, as there are too many; the total holds them."
         yield Table("Who moves how much", columns, lines[:_SHOWN_ROWS], ("total", None, None, None, *whole), more, below)
         yield self._by_kind(sums, whole)
 
     def _by_kind(self, sums: tuple[Column, ...], whole: tuple[Cell, ...]) -> Table:
         found: dict[tuple[str, str], list[int]] = {}
-        for row in self.rows:
-            for kind, amount in row.kinds.items():
-                cell = found.setdefault((row.direction, kind), [0, 0, 0])
+        for direction, kinds in (*((row.direction, row.kinds) for row in self.rows), *self.left_out.items()):
+            for kind, amount in kinds.items():
+                cell = found.setdefault((direction, kind), [0, 0, 0])
                 for number, value in enumerate((amount.tlps, amount.bytes, amount.requested_bytes)):
                     cell[number] += value
         keys = sorted(found, key=lambda key: (DIRECTIONS.index(key[0]), KINDS.index(key[1])))
@@ -181,7 +192,8 @@ class TrafficAnalysis(Analysis[Traffic]):
         total = _amount(cells)
         known = [cell for cell in cells if cell.direction is not None]
         directions = {name: _amount([cell for cell in known if cell.direction == name]) for name in DIRECTIONS}
-        return Traffic(total, directions, total.tlps - _amount(known).tlps, _rows(known, total), list(_notes(known, context)))
+        rows, more, left_out = _rows(known, total)
+        return Traffic(total, directions, total.tlps - _amount(known).tlps, rows, more, left_out, list(_notes(known, context)))
 
 
 def _amount(cells: list[Sums]) -> Amount:
@@ -193,14 +205,22 @@ def _key(cell: Sums) -> tuple[int, int, int]:
     return cell.requester, DIRECTIONS.index(cell.direction), CLASSES.index(cell.tlp_class)
 
 
-def _rows(cells: list[Sums], total: Amount) -> list[TrafficRow]:
+def _rows(cells: list[Sums], total: Amount) -> tuple[list[TrafficRow], int, dict[str, dict[str, Amount]]]:
+    """Return the rows of the requesters that move most, how many others there are, and what those move by direction and kind."""
     weights: dict[int, list[int]] = {}
     for cell in cells:
         weight = weights.setdefault(_key(cell)[0], [0, 0])
         weight[0] -= cell.payload + cell.asked
         weight[1] -= cell.records
+    listed = set(heapq.nsmallest(MAX_REQUESTERS, weights, key=lambda requester: (weights[requester], requester)))
+    left_out: dict[str, dict[str, list[Sums]]] = {}
+    for cell in cells:
+        if cell.requester not in listed:
+            left_out.setdefault(str(cell.direction), {}).setdefault(cell.kind, []).append(cell)
     found = []
-    ordered = sorted(cells, key=lambda cell: (weights[_key(cell)[0]], _key(cell), KINDS.index(cell.kind)))
+    ordered = sorted(
+        (cell for cell in cells if cell.requester in listed), key=lambda cell: (weights[_key(cell)[0]], _key(cell), KINDS.index(cell.kind))
+    )
     for (requester, direction, tlp_class), group in groupby(ordered, key=_key):
         parts = list(group)
         amount = _amount(parts)
@@ -217,7 +237,8 @@ def _rows(cells: list[Sums], total: Amount) -> list[TrafficRow]:
                 kinds={cell.kind: _amount([cell]) for cell in parts},
             )
         )
-    return found
+    sums = {direction: {kind: _amount(parts) for kind, parts in kinds.items()} for direction, kinds in left_out.items()}
+    return found, len(weights) - len(listed), sums
 
 
 def _notes(cells: list[Sums], context: AnalysisContext) -> Iterator[Diagnostic]:

@@ -18,7 +18,8 @@ from tests import ROOT
 from tests.support import captures
 
 # What a command imports beside the standard library, and what Python itself looks for.
-OTHERS = "ptttool typer rich numpy polars msgspec zstandard pyudev tomli_w distributed fsspec capstone elftools google perfetto jinja2 markupsafe textual sitecustomize usercustomize"
+OTHERS = "ptttool typer rich numpy polars msgspec zstandard pyudev tomli_w distributed fsspec capstone elftools google perfetto "
+OTHERS += "jinja2 markupsafe textual sitecustomize usercustomize"
 # As pip writes it; it runs the command lines that its argument holds one after the other and writes down their exit codes.
 SCRIPT = """
 import json, sys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.outstanding.levels import Levels
 from ptttool.analyses.outstanding.series import DIRECTION_SERIES, Whole
@@ -185,7 +187,10 @@ class Outstanding(Shown):
     not_counted : NotCounted
         The others.
     directions, requesters : list of Load
-        By direction, and by requester, the one with the highest peak first.
+        By direction, and by requester, the one with the highest peak first; at most :data:`~ptttool.analyses.budget.MAX_REQUESTERS`
+        requesters.
+    more_requesters : int
+        Further requesters that are not listed; the sums by direction hold their requests.
     line : OutstandingLine or None
         Over time; None where nothing is known of it.
     notes : list of Diagnostic
@@ -198,6 +203,7 @@ class Outstanding(Shown):
     not_counted: NotCounted
     directions: list[Load]
     requesters: list[Load]
+    more_requesters: int
     line: OutstandingLine | None
     notes: list[Diagnostic] = field(default_factory=list)
 
@@ -211,7 +217,7 @@ class Outstanding(Shown):
         yield Facts([("Requests", f"{self.requests:,}, of which {self.counted:,} were seen whole"), ("Not counted", cut_off)])
         if self.counted:
             yield self._table("Outstanding by direction", [load for load in self.directions if load.requests], names)
-            yield self._table("Outstanding by requester", self.requesters, names)
+            yield self._table("Outstanding by requester", self.requesters, names, self.more_requesters)
             yield from self._line()
             yield from self._histograms()
         yield from self.time.shown()
@@ -219,7 +225,7 @@ class Outstanding(Shown):
             if note.severity is Severity.INFO:
                 yield Note(note.text, note.severity)
 
-    def _table(self, title: str, loads: list[Load], names: Names) -> Table:
+    def _table(self, title: str, loads: list[Load], names: Names, more: int = 0) -> Table:
         is_requester = bool(loads) and loads[0].requester is not None
         unit = self.time.unit
         columns = [text_column("Requester" if is_requester else "Direction")]
@@ -242,7 +248,7 @@ class Outstanding(Shown):
                 tags = load.tags
                 row += [tags.limit, 100 * tags.share, None if tags.time_near is None else 100 * tags.time_near]
             rows.append(row)
-        return Table(title, columns, rows, more=max(0, len(loads) - _MOST_SHOWN))
+        return Table(title, columns, rows, more=max(0, len(loads) - _MOST_SHOWN) + more)
 
     def _line(self) -> Iterator[Part]:
         if self.line is None:
@@ -279,22 +285,36 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
     machine : Machine or None
         The machine, for the bits of tags.
     """
-    by_series = {} if levels is None else {int(number): levels.entries[levels.entries["series"] == number] for number in levels.series}
+    by_series = {number: entries for number, entries in _by_series(levels).items() if number in whole.sums}
+    of_requesters = [number for number in by_series if number < DIRECTION_SERIES[0]]
+    listed = heapq.nsmallest(MAX_REQUESTERS, of_requesters, key=lambda number: (-int(by_series[number]["level"][-1]), number))
     loads = {
-        number: _load(number, entries, whole.sums[number], time, machine) for number, entries in by_series.items() if number in whole.sums
+        number: _load(number, by_series[number], whole.sums[number], time, machine)
+        for number in (*listed, *DIRECTION_SERIES)
+        if number in by_series
     }
     not_counted = NotCounted(totals.early.transactions, totals.inside, totals.open_at_end, totals.left_out)
-    requesters = [load for number, load in loads.items() if number < DIRECTION_SERIES[0]]
+    requesters = [loads[number] for number in listed]
     return Outstanding(
         time=time,
         requests=totals.requests,
-        counted=sum(load.requests for load in requesters),
+        counted=sum(int(whole.sums[number][0]) for number in of_requesters),
         not_counted=not_counted,
         directions=[loads[number] for number in DIRECTION_SERIES if number in loads],
-        requesters=sorted(requesters, key=lambda load: (-load.peak, load.requester or "")),
+        requesters=requesters,
+        more_requesters=len(of_requesters) - len(listed),
         line=None if time.elapsed_ticks is None or levels is None else _line_of(line),
         notes=list(_notes(not_counted, requesters, time)),
     )
+
+
+def _by_series(levels: Levels | None) -> dict[int, Array]:
+    """Return the entries of each series."""
+    if levels is None or not len(levels.entries):
+        return {}
+    entries = levels.entries[np.argsort(levels.entries["series"], kind="stable")]
+    starts = np.flatnonzero(np.append(True, np.diff(entries["series"]) != 0))
+    return dict(zip(entries["series"][starts].tolist(), np.split(entries, starts[1:]), strict=True))
 
 
 def _load(number: int, entries: Array, sums: Array, time: TimeFacts, machine: Machine | None) -> Load:
