@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.shares import percentages
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
 from ptttool.diagnostics import Severity
 from ptttool.documents import document
@@ -395,9 +396,10 @@ class AddressMap(Shown):
             text_column("Region"), text_column("Direction"), text_column("Operation"), Column("Requests", Unit.TLPS),
             Column("Bytes", Unit.BYTES), Column("Share", Unit.PERCENT, weight=1), Column("First", Unit.INDEX, weight=2),
         )  # fmt: skip
+        shares = percentages([one.bytes for one in self.regions])
         rows = [
-            (_name(one.region), one.direction, one.operation, one.requests, one.bytes, _share(one.bytes, self.bytes), one.index)
-            for one in self.regions
+            (_name(one.region), one.direction, one.operation, one.requests, one.bytes, share, one.index)
+            for one, share in zip(self.regions, shares, strict=True)
         ]
         return Table("By region", columns, rows, ("all", None, None, self.requests, self.bytes, 100.0 if self.bytes else None, None))
 

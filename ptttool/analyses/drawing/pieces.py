@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ptttool.analyses.drawing.numbers import number_text, with_unit
+from ptttool.analyses.shares import percentages
 from ptttool.analyses.shown import Cell, Column, Histogram, Table, Timeline, Unit
 from ptttool.wording import clean
 
@@ -106,7 +107,10 @@ def histogram_table(histogram: Histogram) -> Table:
     )
     found = bars(histogram)
     has_marks = any(bar.marks for bar in found)
-    rows: list[Sequence[Cell]] = [(bar.label, bar.count, bar.share, ", ".join(bar.marks))[: 4 if has_marks else 3] for bar in found]
+    shares = percentages([bar.count for bar in found])
+    rows: list[Sequence[Cell]] = [
+        (bar.label, bar.count, share, ", ".join(bar.marks))[: 4 if has_marks else 3] for bar, share in zip(found, shares, strict=True)
+    ]
     return Table(histogram.title, columns[: 4 if has_marks else 3], rows, note=marks_text(histogram))
 
 
