@@ -90,7 +90,7 @@ class Attributes(Shown):
     tlps : int
         TLPs that were looked at.
     rows : list of AttributeCounts
-        By requester, kind and direction; those with most TLPs first, at most :data:`~ptttool.analyses.budget.MAX_REQUESTERS`.
+        By requester, kind and direction; those with most TLPs first, at most 2,048.
     more_rows : int
         Further rows that are not listed.
     first : Mapping[str, int]

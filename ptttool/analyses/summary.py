@@ -137,7 +137,7 @@ class TlpSummary(Shown):
     flows : list of FlowSums
         Sums by direction and kind.
     requesters : list of RequesterSums
-        Sums by requester: the :data:`~ptttool.analyses.budget.MAX_REQUESTERS` with most TLPs.
+        Sums by requester: the 2,048 with most TLPs.
     more_requesters : int
         Requesters that are not among them; all other sums hold their TLPs.
     time : TimeRange

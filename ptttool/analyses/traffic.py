@@ -93,7 +93,7 @@ class Traffic(Shown):
     undecodable : int
         Records that are not TLPs: they have no requester, no class and no direction.
     rows : list of TrafficRow
-        TLPs by requester (most bytes first), direction and class, of at most :data:`~ptttool.analyses.budget.MAX_REQUESTERS` requesters.
+        TLPs by requester (most bytes first), direction and class, of at most 2,048 requesters.
     more_requesters : int
         Requesters without rows, as there are too many.
     left_out : Mapping[str, Mapping[str, Amount]]
@@ -132,8 +132,8 @@ class Traffic(Shown):
         )
         columns = (text_column("Requester"), text_column("Name", 3), text_column("Direction"), text_column("Class"), *sums)
         others = [amount for kinds in self.left_out.values() for amount in kinds.values()]
-        shares = percentages([each.tlps for each in (*self.rows, *others)])[: len(self.rows)]
-        sizes = percentages([each.bytes for each in (*self.rows, *others)])[: len(self.rows)]
+        shares = percentages([row.tlps for row in self.rows] + [amount.tlps for amount in others])[: len(self.rows)]
+        sizes = percentages([row.bytes for row in self.rows] + [amount.bytes for amount in others])[: len(self.rows)]
         lines: list[list[Cell]] = []
         for row, part, size in zip(self.rows, shares, sizes, strict=True):
             name = names(row.requester)

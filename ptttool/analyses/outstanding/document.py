@@ -187,7 +187,7 @@ class Outstanding(Shown):
     not_counted : NotCounted
         The others.
     directions, requesters : list of Load
-        By direction, and by requester, the one with the highest peak first; at most :data:`~ptttool.analyses.budget.MAX_REQUESTERS`
+        By direction, and by requester, the one with the highest peak first; at most 2,048
         requesters.
     more_requesters : int
         Further requesters that are not listed; the sums by direction hold their requests.
