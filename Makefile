@@ -23,6 +23,7 @@ demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded m
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh
 
 test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev, libopencsd, tshark, node and Chromium with apt where they are missing)
+	$(BIN)/python -m compileall -q ptttool tests bench campaign
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 	$(BIN)/python tests/interpreters.py $(VENV)/pythons
 

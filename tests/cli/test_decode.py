@@ -391,6 +391,7 @@ def test_a_full_disk(tmp_path: Path, to: str) -> None:
     assert (done.returncode, done.stderr) == (6, "ptttool: error: standard output: No space left on device\n")
 
     def limited() -> None:
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # Python keeps compiled modules that are cut off
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
     out = tmp_path / "out"

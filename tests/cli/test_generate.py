@@ -138,7 +138,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)); from ptttool.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", code, "generate", "-o", str(tmp_path / "made.data"), "--size", "4M"]
+    command = [sys.executable, "-B", "-c", code, "generate", "-o", str(tmp_path / "made.data"), "--size", "4M"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 6
     assert "made.data: File too large" in done.stderr

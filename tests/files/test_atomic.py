@@ -130,6 +130,6 @@ def test_a_file_that_gets_too_large(tmp_path: Path) -> None:
         f"    with output_file({str(tmp_path / 'out')!r}) as file: file.write(bytes(100000))\n"
         "except OutputError as error: sys.exit(error.code)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "file-too-large"
     assert not [*tmp_path.iterdir()]

@@ -248,7 +248,9 @@ def test_a_full_disk(source: TreeSource, tmp_path: Path, lines: float, code: int
 
     def apply(limit: int) -> subprocess.CompletedProcess[str]:
         command = ["tune", "apply", str(profile), "--sysfs", source.origin]
-        return subprocess.run([sys.executable, "-c", FULL, str(limit), *command], capture_output=True, text=True, timeout=60, cwd=ROOT)
+        return subprocess.run(
+            [sys.executable, "-B", "-c", FULL, str(limit), *command], capture_output=True, text=True, timeout=60, cwd=ROOT
+        )
 
     assert apply(1 << 20).returncode == 0
     for path in files:
