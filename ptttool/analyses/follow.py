@@ -13,11 +13,11 @@ from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.drawing.numbers import number_text
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.matching.analysis import MatchingAnalysis
+from ptttool.analyses.matching.traced import untraced_answers
 from ptttool.analyses.matching.transactions import Ending, Transactions
 from ptttool.analyses.scope import Scope
-from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
-from ptttool.diagnostics import Severity
 from ptttool.documents import OMIT_NONE, ErrorBody, document
 
 Row = Mapping[str, Any]
@@ -32,6 +32,7 @@ class Followed(StrEnum):
     SHORT = "short"
     UNANSWERED = "unanswered"
     OPEN = "open-at-end"
+    NOT_TRACED = "not-traced"
     NO_REQUEST = "no-request"
     POSTED = "posted"
     UNKNOWN = "unknown-tlp"
@@ -50,6 +51,7 @@ _MEANING = {
     Followed.SHORT: "bytes are missing: not all completions were seen",
     Followed.UNANSWERED: "no completion was seen: the tag was used again, or records are missing behind the request",
     Followed.OPEN: "open at the end of its AUX stream",
+    Followed.NOT_TRACED: "the recording's event does not ask for the completions of such requests",
     Followed.NO_REQUEST: "the request of this completion was not seen",
     Followed.POSTED: "posted: there is no completion",
     Followed.UNKNOWN: "not a known TLP: nothing belongs to it",
@@ -86,10 +88,11 @@ class Match:
 
 @dataclass(frozen=True)
 class Matched:
-    """What matching says of one TLP: its transaction, or None; and what is known of time."""
+    """What matching says of one TLP: its transaction, or None; what is known of time; directions of requests without traced answers."""
 
     transaction: Match | None
     time: TimeFacts
+    untraced: frozenset[str]
 
 
 @document("follow")
@@ -105,7 +108,8 @@ class Follow(Shown):
         Number of the TLP that was asked for.
     state : Followed
         What became of the transaction: ``complete``, ``error`` (a status), ``short`` (bytes are missing), ``unanswered``,
-        ``open-at-end``, ``no-request`` (of a completion), ``posted``, ``unknown-tlp``.
+        ``open-at-end``, ``not-traced`` (the event does not ask for its completions), ``no-request`` (of a completion), ``posted``,
+        ``unknown-tlp``.
     requester : str or None
         Requester ID.
     tag : int or None
@@ -159,8 +163,6 @@ class Follow(Shown):
             (label, self._time(ticks)) for label, ticks in (("to first", self.ticks_to_first), ("to last", self.ticks_to_last)) if ticks
         ]
         yield Facts(facts)
-        if self.state in (Followed.ERROR, Followed.SHORT, Followed.UNANSWERED, Followed.NO_REQUEST):
-            yield Note(_MEANING[self.state], Severity.WARNING)
         rows = [*([] if self.request is None else [self.request]), *self.completions]
         yield Table("TLPs", _COLUMNS, [self._row(row) for row in rows], more=self.left_out)
 
@@ -168,12 +170,12 @@ class Follow(Shown):
         return f"{ticks:,} ticks" if self.tick_ns is None else f"{ticks:,} ticks, {number_text(ticks * self.tick_ns)} ns"
 
     def _row(self, row: Row) -> list[Cell]:
-        address = next((row[name] for name in ("address", "destination") if row[name] is not None), None)
-        if row["lower_address"] is not None:
-            address = f"{row['lower_address']:#x}"
+        target = next((row[name] for name in ("address", "destination") if row[name] is not None), None)
+        if target is not None and row["register"] is not None:
+            target = f"{target} reg {row['register']:#x}"
         return [
             "=>" if row["index"] == self.index else None, row["index"], row["time"], row["kind"], row["direction"],
-            None if address is None else str(address), row["requested_bytes"], row["payload_bytes"], to_come(row), row["status"],
+            None if target is None else str(target), row["requested_bytes"], row["payload_bytes"], to_come(row), row["status"],
             row["completer"],
         ]  # fmt: skip
 
@@ -184,7 +186,7 @@ _COLUMNS = (
     Column("Time, raw", Unit.INDEX, weight=2),
     text_column("Kind"),
     text_column("Direction", 1),
-    text_column("Address", 1),
+    text_column("Target", 1),
     Column("Asked for", Unit.BYTES),
     Column("Carried", Unit.BYTES),
     Column("To come", Unit.BYTES),
@@ -253,7 +255,7 @@ class FollowAnalysis(MatchingAnalysis[Matched]):
     def finish(self, context: AnalysisContext) -> Matched:
         """Return what was found."""
         assert self._facts is not None
-        return Matched(self._found, self._facts)
+        return Matched(self._found, self._facts, untraced_answers(context))
 
 
 def followed(path: str, row: Row, matched: Matched | None, request: Row | None, completions: Sequence[Row]) -> Follow:
@@ -275,17 +277,21 @@ def followed(path: str, row: Row, matched: Matched | None, request: Row | None, 
     transaction = None if matched is None else matched.transaction
     time = None if matched is None else matched.time
     tick_ns = None if time is None else time.tick_ns
+    is_untraced = matched is not None and row["direction"] in matched.untraced
     if transaction is None:
         is_completion = row["class"] == "CPL"
         state = Followed.NO_REQUEST if is_completion else Followed.POSTED if row["class"] == "P" else Followed.UNKNOWN
         if row["class"] == "NP":
-            state = Followed.UNANSWERED
+            state = Followed.NOT_TRACED if is_untraced else Followed.UNANSWERED
         alone = (None, [row]) if is_completion else (row, [])
         return Follow(path, row["index"], state, row["requester"], row["tag"], None, None, None, None, tick_ns, time, *alone)
+    state = _OF_ENDING[transaction.ending]
+    if is_untraced and not transaction.completions:
+        state = Followed.NOT_TRACED
     return Follow(
         path=path,
         index=row["index"],
-        state=_OF_ENDING[transaction.ending],
+        state=state,
         requester=row["requester"],
         tag=row["tag"],
         requested_bytes=transaction.requested,

@@ -183,13 +183,20 @@ def test_tags_are_held_against_what_the_machine_says(tmp_path: Path) -> None:
 
 
 def test_what_was_not_seen_whole_is_said(tmp_path: Path) -> None:
-    path = captures.path_of("6.12/s-4dw-ports-dir0", tmp_path)
+    path = captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)
     with ptttool.open(path) as recording:
         found = recording.analyze("outstanding")
     left = found.not_counted
     assert found.requests == found.counted + left.inside + left.at_end
     assert left.total > 0
     assert {"outstanding-lower-bound", "outstanding-cut-off"} & {note.code for note in found.notes}
+
+
+def test_nothing_is_said_of_requests_whose_completions_are_not_traced(tmp_path: Path) -> None:
+    with ptttool.open(captures.path_of("workloads/w-randread-8dw", tmp_path)) as recording:
+        found = recording.analyze("outstanding")
+    assert (found.requests, found.counted, found.directions) == (13895, 0, [])
+    assert {note.code for note in found.notes} == {"outstanding-unseen"}
 
 
 def test_what_people_see(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

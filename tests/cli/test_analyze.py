@@ -72,6 +72,14 @@ def test_wrong_usage(arguments: list[str], code: str, capsys: pytest.CaptureFixt
     assert document(capsys, *arguments, code=2)["error"]["code"] == code
 
 
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [([], ["NAME", "FILE"]), (["traffic,loss"], ["FILE"]), ([str(TLPS)], ["NAME"])],
+)
+def test_the_missing_argument_is_named(arguments: list[str], missing: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert document(capsys, *arguments, code=2)["error"]["missing"] == missing
+
+
 def test_which_columns_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
     error = document(capsys, "elements", str(TLPS), code=2)["error"]
     assert error["columns"] == ["size", "channel", "protocol", "flags"]

@@ -37,6 +37,8 @@ def test_a_recording_does_not_differ_from_itself(capsys: pytest.CaptureFixture[s
     assert {measure["verdict"] for measure in found["measures"]} == {"no-difference-found"}
     assert all(measure["medians"][0] == measure["medians"][1] and measure["delta"] == 0 for measure in found["measures"])
     assert [total["tlps"] for total in found["totals"]] == [[4930, 4930], [639, 639]]
+    # As in analyze traffic: writes ask for nothing.
+    assert found["totals"][0]["requested_bytes"] == [0, 0] and min(found["totals"][1]["requested_bytes"]) > 0
 
 
 def generated(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
@@ -99,7 +101,7 @@ def test_errors_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(TLPS), str(TLPS)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["inbound", "P", "4,930", "4,930", *["1,205,812"] * 4] in lines
+    assert ["inbound", "P", "4,930", "4,930", *["1,205,812"] * 2, "0", "0"] in lines
     assert main(["compare", str(TLPS), str(TLPS), "--to", "md"]) == 0
     assert "| inbound P | 4,930 | 4,930 |" in capsys.readouterr().out
 

@@ -100,6 +100,13 @@ def test_time_in_nanoseconds_only_by_a_known_tick(capsys: pytest.CaptureFixture[
     assert (unknown["ticks_to_first"], unknown["state"]) == (None, plain["state"])
 
 
+def test_completions_that_the_event_does_not_ask_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """A request of a recording of inbound TLPs only is not taken for unanswered."""
+    inbound = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
+    found = document(capsys, "0", str(inbound))
+    assert (found["state"], found["request"]["direction"], found["completions"]) == ("not-traced", "inbound", [])
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

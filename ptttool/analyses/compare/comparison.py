@@ -94,7 +94,7 @@ class Total:
     class_ : str or None
         The class; null for unknown TLPs.
     tlps, bytes, requested_bytes : list of int
-        Of the first and of the second recording: TLPs, bytes that they carry, bytes that requests ask for.
+        Of the first and of the second recording: TLPs, bytes that they carry, bytes that non-posted requests ask for.
     """
 
     direction: str
@@ -321,6 +321,8 @@ def _totals(first: list[int], second: list[int]) -> Iterator[Total]:
         for class_, class_name in enumerate((*CLASSES, None)):
             at = blocks.cell(direction, class_)
             tlps, data, asked = ((first[column + at], second[column + at]) for column in (blocks.TLPS, blocks.DATA, blocks.ASKED))
+            if class_name == "P":
+                asked = (0, 0)  # a write carries what it asks for: it is in the bytes
             if any(tlps):
                 yield Total(direction_name, class_name, tlps, data, asked)
 
@@ -391,8 +393,8 @@ _TOTAL_COLUMNS: Final = (
     Column("TLPs B", Unit.TLPS),
     Column("Bytes A", Unit.BYTES),
     Column("Bytes B", Unit.BYTES),
-    Column("Requested A", Unit.BYTES, weight=1),
-    Column("Requested B", Unit.BYTES, weight=1),
+    Column("Asked for A", Unit.BYTES, weight=1),
+    Column("Asked for B", Unit.BYTES, weight=1),
 )
 
 

@@ -270,8 +270,8 @@ class IoResult(Shown):
             yield Note("No requester was seen to walk through queues of commands, or through rings of descriptors.")
         if self.unexplained:
             yield Table(
-                "Neither of both",
-                (text_column("Requester"), Column("TLPs"), Column("Bytes", Unit.BYTES)),
+                "Requesters that look like neither a drive nor a network controller",
+                (text_column("Requester"), Column("TLPs"), Column("Bytes written or asked for", Unit.BYTES)),
                 [(_called(each.requester, names), each.tlps, each.bytes) for each in self.unexplained[:MAX_LISTED]],
                 more=max(len(self.unexplained) - MAX_LISTED, 0),
             )
@@ -282,8 +282,8 @@ class IoResult(Shown):
         columns = (
             text_column("Drive"),
             Column("Commands"),
-            Column("Read from it", Unit.BYTES),
-            Column("Written to it", Unit.BYTES),
+            Column("Bytes read", Unit.BYTES),
+            Column("Bytes written", Unit.BYTES),
             Column("Interrupts", weight=2),
             Column("In flight at most", weight=1),
             Column("Mean latency", Unit.TICKS, weight=1),
@@ -300,11 +300,11 @@ class IoResult(Shown):
     def _controllers(self, names: Names) -> Table:
         columns = (
             text_column("Controller"),
-            Column("Received packets"),
-            Column("Received", Unit.BYTES),
+            Column("Packets received"),
+            Column("Bytes received", Unit.BYTES),
             Column("Frames sent, at least", weight=1),
             Column("Frames sent, at most", weight=2),
-            Column("Sent", Unit.BYTES),
+            Column("Bytes sent", Unit.BYTES),
             Column("Interrupts", weight=2),
         )
         rows = [

@@ -23,6 +23,7 @@ from ptttool.analyses.time.model import TimeModel
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
 from ptttool.tlp.columns import DIRECTIONS, KINDS
+from ptttool.wording import counted
 
 _BOTH = "--format 4dw --direction both --type np,cpl"
 # Bins of the histogram that is shown: so many fine bins in one.
@@ -117,7 +118,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         if time.holes:
             yield Diagnostic(
                 Severity.WARNING, "holes",
-                f"records may be missing in {time.holes} places: nothing is matched across them",
+                f"records may be missing at {counted(time.holes, 'point')}: nothing is matched across",
                 details={"holes": time.holes},
             )  # fmt: skip
         if totals.left_out:

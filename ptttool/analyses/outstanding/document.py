@@ -213,7 +213,7 @@ class Outstanding(Shown):
             if note.severity is not Severity.INFO:
                 yield Note(note.text, note.severity)
         left = self.not_counted
-        cut_off = f"{left.before:,} from before the start or a hole, {left.inside:,} unanswered, {left.at_end:,} open at the end"
+        cut_off = f"{left.before:,} from before the start or a hole, {left.inside:,} without a completion, {left.at_end:,} open at the end"
         yield Facts([("Requests", f"{self.requests:,}, of which {self.counted:,} were seen whole"), ("Not counted", cut_off)])
         if self.counted:
             yield self._table("Outstanding by direction", [load for load in self.directions if load.requests], names)
@@ -295,16 +295,17 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
     }
     not_counted = NotCounted(totals.early.transactions, totals.inside, totals.open_at_end, totals.left_out)
     requesters = [loads[number] for number in listed]
+    counted = sum(int(whole.sums[number][0]) for number in of_requesters)
     return Outstanding(
         time=time,
         requests=totals.requests,
-        counted=sum(int(whole.sums[number][0]) for number in of_requesters),
+        counted=counted,
         not_counted=not_counted,
         directions=[loads[number] for number in DIRECTION_SERIES if number in loads],
         requesters=requesters,
         more_requesters=len(of_requesters) - len(listed),
         line=None if time.elapsed_ticks is None or levels is None else _line_of(line),
-        notes=list(_notes(not_counted, requesters, time)),
+        notes=list(_notes(not_counted, counted, requesters, time)),
     )
 
 
@@ -375,8 +376,13 @@ def _line_of(line: Line) -> OutstandingLine:
     return OutstandingLine(intervals.width, intervals.begins.tolist(), intervals.rows.tolist(), dict(mean))
 
 
-def _notes(left: NotCounted, requesters: list[Load], time: TimeFacts) -> Iterator[Diagnostic]:
-    if left.inside or left.left_out:
+def _notes(left: NotCounted, counted: int, requesters: list[Load], time: TimeFacts) -> Iterator[Diagnostic]:
+    if left.total and not counted:
+        yield Diagnostic(
+            Severity.WARNING, "outstanding-unseen",
+            "no request was seen from its start to its last completion: how many are outstanding is not known",
+        )  # fmt: skip
+    elif left.inside or left.left_out:
         yield Diagnostic(
             Severity.WARNING, "outstanding-lower-bound",
             f"{left.inside + left.left_out} requests have no completion in the recording: more were outstanding than is said",

@@ -10,6 +10,7 @@ from ptttool.analyses.shown import Facts, Note, Part, Unit
 from ptttool.analyses.time.calibration import Calibration, CalibrationState, calibrate
 from ptttool.analyses.time.model import TimeEvidence, TimeModel, TimeSign
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.wording import counted
 
 if TYPE_CHECKING:
     from ptttool.analyses.time.clock import Clock
@@ -174,12 +175,13 @@ def _notes(clock: Clock, calibration: Calibration | None, against: TimeEvidence 
     if clock.holes:
         yield Diagnostic(
             Severity.WARNING, "time-holes",
-            f"{clock.holes} × records may be missing between two: the time that passed there is not known and not counted",
+            f"records may be missing at {counted(clock.holes, 'point')}: the time that passed there is not known and not counted",
             details={"holes": clock.holes},
         )  # fmt: skip
     if clock.back:
         yield Diagnostic(
-            Severity.WARNING, "time-back", f"{clock.back} × the counter went back: the time that passed there is not known and not counted",
+            Severity.WARNING, "time-back",
+            f"the counter went back {counted(clock.back, 'time')}: the time that passed there is not known and not counted",
             details={"back": clock.back},
         )  # fmt: skip
     if clock.bits < 32 and clock.model is not TimeModel.UNKNOWN:
@@ -190,7 +192,7 @@ def _notes(clock: Clock, calibration: Calibration | None, against: TimeEvidence 
         )
         yield Diagnostic(
             Severity.WARNING if clock.wide else Severity.INFO, "time-11-bits",
-            f"the Time field has 11 bits: {lost}; {clock.wide} gaps are so long that this is likely",
+            f"the Time field has 11 bits: {lost}; {_wide(clock.wide)}",
             details={"wide": clock.wide},
         )  # fmt: skip
     if calibration is not None:
@@ -216,6 +218,14 @@ def _calibration_notes(calibration: Calibration, asked: float | None) -> Iterato
             yield Diagnostic(
                 Severity.WARNING, "tick-doubtful", f"the timestamps of the AUX records say {tick:.4g} ns a tick, not {asked:g} ns"
             )
+
+
+def _wide(gaps: int) -> str:
+    """Say what gaps that may hide ticks mean for the numbers."""
+    if not gaps:
+        return "no gap is so long that this is likely"
+    are = "gap is" if gaps == 1 else "gaps are"
+    return f"{gaps:,} {are} so long that this is likely: times are at least, and rates at most, what is shown"
 
 
 def _evidence(evidence: TimeEvidence) -> str:

@@ -219,7 +219,7 @@ def analyze(
         _list(json=form == "json")
         return
     if name is None or not (files or demo):
-        raise UsageError("NAME and FILE are missing", hint="'ptttool analyze --list' lists the analyses", code="missing-argument")
+        raise _missing(name)
     names = _names(name)
     named, shown = files_or_bundled(context, files, demo=demo, hint="")
     paths = with_folders(named)
@@ -236,6 +236,20 @@ def analyze(
             job.one()
         else:
             job.several(paths)
+
+
+def _missing(name: str | None) -> UsageError:
+    """Return the error for a command line without a name, without a file, or without both."""
+    from pathlib import Path
+
+    hint, code = "'ptttool analyze --list' lists the analyses", "missing-argument"
+    if name is None:
+        return UsageError("NAME and FILE are missing", hint=hint, code=code, missing=["NAME", "FILE"])
+    if Path(name).exists():
+        return UsageError(f"NAME is missing: {clean(name)} is a file", hint=hint, code=code, missing=["NAME"])
+    _names(name)
+    hint = "a recording, or --demo for one that comes with ptttool"
+    return UsageError("FILE is missing", hint=hint, code=code, missing=["FILE"])
 
 
 def _names(text: str) -> tuple[str, ...]:
