@@ -97,7 +97,8 @@ class Ticks:
         Ticks of each row since the first row of its part; it never falls. None where the model of time is not known.
     breaks : ndarray of intp
         The rows, ascending, from whose predecessor on it is not known how much time passed; none was counted. The first row is among them
-        where that is so from the last row of the batch before on.
+        where that is so from the last row of the batch before on. Where only some rows were taken, a row is there once for each break in
+        front of it.
     holes : ndarray of intp
         The rows, ascending, in front of which records may be missing; each is among the breaks.
     segment : int
@@ -126,7 +127,8 @@ class Ticks:
         """Return the time of the rows for which a mask is true."""
         rows = np.flatnonzero(wanted)
         at = None if self.at is None else self.at[rows]
-        breaks, holes = (np.unique(np.searchsorted(rows, each)) for each in (self.breaks, self.holes))
+        # Several breaks in front of one row each count: segments are numbered as in the part without the condition.
+        breaks, holes = np.searchsorted(rows, self.breaks), np.unique(np.searchsorted(rows, self.holes))
         return Ticks(at, breaks[breaks < len(rows)], holes[holes < len(rows)], self.segment, self.record_size, self.row, rows)
 
     def segments(self, rows: Array | None = None) -> Array | int:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
 from ptttool.analyses.time.model import TimeModel
+from ptttool.analyses.time.ticks import Ticks
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Piece
 from ptttool.decoders.hisi_ptt.units import TlpUnit
@@ -165,3 +166,12 @@ def test_steps_that_11_bits_can_hardly_say_are_counted(model: TimeModel, wide: i
     later.ticks(batch_of(Layout(False), [(0, 16 * at, words[at:])]))
     first.merge(later)
     assert first.wide == wide
+
+
+def test_taken_rows_keep_the_segments_of_all_rows() -> None:
+    """Two breaks in front of one taken row count twice, so that the segments of the part behind go on from them."""
+    every = Ticks(np.arange(6, dtype=np.int64), np.array([1, 2, 5]), np.array([2]), segment=4)
+    some = every.taken(np.array([True, False, False, True, True, False]))
+    numbers = every.segments()
+    assert np.asarray(some.segments()).tolist() == np.asarray(numbers)[[0, 3, 4]].tolist() == [4, 6, 6]
+    assert some.holes.tolist() == [1]
