@@ -324,6 +324,7 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         if ticks.at is None or not len(ticks.at):
             return
         first, last = ((int(ticks.at[row]), int(ticks.numbers(np.array([row]))[0])) for row in (0, len(ticks.at) - 1))
+        self._add_ends(first, last)  # before the gaps behind: of several longest ones, the first one counts
         steps = np.diff(ticks.at)
         long = steps >= IDLE_TICKS
         self._gaps += int(np.count_nonzero(long))
@@ -331,7 +332,6 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         if len(steps):
             row = int(steps.argmax())
             self._see(int(steps[row]), int(ticks.numbers(np.array([row + 1]))[0]))
-        self._add_ends(first, last)
 
     def _add_ends(self, first: tuple[int, int], last: tuple[int, int]) -> None:
         """Add the gap between the rows that were seen and those behind them."""

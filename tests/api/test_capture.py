@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from ptttool.machine.model import Machine
 
 
 def examples() -> list[doctest.DocTest]:
-    return [test for test in doctest.DocTestFinder().find(api, api.__name__) if test.examples]
+    modules = {api, *(sys.modules[getattr(api, name).__module__] for name in api.__all__ if name[0].islower())}
+    found = (test for module in modules for test in doctest.DocTestFinder().find(module, module.__name__))
+    return sorted((test for test in found if test.examples and test.name.rpartition(".")[2] in api.__all__), key=lambda test: test.name)
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name.rpartition(".")[2])

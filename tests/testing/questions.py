@@ -71,7 +71,7 @@ QUESTIONS = (
 )
 ODD = "version = 1\n\n[devices.hisi_ptt0_0]\nqos_tx_p = 1\nqos_tx_new = 1\n\n[devices.hisi_ptt5_0]\nqos_tx_p = 1\n"
 # What is not the machine's: where it is; /proc, which umockdev does not show.
-APART = ("origin", "kernel", "hostname")
+APART = ("origin", "kernel", "hostname", "memory")
 
 
 def ask_all(folder: str, machine: Sequence[str] = ()) -> dict[str, Any]:

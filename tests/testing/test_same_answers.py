@@ -58,13 +58,23 @@ def test_under_umockdev(live: Answers, recorded: Answers) -> None:
         assert live[question] == answer, question
 
 
+def without_details(answers: Answers) -> Answers:
+    """Leave out what the configuration space of a fake function does not hold."""
+    kept: Answers = json.loads(json.dumps(answers))
+    for _, document in kept.values():
+        for function in document.get("functions", []):
+            for name in ("bars", "transfers", "iommu"):
+                function.pop(name, None)
+    return kept
+
+
 def test_on_the_fake_machine(
     release: str, recorded: Answers, fs: FakeFilesystem, mount_ptt_machine: Callable[[FakeMachine], FakeMachine]
 ) -> None:
     machine = mount_ptt_machine(kunpeng(release))
     folder = "/home/administrator/tuning"
     fs.create_dir(folder)
-    answers = ask_all(folder)
-    for question, answer in recorded.items():
+    answers = without_details(ask_all(folder))
+    for question, answer in without_details(recorded).items():
         assert answers[question] == answer, question
     assert machine.writes[:3] == ["hisi_ptt0_0/qos_tx_p=2", "hisi_ptt0_0/qos_tx_np=0", "hisi_ptt0_0/qos_tx_p=0"]
