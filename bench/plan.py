@@ -20,8 +20,8 @@ WRITERS, TABLE_ROWS = ("own", "polars", "pyarrow", "pyarrow-tuned"), 1 << 21
 HERE = Path(__file__).parent
 # Analyses, and how many times as fast as perf's text each is to be. Those that match requests with completions have more to do.
 ANALYSES = {
-    **dict.fromkeys(("traffic", "payload", "errors", "bandwidth", "addresses", "attributes"), 20),
-    **dict.fromkeys(("latency", "outstanding", "mmio", "io"), 12),
+    **dict.fromkeys(("traffic", "payload", "errors", "bandwidth", "addresses", "attributes", "mmio"), 20),
+    **dict.fromkeys(("latency", "outstanding", "io"), 12),
 }
 
 
