@@ -435,7 +435,7 @@ def parse_change(data: bytes, number: int, path: str) -> ChangeRecord | None:
         raise wrong(f"version {begin['version']} of the journal; this ptttool reads version {VERSION}", "journal-version")
     try:
         change = _change_of(begin, number)
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         raise wrong("the first line lacks what a change has") from None
     damaged: list[int] = []
     steps = list(change.steps)
@@ -444,7 +444,7 @@ def parse_change(data: bytes, number: int, path: str) -> ChangeRecord | None:
         record = _parse_line(line)
         try:
             change = _follow(change, steps, record or {})
-        except (KeyError, TypeError, ValueError, IndexError):
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
             damaged.append(at)
     return replace(change, steps=tuple(steps), damaged_lines=tuple(damaged))
 
