@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from threading import Event
 
 from ptttool.api.capture import record
 from ptttool.api.sample import LinkCounters, Sample, sample_of
-from ptttool.capture.counters import CounterPlan, Counting, find_counters
-from ptttool.capture.keep import Recorded
-from ptttool.capture.names import sidecar_path
+from ptttool.capture.counters import Counting, find_counters
 from ptttool.capture.perf.tool import find_perf
 from ptttool.capture.plan import Plan
 from ptttool.errors import PerfError, UsageError
@@ -101,31 +98,17 @@ def samples(plan: Plan, sampling: Sampling, *, stop: Event | None = None, hold: 
                 stop.wait(0.1)
                 continue
             began = time.monotonic()
-            counting = None if counters is None else Counting(counters, sampling.interval)
-            try:
+            with nullcontext() if counters is None else Counting(counters, sampling.interval) as counting:
                 recorded = record(window)
                 passed = None if before is None else began - before
                 sample = sample_of(number, datetime.now(UTC), window, recorded, passed=passed)
-                _remove(recorded)
-                if counting is not None and counters is not None:
-                    sample = replace(sample, counters=_counted(counting, counters, sampling.interval))
-                    counting = None
-            finally:
-                if counting is not None:
-                    counting.abandon()
+                for path in folder.iterdir():
+                    path.unlink()
+                if counters is not None and counting is not None:
+                    sample = replace(sample, counters=LinkCounters(counters.pmu, sampling.interval, counting.finish()))
             number, before = number + 1, began
             yield sample
             if recorded.stopped_by is not None:
                 return
             if sampling.count is None or number < sampling.count:
                 stop.wait(max(0.0, began + sampling.interval - time.monotonic()))
-
-
-def _counted(counting: Counting, plan: CounterPlan, seconds: float) -> LinkCounters:
-    return LinkCounters(plan.pmu, seconds, counting.finish())
-
-
-def _remove(recorded: Recorded) -> None:
-    for path in (recorded.path, sidecar_path(recorded.path), recorded.old):
-        if path is not None:
-            Path(path).unlink(missing_ok=True)

@@ -19,8 +19,8 @@ from ptttool.pipeline.recording import Recording, Request, traced_part
 from ptttool.pipeline.report import analyze_all
 from ptttool.pipeline.workers.pool import ALONE
 
-ANALYSES = ("traffic", "latency", "errors", "loss")
-"""What each sample is summed up by."""
+# What each sample is summed up by.
+_ANALYSES = ("traffic", "latency", "errors", "loss")
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
     """
     with Recording(Request(str(recorded.path))) as recording:
         recording.topology = machine = traced_part(plan.machine, recording)
-        found = analyze_all(recording, ANALYSES, ALONE, machine=machine, went_offline=recorded.went_offline)
+        found = analyze_all(recording, _ANALYSES, ALONE, machine=machine, went_offline=recorded.went_offline)
         window = _traced_seconds(recorded, recording.contents)
     traffic, latency = found["traffic"], found["latency"]
     spreads = {group.key: group.ticks for group in latency.requesters if group.ticks is not None}

@@ -10,6 +10,7 @@ import os
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Self
 
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.machine.model import PttDevice
@@ -97,7 +98,7 @@ def find_counters(source: Source, device: PttDevice, ports: tuple[PciAddress, ..
 
 
 class Counting:
-    """Counters that run for an interval, beside everything else.
+    """Counters that run for an interval, beside everything else. A context manager: at its end they run no longer.
 
     Parameters
     ----------
@@ -128,16 +129,15 @@ class Counting:
     def finish(self) -> tuple[Counted, ...]:
         """Wait for the end of the interval, and return what was counted; values are None where perf failed."""
         said = ""
-        try:
+        with suppress(subprocess.TimeoutExpired):
             _, said = self._process.communicate(timeout=self._seconds + _PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.abandon()
         return parsed(said, self._plan)
 
-    def abandon(self) -> None:
-        """Stop counting."""
-        with suppress(OSError):
-            self._process.kill()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()  # nothing happens to one that has ended
         self._process.wait()
         if self._process.stderr is not None:
             self._process.stderr.close()

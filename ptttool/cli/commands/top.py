@@ -69,7 +69,7 @@ def top(
     On a recorded machine (--demo, --sysfs) the same recording is replayed each time.
     """
     from ptttool.api.capture import choose_event, plan_recording
-    from ptttool.api.live import Sampling
+    from ptttool.api.live import Sampling, samples
     from ptttool.machine.discovery import open_source, require_machine
 
     options = event_options(
@@ -89,8 +89,6 @@ def top(
     chosen = choose_event(options, machine, ask_driver=True)
     plan = plan_recording(chosen, duration=sampling.window, cpu=cpu, aux_size=size)
     stop, hold = Event(), Event()
-    from ptttool.api.live import samples
-
     taken = samples(plan, sampling, stop=stop, hold=hold)
     is_screen = not (batch or json) and sys.stdout.isatty() and sys.stdin.isatty()
     if not is_screen:
@@ -113,10 +111,10 @@ def _one_by_one(taken: Iterator[Sample], *, json: bool) -> None:
             if json:
                 sys.stdout.write(json_line(sample))
             else:
-                if sample.replay_of is not None and is_first:
+                if not is_first:
+                    print_line("")
+                elif sample.replay_of is not None:
                     note(f"a replay: each sample is the recording that was made with: {clean(sample.replay_of)}")
-                for line in [] if is_first else [""]:
-                    print_line(line)
                 for line in sample_lines(sample, width):
                     print_line(line)
             is_first = False

@@ -15,7 +15,6 @@ from textual.worker import get_current_worker
 
 from ptttool.api.sample import Sample
 from ptttool.cli.views.top.columns import COLUMNS, SORTED_BY, fitting, ordered, summary
-from ptttool.errors import PtttoolError
 
 
 class TopScreen(App[None]):
@@ -91,9 +90,7 @@ class TopScreen(App[None]):
                 if worker.is_cancelled:
                     return
                 self.call_from_thread(self._show, sample)
-        except PtttoolError as error:
-            self.failure = error
-        except Exception as error:  # a defect: the command reports it when the terminal is as it was
+        except Exception as error:  # the command reports it when the terminal is as it was
             self.failure = error
         self.call_from_thread(self.exit)
 
