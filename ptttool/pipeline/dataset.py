@@ -108,30 +108,65 @@ class Target:
     @contextmanager
     def file(self, name: str) -> Iterator[Any]:
         """Open a Parquet file and yield its writer; the file appears when it is complete."""
-        with _whole_file(self.folder, f"{self.prefix}{name}.parquet", self.shown) as file:
-            writer = _PARQUET.writer(file, self.schema, ExportContext(facts=dict(self.facts)))
+        with self.unnamed() as (temporary, writer):
             yield writer
+        self.publish(temporary, name)
+
+    @contextmanager
+    def unnamed(self) -> Iterator[tuple[str, Any]]:
+        """Open a Parquet file; yield its temporary name and its writer. Readers of the dataset do not see it until :meth:`publish`."""
+        temporary = f".{os.urandom(6).hex()}.unfinished"
+        with _new_file(self.folder, temporary, self.shown) as file:
+            writer = _PARQUET.writer(file, self.schema, ExportContext(facts=dict(self.facts)))
+            yield temporary, writer
             writer.close()
+
+    def publish(self, temporary: str, name: str) -> None:
+        """Give a complete file its name."""
+        _rename(self.folder, temporary, f"{self.prefix}{name}.parquet", self.shown)
 
 
 _PARQUET = Parquet()
 
 
+@dataclass
+class Part:
+    """A part of a recording that was written to a file.
+
+    Parameters
+    ----------
+    temporary : str
+        The name that the file has.
+    name : str
+        The name that it gets.
+    rows : int
+        Number of rows.
+    """
+
+    temporary: str
+    name: str
+    rows: int = 0
+
+
 @dataclass(frozen=True)
 class WriteUnits:
-    """Task: write the rows of units to a Parquet file. The outcome is the number of rows."""
+    """Task: write the rows of units to a Parquet file with a temporary name.
+
+    It is published by the process that asked for it. A task that was submitted with a first row that turned out to be wrong may still
+    be running, and must not replace the file of the task that is right.
+    """
 
     each: Each[tuple[int, Any]]
     target: Target
 
-    def __call__(self, units: Units, index: int) -> Outcome[int]:
+    def __call__(self, units: Units, index: int) -> Outcome[Part]:
         """Write the rows of units; `index` is the number of the first row."""
-        outcome: Outcome[int] = Outcome(0, size=size_of(units))
         first = units[0].pieces[0]
         name = f"{_quoted(posixpath.basename(first.path) or 'stream')}-{first.file_offset:015}"
-        with self.target.file(name) as writer:
+        with self.target.unnamed() as (temporary, writer):
+            outcome = Outcome(Part(temporary, name), size=size_of(units))
             for count, piece in self.each.results(units, index, outcome):
-                outcome.value += count
+                outcome.value.rows += count
                 writer.add(piece)
         return outcome
 
@@ -193,27 +228,25 @@ def _write_walk(walk: Walk, query: Query, target: Target, name: str) -> int:
 
 
 @contextmanager
-def _whole_file(folder: str, name: str, shown: str) -> Iterator[Any]:
-    """Open a file that appears when it is complete, so two workers that do the same task do not damage each other's file."""
+def _new_file(folder: str, name: str, shown: str) -> Iterator[Any]:
+    """Make a file and open it; after an error it is removed."""
     if is_remote(folder):
         path = posixpath.join(folder, name)
         try:
-            with storage_answers(), _whole_remote_file(path) as file:
+            with storage_answers(), _new_remote_file(path) as file:
                 yield file
         except OSError as error:
             raise OutputError(f"{path}: {error.strerror or error}") from None
         return
-    temporary = f".{os.urandom(6).hex()}.unfinished"
     try:
         with opened_folder(folder) as parent:
             try:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                with os.fdopen(os.open(temporary, flags, 0o666, dir_fd=parent), "wb") as file:
+                with os.fdopen(os.open(name, flags, 0o666, dir_fd=parent), "wb") as file:
                     yield file
-                os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 with suppress(OSError):
-                    os.unlink(temporary, dir_fd=parent)
+                    os.unlink(name, dir_fd=parent)
                 raise
     except BrokenPipeError:
         raise
@@ -221,8 +254,28 @@ def _whole_file(folder: str, name: str, shown: str) -> Iterator[Any]:
         raise _of_the_folder(shown, error) from None
 
 
+def _rename(folder: str, old: str, new: str, shown: str) -> None:
+    """Rename a file of a folder; it takes the place of one that has the name."""
+    if is_remote(folder):
+        import fsspec
+
+        path = posixpath.join(folder, new)
+        try:
+            with storage_answers():
+                system, name = fsspec.core.url_to_fs(path)
+                system.mv(posixpath.join(posixpath.dirname(name), old), name)
+        except OSError as error:
+            raise OutputError(f"{path}: {error.strerror or error}") from None
+        return
+    try:
+        with opened_folder(folder) as parent:
+            os.rename(old, new, src_dir_fd=parent, dst_dir_fd=parent)
+    except OSError as error:
+        raise _of_the_folder(shown, error) from None
+
+
 @contextmanager
-def _whole_remote_file(path: str) -> Iterator[Any]:
+def _new_remote_file(path: str) -> Iterator[Any]:
     """Open a remote file. Object stores show a file when it is closed, so after a failure it is discarded, or else removed."""
     import fsspec
 
@@ -344,7 +397,8 @@ def _write_units(walk: RecordWalk, query: Query, target: Target) -> Written:
     work = Encode(query, _PARQUET.name, target.schema, _PARQUET.rows)
     rows, nothing = 0, True
     for written in walk.run_batches(PART_BYTES, WriteUnits(Each(work, walk.path, walk.strict), target), work):
-        rows += written
+        target.publish(written.temporary, written.name)
+        rows += written.rows
         nothing = False
     if nothing:
         with target.file("empty"):
@@ -377,18 +431,19 @@ def prefix_of(number: int) -> str:
 
 def remove_recording(folder: UnfinishedFolder, number: int) -> None:
     """Remove the files of a recording that could not be read to its end."""
-    if is_remote(folder.path):
-        import fsspec
-
-        system, name = fsspec.core.url_to_fs(folder.path)
-        for path in system.glob(f"{name}/**/{prefix_of(number)}*.parquet"):
-            system.rm(path)
-        return
     _remove(folder, lambda name: name.startswith(prefix_of(number)))
 
 
 def _remove(folder: UnfinishedFolder, is_unwanted: Callable[[str], bool]) -> None:
     """Remove files from a folder and the folders in it, by their names."""
+    if is_remote(folder.path):
+        import fsspec
+
+        system, name = fsspec.core.url_to_fs(folder.path)
+        for path in system.find(name.rstrip("/")):
+            if is_unwanted(posixpath.basename(path)):
+                system.rm(path)
+        return
     try:
         with opened_folder(folder.path) as parent:
             for _path, _folders, files, descriptor in os.fwalk(".", dir_fd=parent):
@@ -430,31 +485,27 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[Unf
     """
     if is_remote(path):
         _refuse_full_address(path)
+        folder = UnfinishedFolder(path, path)
         try:
-            yield UnfinishedFolder(path, path)
+            yield folder
+            _remove(folder, _is_unfinished)
         except BaseException:
             with suppress(Exception):  # the failure that is being handled matters more
-                _empty_address(path)
+                _remove(folder, lambda name: _is_unfinished(name) or _is_ours(name, is_folder=False))
             raise
         return
     with output_folder(path, inputs, force=force, is_ours=_is_ours) as folder:
         yield folder
-        # Files that a worker had begun when it was killed.
-        _remove(folder, lambda name: _UNFINISHED.fullmatch(name) is not None)
+        _remove(folder, _is_unfinished)
+
+
+def _is_unfinished(name: str) -> bool:
+    """Return whether a name is that of a file that a worker had begun when it was killed, or that took too long."""
+    return _UNFINISHED.fullmatch(name) is not None
 
 
 def _is_ours(name: str, is_folder: bool) -> bool:
     return "=" in name if is_folder else _OURS.fullmatch(name) is not None
-
-
-def _empty_address(path: str) -> None:
-    """Remove the files of a dataset that did not become complete; the address was empty before."""
-    import fsspec
-
-    system, name = fsspec.core.url_to_fs(path)
-    for each in system.glob(f"{name.rstrip('/')}/**/*.parquet"):
-        if _OURS.fullmatch(posixpath.basename(each)):
-            system.rm(each)
 
 
 def _refuse_full_address(path: str) -> None:

@@ -8,15 +8,27 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
+import fsspec
+import polars as pl
 import pytest
 
 from ptttool.cli import folder as command
 from ptttool.cli.main import main
+from ptttool.pipeline.dataset import Location, new_folder, write_recording
+from ptttool.pipeline.query import Query
+from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.workers.pool import Promise, Workers
 from tests.support import captures
+from tests.support.recordings import build_perfdata, words_8dw
+
+R = TypeVar("R")
 
 REAL = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
 
@@ -121,3 +133,55 @@ def test_an_own_link(tmp_path: Path) -> None:
     assert decode("-o", f"{tmp_path / 'out'}/") == 0
     assert (tmp_path / "out").is_symlink()
     assert len([*(tmp_path / "real" / "deep").iterdir()]) == 1
+
+
+class Late(Workers):
+    """Workers that run each cancelled task when its successor has ended, as a worker does that had begun it."""
+
+    jobs = 2
+
+    def __init__(self) -> None:
+        self.cancelled: list[Callable[[], Any]] = []
+
+    def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
+        return _Submitted(self, partial(function, *arguments))
+
+    def run_cancelled(self) -> None:
+        for call in self.cancelled:
+            call()
+
+
+@dataclass
+class _Submitted(Generic[R]):
+    workers: Late
+    call: Callable[[], R]
+
+    def result(self) -> R:
+        return self.call()
+
+    def cancel(self) -> None:
+        self.workers.cancelled.append(self.call)
+
+
+@pytest.mark.parametrize("kind", ["local", "remote"])
+def test_a_task_that_was_dropped_ends_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """It counted its rows from another number: its file is not the one of the dataset."""
+    monkeypatch.setattr("ptttool.pipeline.dataset.PART_BYTES", 1 << 20)
+    path = tmp_path / "late.data"
+    data, zeros = words_8dw(150_000), bytes(32 * 1000)
+    path.write_bytes(build_perfdata([(0, number << 24, data + zeros * (number == 2)) for number in range(6)], config=0x1_0728_0001))
+    out = str(tmp_path / "out") if kind == "local" else "memory://late-out"
+    workers = Late()
+    with Recording(Request(str(path))) as recording, new_folder(out, [], force=False) as folder:
+        written = write_recording(recording, Query(("index", "offset")), Location(folder, 0, "late", ()), workers)
+        workers.run_cancelled()
+    assert written.rows == 900_000
+    assert len(workers.cancelled) > 1
+    system, name = fsspec.core.url_to_fs(out)
+    files = system.find(name)
+    assert all(file.endswith(".parquet") for file in files)
+    frames = []
+    for file in files:
+        with system.open(file) as opened:
+            frames.append(pl.read_parquet(opened))
+    assert pl.concat(frames).sort("index")["index"].equals(pl.Series("index", range(900_000), pl.UInt64))
