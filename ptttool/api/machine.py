@@ -16,8 +16,10 @@ from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.resolve import find_device as find_device_of
 from ptttool.tune.attributes import resolve_attributes
 from ptttool.tune.driver import Change, ChangeState, OnChange, TunePlan, set_attributes
-from ptttool.tune.profile import ProfileDiff, Snapshot, apply_profile, diff_profile, load_profile, save_profile
-from ptttool.tune.recovery import RecoverAction, Recovery, recover
+from ptttool.tune.profiles.match import ProfileDiff, apply_profile, diff_profile
+from ptttool.tune.profiles.profile import load_profile
+from ptttool.tune.profiles.snapshot import Snapshot, save_profile
+from ptttool.tune.repair.recovery import RecoverAction, Recovery, recover
 from ptttool.tune.values import attribute_names, read_value, source_of
 
 __all__ = [

@@ -11,10 +11,11 @@ from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.topology import endpoints_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, TunePlan
-from ptttool.tune.journal import ChangeRecord
-from ptttool.tune.profile import DiffRow, ProfileDiff, Snapshot
-from ptttool.tune.recovery import RecoverAction, Recovery
-from ptttool.tune.unfinished import UnfinishedAttribute
+from ptttool.tune.journal.records import ChangeRecord
+from ptttool.tune.journal.unfinished import UnfinishedAttribute
+from ptttool.tune.profiles.match import DiffRow, ProfileDiff
+from ptttool.tune.profiles.snapshot import Snapshot
+from ptttool.tune.repair.recovery import RecoverAction, Recovery
 from ptttool.tune.values import Reading
 
 

@@ -13,9 +13,10 @@ from ptttool.errors import AccessError, OutputError, PtttoolError
 from ptttool.files.locks import hold
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import RUNNING, Source
-from ptttool.tune.author import Author
-from ptttool.tune.journal import CLOSED, DAMAGED, Journal, JournalWriter, Outcome, Step, StepState, journal_of
-from ptttool.tune.unfinished import Unfinished, find_unfinished
+from ptttool.tune.journal.author import Author
+from ptttool.tune.journal.records import Outcome, Step, StepState
+from ptttool.tune.journal.store import CLOSED, DAMAGED, Journal, JournalWriter, journal_of
+from ptttool.tune.journal.unfinished import Unfinished, find_unfinished
 
 # Seconds to wait for another process that changes tune attributes: a change of all attributes of a machine takes less.
 WAIT = 5.0
@@ -24,7 +25,7 @@ KEPT_TREES = 32
 
 
 class NoRecorder:
-    """Takes nothing down: for a change without a journal. It has the methods of :class:`~ptttool.tune.journal.JournalWriter`."""
+    """Takes nothing down: for a change without a journal. It has the methods of :class:`~ptttool.tune.journal.store.JournalWriter`."""
 
     number: int | None = None
     problem: OSError | None = None
@@ -165,7 +166,7 @@ def tuning(
     command : str
         What is done, for the journal and for those who wait: ``tune apply p.toml``.
     journal : bool, str or path
-        As :func:`~ptttool.tune.journal.journal_of` takes it.
+        As :func:`~ptttool.tune.journal.store.journal_of` takes it.
     wait : float
         Seconds to wait for another process.
     reads : bool

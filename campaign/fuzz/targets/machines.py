@@ -92,7 +92,8 @@ def demo_devices() -> tuple[object, ...]:
 
 def run_profile(data: bytes, place: Path) -> None:
     """Compare a profile with the demo machine."""
-    from ptttool.tune.profile import diff_profile, load_profile
+    from ptttool.tune.profiles.match import diff_profile
+    from ptttool.tune.profiles.profile import load_profile
 
     diff_profile(load_profile(str(saved(data, place))), demo_devices())  # type: ignore[arg-type]
 

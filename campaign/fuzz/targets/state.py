@@ -20,8 +20,9 @@ def journal_seeds() -> Iterator[bytes]:
     import tempfile
 
     from ptttool.machine.sources.recorded import DemoSource
-    from ptttool.tune.author import Author
-    from ptttool.tune.journal import Journal, Outcome, Step, StepState
+    from ptttool.tune.journal.author import Author
+    from ptttool.tune.journal.records import Outcome, Step, StepState
+    from ptttool.tune.journal.store import Journal
 
     author = Author.of_this_process(DemoSource(), "tune set", [])
     steps = [Step("hisi_ptt0_2", "qos_tx_p", 1, 2), Step("hisi_ptt0_2", "qos_tx_np", 1, 0)]
@@ -39,7 +40,7 @@ def journal_seeds() -> Iterator[bytes]:
 def run_journal(data: bytes, _place: Path) -> None:
     """Read a change, once with its checksums and once without."""
     from ptttool.errors import InputError
-    from ptttool.tune.journal import parse_change
+    from ptttool.tune.journal.records import parse_change
 
     for text in (checked(data), data):
         try:

@@ -10,7 +10,7 @@ from ptttool.machine.sources.contract import DEMO, Source
 from ptttool.machine.topology import endpoints_behind, names_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, TunePlan
-from ptttool.tune.profile import DiffRow
+from ptttool.tune.profiles.match import DiffRow
 from ptttool.tune.values import Reading
 from ptttool.wording import clean
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ptttool.cli.terminal.talk import note, print_diagnostics, print_line
 from ptttool.cli.views.tune import print_changes, print_table, value_text
-from ptttool.tune.recovery import RecoverAction, Recovery
-from ptttool.tune.unfinished import HALF_DONE, ValueState, describe
+from ptttool.tune.journal.unfinished import HALF_DONE, ValueState, describe
+from ptttool.tune.repair.recovery import RecoverAction, Recovery
 from ptttool.wording import clean, counted
 
 

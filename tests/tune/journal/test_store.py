@@ -15,12 +15,13 @@ from ptttool.errors import InputError
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.recorded import RecordedSource
 from ptttool.machine.sources.tree import FolderFiles, TreeSource
-from ptttool.tune import journal as journal_module
-from ptttool.tune.author import Author
 from ptttool.tune.budget import MAX_JOURNAL_BYTES
 from ptttool.tune.driver import set_attributes
-from ptttool.tune.journal import Journal, Outcome, Step, StepState, journal_of, parse_change
-from ptttool.tune.unfinished import find_unfinished
+from ptttool.tune.journal import records, store
+from ptttool.tune.journal.author import Author
+from ptttool.tune.journal.records import Outcome, Step, StepState, parse_change
+from ptttool.tune.journal.store import Journal, journal_of
+from ptttool.tune.journal.unfinished import find_unfinished
 from tests import ROOT
 from tests.support import machines
 
@@ -54,7 +55,7 @@ def whole_file(journal: Journal) -> bytes:
 def test_a_change_from_begin_to_end(journal: Journal) -> None:
     writer = journal.begin(AUTHOR, STEPS)
     assert (writer.number, journal.open_numbers()) == (1, [1])
-    assert journal.read(1) == replace(journal_module.ChangeRecord(1, AUTHOR, tuple(STEPS)))
+    assert journal.read(1) == replace(records.ChangeRecord(1, AUTHOR, tuple(STEPS)))
     writer.step(0, StepState.WRITTEN)
     writer.step(1, StepState.NOT_RESTORED, holds=None)
     found = journal.read(1)
@@ -203,7 +204,7 @@ def test_files_that_are_no_changes(journal: Journal, tmp_path: Path) -> None:
 
 
 def test_closed_changes_are_kept_up_to_a_number(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_module, "KEPT", 3)
+    monkeypatch.setattr(store, "KEPT", 3)
     journal.begin(AUTHOR, STEPS)  # stays open
     for _ in range(6):
         journal.begin(AUTHOR, STEPS).end(Outcome.DONE)

@@ -12,7 +12,9 @@ from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import MEANINGS
 from ptttool.tune.budget import MAX_DOTS, MAX_PROFILE_BYTES
 from ptttool.tune.driver import Change
-from ptttool.tune.profile import DiffRow, RowState, Snapshot, compare, load_profile, match_profile, parse_profile
+from ptttool.tune.profiles.match import DiffRow, RowState, compare, match_profile
+from ptttool.tune.profiles.profile import load_profile, parse_profile
+from ptttool.tune.profiles.snapshot import Snapshot
 
 NAMES = sorted(MEANINGS)
 HEAD = "version = 1\n"

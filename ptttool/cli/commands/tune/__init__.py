@@ -171,7 +171,7 @@ def save(
     saved.
     """
     from ptttool.machine.discovery import open_source, require_machine
-    from ptttool.tune.profile import take_snapshot, write_profile
+    from ptttool.tune.profiles.snapshot import take_snapshot, write_profile
     from ptttool.tune.session import tuning
 
     if file == "-" and json:
@@ -219,7 +219,8 @@ def apply(
     from ptttool.cli.views.tune import note_target, print_applied
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_devices
-    from ptttool.tune.profile import load_profile, plan_profile
+    from ptttool.tune.profiles.match import plan_profile
+    from ptttool.tune.profiles.profile import load_profile
     from ptttool.tune.session import tuning
 
     profile = load_profile(file)
@@ -256,7 +257,8 @@ def diff(
     from ptttool.cli.views.tune import note_left_alone, print_rows
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_devices
-    from ptttool.tune.profile import diff_profile, load_profile
+    from ptttool.tune.profiles.match import diff_profile
+    from ptttool.tune.profiles.profile import load_profile
 
     profile = load_profile(file)
     source = open_source(sysfs, demo)
@@ -296,7 +298,7 @@ def recover(
     """
     from ptttool.cli.views.tune_recovery import print_recovery
     from ptttool.machine.discovery import open_source
-    from ptttool.tune.recovery import RecoverAction, recover
+    from ptttool.tune.repair.recovery import RecoverAction, recover
 
     actions = [action for action, asked in zip(RecoverAction, (restore, complete, keep), strict=True) if asked]
     if len(actions) > 1:

@@ -17,12 +17,13 @@ from ptttool.errors import BusyError, HardwareError, UsageError
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.testing import FakeMachine
-from ptttool.tune.author import Author
 from ptttool.tune.driver import Change, apply_changes, plan_values, set_attributes
-from ptttool.tune.journal import Journal, Outcome, Step, StepState, journal_of
-from ptttool.tune.recovery import RecoverAction, recover
+from ptttool.tune.journal.author import Author
+from ptttool.tune.journal.records import Outcome, Step, StepState
+from ptttool.tune.journal.store import Journal, journal_of
+from ptttool.tune.journal.unfinished import ValueState, find_unfinished
+from ptttool.tune.repair.recovery import RecoverAction, recover
 from ptttool.tune.session import tuning
-from ptttool.tune.unfinished import ValueState, find_unfinished
 from tests import ROOT
 from tests.support import machines
 from tests.support.tune_driver import Driver

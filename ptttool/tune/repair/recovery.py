@@ -12,9 +12,10 @@ from ptttool.files.locks import utc_now
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.driver import Change, OnChange, Setting, apply_changes, plan_changes
-from ptttool.tune.journal import Outcome, journal_of
+from ptttool.tune.journal.records import Outcome
+from ptttool.tune.journal.store import journal_of
+from ptttool.tune.journal.unfinished import Unfinished, UnfinishedAttribute, ValueState, find_unfinished
 from ptttool.tune.session import Session, no_journal, tuning
-from ptttool.tune.unfinished import Unfinished, UnfinishedAttribute, ValueState, find_unfinished
 
 LEFT = (ValueState.UNREADABLE, ValueState.GONE)
 

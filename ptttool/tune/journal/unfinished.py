@@ -11,8 +11,9 @@ from ptttool.errors import InputError, PtttoolError
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import Source
-from ptttool.tune.author import boot_id, driver_identity
-from ptttool.tune.journal import ChangeRecord, Journal, Outcome, Step, StepState, journal_of
+from ptttool.tune.journal.author import boot_id, driver_identity
+from ptttool.tune.journal.records import ChangeRecord, Outcome, Step, StepState
+from ptttool.tune.journal.store import Journal, journal_of
 from ptttool.tune.values import attribute_names, read_value
 from ptttool.wording import counted, in_words
 
@@ -160,7 +161,7 @@ def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bo
     source : Source
         The machine.
     journal : Journal, optional
-        Its journal. Default: :func:`~ptttool.tune.journal.journal_of`.
+        Its journal. Default: :func:`~ptttool.tune.journal.store.journal_of`.
     alone : bool
         True for the holder of the machine's lock: then no change is under way.
 

@@ -1,0 +1,1 @@
+"""The journal of changes of tune attributes."""

@@ -1,0 +1,268 @@
+"""Profiles and machines: what a profile differs in, and what applying it changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import DeviceError, InputError
+from ptttool.machine.model import PttDevice
+from ptttool.tune.attributes import find_attribute, suggest
+from ptttool.tune.driver import Change, OnChange, Setting, TunePlan, plan_changes
+from ptttool.tune.profiles.profile import Profile
+from ptttool.tune.session import tuning
+from ptttool.tune.values import attribute_names, source_of
+from ptttool.wording import html_table
+
+# Keys that are named in a message.
+_MOST_NAMED = 8
+
+
+class RowState(StrEnum):
+    """The result of comparing an attribute with a profile."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Match:
+    """A profile compared with the devices and attributes of a machine.
+
+    Parameters
+    ----------
+    settings : tuple of Setting
+        The values to set, in the order of the profile.
+    missing : tuple of (str, str or None)
+        Pairs that the machine does not have: the device, and the attribute or None for the whole device.
+    left_alone : tuple of (str, str or None)
+        Devices and attributes that the profile does not name, in the same form.
+    """
+
+    settings: tuple[Setting, ...]
+    missing: tuple[tuple[str, str | None], ...]
+    left_alone: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class DiffRow:
+    """One line of a comparison.
+
+    Parameters
+    ----------
+    device : str
+        Name of the device.
+    attribute : str or None
+        Name of the attribute; null for a device without any in the profile.
+    profile : int or None
+        The profile's value.
+    machine : int or None
+        The machine's value; null if the state is ``missing``.
+    state : RowState
+        The result.
+    """
+
+    device: str
+    attribute: str | None
+    profile: int | None
+    machine: int | None
+    state: RowState
+
+
+@dataclass(frozen=True)
+class ProfileDiff:
+    """A profile compared with the values of a machine.
+
+    Parameters
+    ----------
+    profile : str
+        The profile's file.
+    rows : tuple of DiffRow
+        One for each attribute of the profile.
+    left_alone : tuple of (str, str or None)
+        Devices and attributes that the profile does not name; they are no difference.
+    diagnostics : tuple of Diagnostic
+        Values that were clamped.
+    """
+
+    profile: str
+    rows: tuple[DiffRow, ...]
+    left_alone: tuple[tuple[str, str | None], ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """True if the machine has every value of the profile."""
+        return all(row.state == RowState.SAME for row in self.rows)
+
+    def _repr_html_(self) -> str:
+        rows = [(row.device, row.attribute, row.profile, row.machine, row.state) for row in self.rows]
+        return html_table(("PTT device", "Attribute", "Profile", "Machine", "Result"), rows)
+
+
+def plan_profile(profile: Profile, devices: Sequence[PttDevice], *, ignore_missing: bool = False) -> TunePlan:
+    """Plan what applying a profile would change; write nothing.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile.
+    devices : Sequence[PttDevice]
+        All devices of the machine.
+    ignore_missing : bool
+        Skip what the machine does not have; the plan lists it.
+
+    Raises
+    ------
+    DeviceError
+        The machine does not have a device.
+    InputError
+        The machine does not have an attribute.
+    AccessError, HardwareError
+        An old value cannot be read.
+    """
+    matched = match_profile(profile, devices, _known(devices), ignore_missing=ignore_missing)
+    skipped = (name if attribute is None else f"{name}/{attribute}" for name, attribute in matched.missing)
+    missing = [Diagnostic(Severity.WARNING, "missing", f"{what} is not on this machine: skipped", where=what) for what in skipped]
+    return TunePlan(
+        changes=plan_changes(matched.settings),
+        diagnostics=(*profile.diagnostics, *missing),
+        missing=matched.missing,
+        left_alone=matched.left_alone,
+    )
+
+
+def apply_profile(
+    profile: Profile,
+    devices: Sequence[PttDevice],
+    *,
+    ignore_missing: bool = False,
+    dry_run: bool = False,
+    on_change: OnChange | None = None,
+    journal: bool | str | os.PathLike[str] = True,
+) -> TunePlan:
+    """Set the attributes of a machine to the values of a profile: all of them, or none if one fails.
+
+    The parameters are those of :func:`plan_profile` and :func:`~ptttool.tune.driver.set_attributes`, and so are the errors.
+    """
+    if dry_run or not devices:
+        return plan_profile(profile, devices, ignore_missing=ignore_missing)
+    with tuning(source_of(devices[0]), f"Python: apply {profile.path}", journal=journal) as session:
+        return plan_profile(profile, devices, ignore_missing=ignore_missing).apply(on_change, session=session)
+
+
+def diff_profile(profile: Profile, devices: Sequence[PttDevice]) -> ProfileDiff:
+    """Compare a profile with the values of a machine.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile.
+    devices : Sequence[PttDevice]
+        All devices of the machine.
+
+    Raises
+    ------
+    AccessError, HardwareError, DeviceError
+        A value cannot be read.
+    """
+    matched = match_profile(profile, devices, _known(devices), ignore_missing=True)
+    rows = compare(profile, matched, plan_changes(matched.settings))
+    return ProfileDiff(profile.path, tuple(rows), matched.left_alone, profile.diagnostics)
+
+
+def match_profile(
+    profile: Profile, devices: Sequence[PttDevice], known: Mapping[str, Sequence[str]], *, ignore_missing: bool = False
+) -> Match:
+    """Compare a profile with devices and their attributes.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile.
+    devices : Sequence[PttDevice]
+        All devices of the machine.
+    known : Mapping[str, Sequence[str]]
+        Their attributes, by device.
+    ignore_missing : bool
+        Do not raise an error for what the machine does not have.
+
+    Raises
+    ------
+    DeviceError
+        The machine does not have a device.
+    InputError
+        It does not have an attribute, or the profile names one twice with different values.
+    """
+    by_name = {device.name: device for device in devices}
+    settings: dict[tuple[str, str], Setting] = {}
+    missing: list[tuple[str, str | None]] = []
+    for name, wanted in profile.devices.items():
+        if name not in by_name:
+            missing.append((name, None))
+            continue
+        for asked, value in wanted.items():
+            attribute = find_attribute(known[name], asked)
+            if attribute is None:
+                missing.append((name, asked))
+                continue
+            key = f"devices.{name}.{asked}"
+            if settings.setdefault((name, attribute), Setting(by_name[name], attribute, value)).value != value:
+                reason = f"{key}: {attribute} occurs twice, under both its names, with different values"
+                raise InputError(profile.path, reason, code="attribute-twice", key=key)
+    if missing and not ignore_missing:
+        raise _missing_error(profile, missing, by_name, known)
+    alone: list[tuple[str, str | None]] = []
+    for name in by_name:
+        if name not in profile.devices:
+            alone.append((name, None))
+        else:
+            alone += [(name, attribute) for attribute in known[name] if (name, attribute) not in settings]
+    return Match(tuple(settings.values()), tuple(missing), tuple(alone))
+
+
+def compare(profile: Profile, matched: Match, changes: Sequence[Change]) -> list[DiffRow]:
+    """Make a row for every attribute of a profile, missing ones last; ``changes`` are those that applying the profile would make."""
+    rows = [
+        DiffRow(change.device.name, change.attribute, change.new, change.old, RowState.DIFFERS if change.differs else RowState.SAME)
+        for change in changes
+    ]
+    for name, attribute in matched.missing:
+        wanted = profile.devices[name] if attribute is None else {attribute: profile.devices[name][attribute]}
+        rows += [DiffRow(name, asked, value, None, RowState.MISSING) for asked, value in wanted.items()] or [
+            DiffRow(name, None, None, None, RowState.MISSING)
+        ]
+    return rows
+
+
+def _known(devices: Sequence[PttDevice]) -> dict[str, list[str]]:
+    return {device.name: attribute_names(device) for device in devices}
+
+
+def _missing_error(
+    profile: Profile, missing: Sequence[tuple[str, str | None]], devices: Mapping[str, object], known: Mapping[str, Sequence[str]]
+) -> DeviceError | InputError:
+    gone = [name for name, attribute in missing if attribute is None]
+    if gone:
+        there = f"its PTT devices: {', '.join(devices)}" if devices else "it has no PTT device"
+        return DeviceError(
+            f"{profile.path}: this machine has no {', '.join(gone)}",
+            hint=f"{there}; for a profile of another machine, --ignore-missing skips what is missing",
+            code="profile-device-missing",
+            missing=gone,
+        )
+    keys = [f"devices.{name}.{attribute}" for name, attribute in missing]
+    named = [(name, attribute) for name, attribute in missing if attribute is not None][:_MOST_NAMED]
+    hints = dict.fromkeys(suggest(known[name], attribute) for name, attribute in named)
+    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+    return InputError(
+        profile.path,
+        f"{', '.join(keys[:_MOST_NAMED])}{more}: no such tune attribute on this machine",
+        hint="; ".join(hints) + "; --ignore-missing skips what is missing",
+        code="profile-attribute-missing",
+        keys=keys,
+    )
