@@ -244,10 +244,10 @@ def apply_changes(
             _require_old_values(changes)
             return apply_changes(changes, on_change=on_change, session=own, repairs=repairs)
     differing = [change for change in changes if change.differs]
-    with _held_signals() as caught:
+    with held_signals() as caught:
         steps = [Step(change.device.name, change.attribute, change.old, change.new) for change in differing]
         recorder = session.begin(steps, [change.device for change in differing], repairs)
-        run = _Run(recorder, on_change or _ignore)
+        run = Run(recorder, on_change or _ignore)
         try:
             for change in differing:
                 run.write(change)
@@ -259,7 +259,7 @@ def apply_changes(
         except KeyboardInterrupt:
             raise _undo(run, InterruptedByUserError("interrupted"), session) from None
         except BaseException:
-            _end_undone(run, run.restore(), session)
+            end_undone(run, run.restore(), session)
             raise
         session.end(recorder, Outcome.DONE, [(change.device.name, change.attribute) for change in changes], repairs)
     return tuple(replace(change, state=ChangeState.WRITTEN) if change.differs else change for change in changes)
@@ -285,7 +285,7 @@ def _ignore(_: Change) -> None:
     """Observe nothing."""
 
 
-class _Run:
+class Run:
     """The writes of one change, and how they are undone."""
 
     def __init__(self, recorder: JournalWriter | NoRecorder, observe: OnChange) -> None:
@@ -332,7 +332,7 @@ def _value_or_none(change: Change) -> int | None:
         return None
 
 
-def _end_undone(run: _Run, failed: Sequence[tuple[Change, int | None]], session: Session) -> None:
+def end_undone(run: Run, failed: Sequence[tuple[Change, int | None]], session: Session) -> None:
     """Close the journal of a change that was undone; leave it open where that failed."""
     if failed:
         session.fail(run.recorder)
@@ -340,16 +340,29 @@ def _end_undone(run: _Run, failed: Sequence[tuple[Change, int | None]], session:
         session.end(run.recorder, Outcome.RESTORED)
 
 
-def _undo(run: _Run, error: PtttoolError, session: Session) -> PtttoolError:
+def _undo(run: Run, error: PtttoolError, session: Session) -> PtttoolError:
     """Restore the old values; return the error that says what the attributes hold now."""
     failed = run.restore()
-    _end_undone(run, failed, session)
-    if not failed:
-        return error.amended("all tune attributes are as they were", restored=True)
+    end_undone(run, failed, session)
+    return error.amended("all tune attributes are as they were", restored=True) if not failed else not_restored(error, failed, run.touched)
+
+
+def not_restored(error: PtttoolError, failed: Sequence[tuple[Change, int | None]], touched: Sequence[Change]) -> HardwareError:
+    """Make the error of attributes that could not be restored.
+
+    Parameters
+    ----------
+    error : PtttoolError
+        Why they were to be restored.
+    failed : Sequence of (Change, int or None)
+        From :meth:`Run.restore`: the attributes that are not restored, with the values that they have now.
+    touched : Sequence of Change
+        All attributes that were to be restored.
+    """
     holding = ", ".join(
         f"{change.label} (was {change.old}) " + ("has an unknown value" if now is None else f"is {now}") for change, now in failed
     )
-    rest = "; every other tune attribute is as it was" if len(failed) < len(run.touched) else ""
+    rest = "; every other tune attribute is as it was" if len(failed) < len(touched) else ""
     state = [{"device": change.device.name, "attribute": change.attribute, "was": change.old, "holds": now} for change, now in failed]
     return HardwareError(
         f"{error.message}; NOT restored: {holding}{rest}",
@@ -361,7 +374,7 @@ def _undo(run: _Run, error: PtttoolError, session: Session) -> PtttoolError:
 
 
 @contextmanager
-def _held_signals() -> Iterator[Callable[[], str | None]]:
+def held_signals() -> Iterator[Callable[[], str | None]]:
     """Hold the signals that would end the program; yield a function that returns the name of the first one that came.
 
     A signal that was ignored before (nohup) stays ignored. Only the main thread can hold signals; in others this does nothing.

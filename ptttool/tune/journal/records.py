@@ -77,6 +77,8 @@ class Step:
         Its values before the change, and those to be written.
     state : StepState
         How far it is.
+    between : tuple of int
+        Values that the attribute has for a time, before the new one: a sweep tries them, and its new value is the old one.
     """
 
     device: str
@@ -84,6 +86,7 @@ class Step:
     old: int
     new: int
     state: StepState = StepState.PLANNED
+    between: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,11 @@ def begin_record(number: int, author: Author, steps: Sequence[Step], repairs: Se
         "number": number,
         **{key: getattr(author, key) for key in Author.__dataclass_fields__},
         "repairs": list(repairs),
-        "steps": [{"device": step.device, "attribute": step.attribute, "old": step.old, "new": step.new} for step in steps],
+        "steps": [
+            {"device": step.device, "attribute": step.attribute, "old": step.old, "new": step.new}
+            | ({"between": list(step.between)} if step.between else {})
+            for step in steps
+        ],
     }
 
 
@@ -214,7 +221,13 @@ def _parse_line(line: bytes) -> dict[str, Any] | None:
 
 def _change_of(begin: dict[str, Any], number: int) -> ChangeRecord:
     steps = tuple(
-        Step(_text(step["device"]), _text(step["attribute"]), _number(step["old"]), _number(step["new"]))
+        Step(
+            _text(step["device"]),
+            _text(step["attribute"]),
+            _number(step["old"]),
+            _number(step["new"]),
+            between=tuple(_number(value) for value in step.get("between", ())),
+        )
         for step in begin["steps"][: MAX_JOURNAL_STEPS + 1]
     )
     if len(steps) > MAX_JOURNAL_STEPS:

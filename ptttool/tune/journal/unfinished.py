@@ -286,7 +286,7 @@ def _attributes(changes: Sequence[ChangeRecord], values: _Values) -> Iterator[Un
         old, new = steps[0][1].old, steps[-1][1].new
         now, state = values.of(device, attribute)
         if state is None:
-            between = {value for _, step in steps for value in (step.old, step.new)}
+            between = {value for _, step in steps for value in (step.old, step.new, *step.between)}
             state = (
                 ValueState.OLD
                 if now == old

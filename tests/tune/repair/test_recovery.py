@@ -105,6 +105,19 @@ def test_what_is_half_done_is_found(source: Driver) -> None:
     assert (diagnostic.code, diagnostic.details) == ("half-done", {"changes": [number], "attributes": ["hisi_ptt0_0/qos_tx_p"]})
 
 
+@pytest.mark.parametrize("action", ["restore", "complete"])
+def test_a_sweep_that_was_cut_off_ends_with_the_old_values(source: Driver, action: str) -> None:
+    author = replace(Author.of_this_process(source, "tune sweep", list_devices(source)), process_start=1)
+    journal_here(source).begin(author, [Step(*P, 1, 1, between=(0, 2)), Step(*NP, 1, 1, between=(0, 2))])
+    hold(source, qos_tx_p=2)
+    assert [(one.attribute, one.old, one.new, one.now, one.state) for one in find_unfinished(source).attributes] == [
+        ("qos_tx_p", 1, 1, 2, ValueState.BETWEEN),
+        ("qos_tx_np", 1, 1, 1, ValueState.OLD),
+    ]
+    assert recover(source, RecoverAction(action)).settled
+    assert source.attributes["hisi_ptt0_0/qos_tx_p"] == 1
+
+
 def test_recovery_is_a_change_of_its_own(source: Driver) -> None:
     first = cut_off(source, (P, 1, 2), (NP, 1, 0))
     hold(source, qos_tx_p=2)
