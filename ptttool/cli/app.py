@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+
+from ptttool.cli.help.about import About, Example
+from ptttool.cli.help.commands import App, Group
 
 
 class Escaped(Exception):
@@ -17,8 +19,18 @@ class Escaped(Exception):
         self.error = error
 
 
-class _Group(TyperGroup):
+EXAMPLES = (
+    Example("ptttool list", "What there is on this machine; with --demo, on a recorded one.", on_demo=True),
+    Example("ptttool trace --rootport nvme0 --duration 10 -o nvme.data", "Record what an NVMe drive sends.", on_demo=True),
+    Example("ptttool info nvme.data", "What was recorded, and what is missing."),
+    Example("ptttool report nvme.data -o nvme.html", "All of it on one page."),
+)
+
+
+class _Group(Group):
     """The commands."""
+
+    about = About(examples=EXAMPLES)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -28,7 +40,7 @@ class _Group(TyperGroup):
             raise Escaped(error) from error
 
 
-app = typer.Typer(
+app = App(
     name="ptttool",
     cls=_Group,
     help="Tune and trace PCIe links with the HiSilicon PTT device, and decode its traces.",

@@ -7,12 +7,25 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ptttool import __version__
+from ptttool.cli.help import described
+from ptttool.cli.help.about import about
+from ptttool.cli.help.page import stages
+from ptttool.cli.help.panels import in_panels
 from ptttool.errors import ExitCode
 from ptttool.files.atomic import output_file
+
+RELEASES = {"0.2.0": "2026-11-22"}
+"""The dates of the pages, by version: a page is the same whenever it is built."""
+
+_LINE = 70
+
+VERSION = __version__.partition(".dev")[0]
 
 
 def roff(text: str) -> str:
@@ -22,105 +35,121 @@ def roff(text: str) -> str:
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    r"""Yield the paragraphs of a help text, each on one line; blocks after a ``\b`` line keep their lines."""
+    r"""Yield the paragraphs of a help text, their lines as long as sources of pages are; blocks after a ``\b`` line keep their lines."""
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = [line.strip() for line in block.splitlines()]
         if lines and lines[0] == "\b":
             yield "\n.br\n".join(roff(line) for line in lines[1:])
         else:
-            yield roff(" ".join(lines))
-
-
-def argument_synopsis(parameter: Any) -> str:
-    """Format one argument: in brackets if it is optional, with dots if it may be repeated."""
-    name = str(parameter.metavar or parameter.name.upper())
-    if name.startswith("["):  # says it all by itself
-        return f"\\fI{roff(name)}\\fR"
-    dots = "…" if parameter.nargs == -1 else ""
-    shown = f"\\fI{roff(name)}\\fR{dots}"
-    return shown if parameter.required else f"[{shown}]"
+            yield "\n".join(roff(line) for line in textwrap.wrap(" ".join(lines), _LINE, break_long_words=False, break_on_hyphens=False))
 
 
 def synopsis(command: Any, path: str) -> str:
     """Format the command with its arguments, as usage lines show it."""
-    parts = [f"\\fB{roff(path)}\\fR", "[\\fIOPTIONS\\fR]"]
-    parts += [argument_synopsis(parameter) for parameter in command.params if parameter.param_type_name == "argument"]
-    if hasattr(command, "commands"):
-        parts.append("\\fICOMMAND\\fR …")
-    return " ".join(parts)
+    return f"\\fB{roff(path)}\\fR {roff(described.usage(command))}"
 
 
-def option_lines(command: Any, path: str, parent: Any) -> Iterator[str]:
-    """Yield the lines of the options, each with its help."""
-    context = command.make_context(path, [], parent=parent, resilient_parsing=True)
-    for parameter in command.get_params(context):
-        if parameter.param_type_name != "option" or getattr(parameter, "hidden", False):
-            continue
-        record = parameter.get_help_record(context)
-        if record is None:
-            continue
-        names, text = record[0], record[1]
+def definitions(rows: Iterable[tuple[str, str]], font: str = "B") -> Iterator[str]:
+    """Yield a list of names with their texts."""
+    for name, text in rows:
         yield ".TP"
-        yield f"\\fB{roff(names)}\\fR"
+        yield f"\\f{font}{roff(name)}\\fR"
         yield from paragraphs(text)
 
 
-def argument_lines(command: Any) -> Iterator[str]:
-    """Yield the lines of the arguments that have a help text."""
-    for parameter in command.params:
-        if parameter.param_type_name == "argument" and getattr(parameter, "help", None):
-            yield ".TP"
-            yield f"\\fI{roff(str(parameter.metavar or parameter.name.upper()))}\\fR"
-            yield from paragraphs(parameter.help)
+def option_lines(command: Any, path: str, parent: Any) -> Iterator[str]:
+    """Yield the lines of the options, in panels, each with its help."""
+    context = command.make_context(path, [], parent=parent, resilient_parsing=True)
+    options = [one for one in command.get_params(context) if described.is_option(one)]
+    found = in_panels(options)
+    for title, panel in found.items():
+        if len(found) > 1:
+            yield f".SS {title}"
+        yield from definitions((described.option_names(one), described.description(one)) for one in panel)
 
 
-def page(command: Any, path: str, others: list[str], parent: Any = None) -> str:
+def example_lines(command: Any) -> Iterator[str]:
+    """Yield the lines of the examples: what each does, and the command line below it."""
+    for number, example in enumerate(about(command).examples):
+        if number:
+            yield ".PP"
+        yield from paragraphs(example.text)
+        yield from (".PP", ".in +4n", ".nf", roff(example.line), ".fi", ".in")
+
+
+def exit_codes(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the exit codes with their meanings; codes that belong to other commands are left out."""
+    for code in ExitCode:
+        named = re.findall(r"`(?:ptttool )?((?:tune )?[a-z]+)[^`]*`: ", code.meaning)
+        if path == "ptttool" or not named or path.removeprefix("ptttool ") in named:
+            meaning = code.meaning.replace("`", "")
+            yield str(int(code)), f"{meaning}."
+
+
+_ENVIRONMENT = (
+    ("NO_COLOR", "When set, no colour is used, on a terminal either."),
+    ("CLICOLOR_FORCE", "When set and not 0, colour is used, in a pipe too."),
+    ("PTTTOOL_PLUGINS", "When 1, root loads plug-ins also from folders that others than root can write: --plugins."),
+    ("PTTTOOL_CRASH_REPORT", "The file that --crash-report names."),
+)
+
+
+def related(command: Any, path: str, paths: list[str]) -> list[str]:
+    """Return the pages for SEE ALSO: the group and what it says itself, of ptttool all commands."""
+    if hasattr(command, "commands"):
+        depth = path.count(" ") + 1
+        found = [other for other in paths if other.startswith(f"{path} ") and other.count(" ") == depth]
+        return found if path == "ptttool" else ["ptttool", *found]
+    group = path.rpartition(" ")[0]
+    named = [f"ptttool {name}" for name in about(command).related]
+    beside = [other for other in paths if group != "ptttool" and other.rpartition(" ")[0] == group and other != path]
+    return list(dict.fromkeys(["ptttool", group, *beside, *named]))
+
+
+def page(command: Any, path: str, paths: list[str], parent: Any = None) -> str:
     """Return one manual page, as roff."""
     title = path.replace(" ", "-")
-    help_text = command.help or ""
-    first, *rest = list(paragraphs(help_text)) or [""]
+    _, *rest = list(paragraphs(command.help or "")) or [""]
     lines = [
         '.\\" Written from the command tree by ptttool/cli/manpages.py; edit the help texts instead.',
-        f'.TH "{title.upper()}" "1" "" "ptttool" "ptttool manual"',
+        f'.TH "{title.upper()}" "1" "{RELEASES[VERSION]}" "ptttool {VERSION}" "ptttool manual"',
         ".SH NAME",
-        f"{roff(title)} \\- {first.rstrip('.')}",
+        f"{roff(title)} \\- {roff(described.summary(command))}",
         ".SH SYNOPSIS",
         synopsis(command, path),
-        ".SH DESCRIPTION",
-        first,
     ]
-    for text in rest:
-        lines += [".PP", text]
-    arguments = list(argument_lines(command))
+    if rest:
+        lines += [".SH DESCRIPTION", rest[0], *(line for text in rest[1:] for line in (".PP", text))]
+    if hasattr(command, "commands"):
+        lines.append(".SH COMMANDS")
+        for stage, items in stages(command).items():
+            lines += [f".SS {stage}"] if path == "ptttool" else []
+            lines += definitions((f"{name}", f"{described.summary(one)}.") for name, one in items)
+    examples = list(example_lines(command))
+    if examples:
+        lines += [".SH EXAMPLES", *examples]
+    arguments = [(described.argument_name(one), described.description(one)) for one in command.params if described.is_argument(one)]
     if arguments:
-        lines += [".SH ARGUMENTS", *arguments]
+        lines += [".SH ARGUMENTS", *definitions(arguments, "I")]
     options = list(option_lines(command, path, parent))
     if options:
         lines += [".SH OPTIONS", *options]
-    if hasattr(command, "commands"):
-        lines.append(".SH COMMANDS")
-        for name, sub in sorted(command.commands.items()):
-            lines += [".TP", f"\\fB{roff(name)}\\fR (see \\fB{roff(title + '-' + name)}\\fR(1))", roff(sub.get_short_help_str(limit=200))]
+    lines += [".SH EXIT STATUS", *definitions(exit_codes(path))]
+    files = about(command).files
+    if files:
+        lines += [".SH FILES", *definitions(((kept.path, kept.text) for kept in files), "I")]
     if path == "ptttool":
-        lines.append(".SH EXIT STATUS")
-        for code in ExitCode:
-            meaning = code.meaning.replace("`", "")
-            lines += [".TP", f"\\fB{code}\\fR", roff(f"{meaning[0].upper()}{meaning[1:]}.")]
-        lines += [
-            ".SH ENVIRONMENT",
-            ".TP",
-            "\\fBNO_COLOR\\fR",
-            roff("When set, no colour is used, on a terminal either."),
-        ]
-    lines += [".SH SEE ALSO", ", ".join(f"\\fB{roff(other)}\\fR(1)" for other in others if other != title)]
+        lines += [".SH ENVIRONMENT", *definitions(_ENVIRONMENT)]
+    others = related(command, path, paths)
+    lines += [".SH SEE ALSO", ",\n".join(f"\\fB{roff(other.replace(' ', '-'))}\\fR(1)" for other in others)]
     return "\n".join(lines) + "\n"
 
 
 def walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the command and all its sub-commands, with their full names."""
+    """Yield the command and all its sub-commands, with their full names, in the order of use."""
     yield path, command
-    for name, sub in sorted(getattr(command, "commands", {}).items()):
-        if not sub.hidden:
+    for items in stages(command).values() if hasattr(command, "commands") else ():
+        for name, sub in items:
             yield from walk(sub, f"{path} {name}")
 
 
@@ -135,8 +164,8 @@ def pages() -> dict[str, str]:
     root = typer.main.get_command(app)
     context = root.make_context("ptttool", [], resilient_parsing=True)  # commands inherit its settings: -h
     commands = list(walk(root, "ptttool"))
-    titles = [path.replace(" ", "-") for path, _ in commands]
-    return {f"{path.replace(' ', '-')}.1": page(command, path, titles, None if command is root else context) for path, command in commands}
+    paths = [path for path, _ in commands]
+    return {f"{path.replace(' ', '-')}.1": page(command, path, paths, None if command is root else context) for path, command in commands}
 
 
 def main(folder: Path) -> int:

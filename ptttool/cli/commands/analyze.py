@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
@@ -161,7 +162,14 @@ class AnalysesDocument:
     analyses: list[AnalysisFacts]
 
 
-@app.command("analyze")
+EXAMPLES = (
+    Example("ptttool analyze --list", "What can be analyzed, and what has to be traced for it."),
+    Example("ptttool analyze traffic,latency both.data", "Who moves how much, and how long reads take."),
+    Example("ptttool analyze io nvme.data --to md", "Commands of NVMe drives, as Markdown."),
+)
+
+
+@app.command("analyze", stage=Stage.READ, rank=30, examples=EXAMPLES)
 def analyze(
     context: typer.Context,
     name: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.terminal.talk import PrintedError, print_json
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from ptttool.analyses.compare.comparison import Measurements
 
 
-@app.command("compare")
+EXAMPLES = (Example("ptttool compare before.data after.data", "Before and after a change: what differs beyond noise."),)
+
+
+@app.command("compare", stage=Stage.READ, rank=50, examples=EXAMPLES)
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="The recording before the change.", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="B", help="The recording after it.", show_default=False)],
@@ -40,7 +44,7 @@ def compare(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Compare two recordings of TLPs: side by side, and what differs beyond noise.
+    """Compare two recordings, and say what differs beyond noise.
 
     Each recording is cut into equal parts by the numbers of its records. A measure, such as the size of payloads, the share of a class or
     the rate of data, counts as different if a rank test over the parts says so, corrected for the number of measures, and the effect is at

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import ForceOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
@@ -16,8 +17,19 @@ from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.terminal.talk import error_as_json_line
 from ptttool.errors import UsageError
 
+EXAMPLES = (
+    Example("ptttool decode nvme.data --limit 20", "The first 20 TLPs."),
+    Example(
+        "ptttool decode nvme.data --where \"kind = 'MRd' AND requester = '01:00.0'\" --columns time,address,requested_bytes --to csv",
+        "Chosen rows and columns as CSV.",
+    ),
+    Example("ptttool decode nvme.data -o nvme.parquet", "All TLPs as Parquet, for DuckDB, polars or pandas."),
+    Example("ptttool decode nvme.data --at 1233 --context 3", "What is around TLP 1233."),
+    Example("ptttool decode both.data --follow 1233", "The transaction of TLP 1233: request, completions, latency."),
+)
 
-@app.command("decode")
+
+@app.command("decode", stage=Stage.READ, rank=20, examples=EXAMPLES)
 def decode(
     command: typer.Context,
     files: Annotated[
@@ -84,7 +96,7 @@ def decode(
     sysfs: SysfsOption = None,
     demo: DemoFileOption = False,
 ) -> None:
-    """Decode recordings to a table, CSV, JSON lines, Parquet, Arrow or perf's own text.
+    """Decode recordings to a table, CSV, JSON lines, Parquet and more.
 
     FILE is a perf.data of perf record (a file or a folder, from a pipe, compressed or truncated), or raw trace without a container. The
     recording's type of AUX trace selects the protocol: TLPs of the PTT device, or elements of a packet trace. --protocol selects another

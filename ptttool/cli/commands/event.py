@@ -9,6 +9,7 @@ import typer
 
 from ptttool.capture.event.terms import Direction, Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options.event import (
     CompletionsOption,
     CpuOption,
@@ -28,9 +29,14 @@ from ptttool.cli.terminal.talk import print_diagnostics, print_json, print_line
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.wording import clean
 
-
 # The first argument that is not an option starts the user's command; options after it belong to that command.
-@app.command("event", context_settings={"allow_interspersed_args": False})
+EXAMPLES = (
+    Example("ptttool event --rootport nvme0", "The event string for perf record -e, of all inbound TLPs of an NVMe drive.", on_demo=True),
+    Example("ptttool event --rootport nvme0 --type p --direction outbound", "Posted requests from the processor.", on_demo=True),
+)
+
+
+@app.command("event", stage=Stage.TRACE, rank=40, examples=EXAMPLES, context_settings={"allow_interspersed_args": False})
 def event(
     rootport: RootPortOption = None,
     requester: RequesterOption = None,
@@ -50,7 +56,7 @@ def event(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Print the perf event that traces what the options describe.
+    """Print the perf event for what you want to trace.
 
     Three lines: the event string, its 64-bit config, and the whole perf command. Nothing is run.
 

@@ -10,6 +10,7 @@ import typer
 
 from ptttool.capture.event.terms import Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.talk import note, print_json, print_labelled
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, InputError, MissingPackageError
@@ -27,7 +28,13 @@ _FORMAT_WORDS = {Format.DW4: "4DW, 16 bytes a TLP", Format.DW8: "8DW, 32 bytes a
 _SEVERITY_WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-@app.command("explain")
+EXAMPLES = (
+    Example("ptttool explain 'hisi_ptt0_0/filter=0x80001,type=6,direction=2,format=0/'", "An event string of perf.", on_demo=True),
+    Example("ptttool explain nvme.data", "What a recording was asked for."),
+)
+
+
+@app.command("explain", stage=Stage.TRACE, rank=50, examples=EXAMPLES)
 def explain_command(
     what: Annotated[
         str,

@@ -8,10 +8,16 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.talk import console, print_json
 
+EXAMPLES = (
+    Example("ptttool filters", "Everything that --rootport and --requester of 'ptttool trace' take.", on_demo=True),
+    Example("ptttool filters --device hisi_ptt0_2", "Those of one PTT device.", on_demo=True),
+)
 
-@app.command("filters")
+
+@app.command("filters", stage=Stage.FIND, rank=30, examples=EXAMPLES)
 def filters(
     device: Annotated[
         str | None,
@@ -21,7 +27,7 @@ def filters(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """List the root ports and requesters that a trace can be restricted to.
+    """List the root ports and requesters that can be traced.
 
     Each line has the value of the event term filter, the PCI address, the kernel's names and the PCI name. Values of root ports can be
     or-ed to trace several; a requester cannot be combined. Kernels before 6.5 do not list the filters; the values are then computed from

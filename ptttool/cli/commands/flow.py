@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import ForceOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.terminal.talk import error_as_json_line
 from ptttool.errors import UsageError
 
+EXAMPLES = (Example("ptttool flow --elf program.elf hart.bin", "The ranges of instructions that a hart executed, with its program."),)
 
-@app.command("flow")
+
+@app.command("flow", stage=Stage.READ, rank=60, examples=EXAMPLES)
 def flow(
     files: reading.RecordingsArgument,
     elf: Annotated[
@@ -39,7 +42,7 @@ def flow(
     force: ForceOption = False,
     json: out.JsonLinesOption = False,
 ) -> None:
-    """Follow RISC-V E-Trace through the program: what was executed, as ranges of instructions.
+    """Show what a RISC-V hart executed, from E-Trace and its program.
 
     FILE is raw trace, or a perf.data. Each range ends with a branch or jump, and names the function and the line of source that it begins
     in. Where packets and program do not agree, or a program is missing, that is reported, and following goes on at the next

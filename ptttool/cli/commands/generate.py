@@ -9,13 +9,16 @@ from typing import IO, Annotated
 import typer
 
 from ptttool.cli.app import ForceOption, JsonOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.cli.terminal.talk import note, print_json
 from ptttool.errors import OutputError, UsageError
 from ptttool.wording import clean
 
+EXAMPLES = (Example("ptttool generate -o simulated.data --size 1M --profile nvme", "Simulated traffic of an NVMe drive."),)
 
-@app.command("generate")
+
+@app.command("generate", stage=Stage.MORE, rank=10, examples=EXAMPLES)
 def generate(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The output; - is standard output.")],
     size: Annotated[
@@ -47,7 +50,9 @@ def generate(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Generate a recording: a perf.data with realistic traffic, for tests and measurements without hardware.
+    """Generate a recording of simulated traffic, of any size.
+
+    It is a perf.data for tests and measurements without hardware.
 
     A link is simulated for some 30,000 TLPs; the rest are copies with other addresses, tags and times. Requests and completions
     belong together as PCIe requires. perf reads the file like one of a Kunpeng; its host is called "generated". The profiles:

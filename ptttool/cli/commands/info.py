@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ptttool.cli.app import JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.terminal.talk import PrintedError, print_diagnostic, print_json
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
     from ptttool.pipeline.workers.pool import Workers
 
 
-@app.command("info")
+EXAMPLES = (
+    Example("ptttool info nvme.data", "Counts by kind and requester, and every sign of loss."),
+    Example("ptttool info --json nvme.data", "The same for a script."),
+)
+
+
+@app.command("info", stage=Stage.READ, rank=10, examples=EXAMPLES)
 def info(
     context: typer.Context,
     file: reading.RecordingArgument = None,
@@ -41,7 +48,7 @@ def info(
     sysfs: SysfsOption = None,
     demo: DemoFileOption = False,
 ) -> None:
-    """Show what a recording holds: its rows summed up, AUX streams, and every sign of loss.
+    """Sum a recording up: counts, AUX streams, every sign of loss.
 
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or raw trace without a container. Of PTT
     recordings TLPs are counted by kind and requester, of packet traces elements by kind and channel. Names of devices come from the file

@@ -8,11 +8,18 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.talk import console, print_json
 from ptttool.errors import UsageError
 
+EXAMPLES = (
+    Example("ptttool list", "What there is on this machine.", on_demo=True),
+    Example("ptttool list --tree", "The same, down to the endpoints behind each root port.", on_demo=True),
+    Example("ptttool list --demo", "The recorded machine that comes with ptttool: it needs no hardware."),
+)
 
-@app.command("list")
+
+@app.command("list", stage=Stage.FIND, rank=10, examples=EXAMPLES)
 def list_devices(
     device: Annotated[
         str | None,
@@ -25,7 +32,7 @@ def list_devices(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """List the PTT devices of this machine.
+    """List PTT devices, their root ports and what is behind them.
 
     For each device: PCI address, NUMA node, the CPUs that can record it, the type number of its PMU, and its root ports with what is
     behind them. Notes on standard error say what the kernel does not say, and what cannot be read; reading everything needs root.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import JsonOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.streams import drop_output_if_closed
 from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_line, warn
 from ptttool.errors import InputError, OutputError
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from ptttool.capture.unfinished.recover import RecoveredRecording
 
 
-@app.command("recover")
+EXAMPLES = (Example("ptttool recover --dry-run", "What 'ptttool trace' left in this folder when it was killed."),)
+
+
+@app.command("recover", stage=Stage.TRACE, rank=60, examples=EXAMPLES)
 def recover(
     file: Annotated[
         Path,
@@ -36,7 +40,7 @@ def recover(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what is there and do nothing.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Find recordings that 'ptttool trace' could not finish, say what they hold, and give them their names.
+    """Find and name recordings that 'ptttool trace' could not finish.
 
     While perf records, the recording is in an unfinished file beside FILE. It stays there if ptttool or perf is killed, memory runs out
     or power is lost. The trace in it can be read up to where perf had written it: perf writes in steps of half the AUX area.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import ForceOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
@@ -30,7 +31,13 @@ _FORMATS = ("html", "md", "json")
 _SUFFIXES = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
 
 
-@app.command("report")
+EXAMPLES = (
+    Example("ptttool report nvme.data -o nvme.html", "One HTML page that holds everything."),
+    Example("ptttool report before.data after.data -o both.html", "Several recordings, one after the other on one page."),
+)
+
+
+@app.command("report", stage=Stage.READ, rank=40, examples=EXAMPLES)
 def report(
     context: typer.Context,
     files: Annotated[
@@ -70,7 +77,9 @@ def report(
     sysfs: SysfsOption = None,
     demo: DemoFileOption = False,
 ) -> None:
-    """Write a report on recordings: signs of loss first, then what every analysis found, and what to do next.
+    """Write one HTML page on recordings: loss, results, what to do.
+
+    Signs of loss come first, then what every analysis found, and what to do next.
 
     The page is one file that loads nothing from elsewhere: it can be sent by mail. Its tables can be sorted, its charts show single values
     and the numbers of TLPs. An analysis that a recording lacks something for says what.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import JsonOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.talk import note, print_json, print_line, warn
 from ptttool.errors import UsageError
 from ptttool.wording import clean
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
     from ptttool.tlp.header import Header
 
 
-@app.command("tlp")
+EXAMPLES = (
+    Example("ptttool tlp 04000001 0000220f 01070000", "A configuration read, from the header log of an AER line."),
+    Example("ptttool tlp 'TLP Header: 04000001 0000220f 01070000 00000000'", "The line as the kernel prints it."),
+)
+
+
+@app.command("tlp", stage=Stage.READ, rank=70, examples=EXAMPLES)
 def tlp(
     words: Annotated[
         list[str],

@@ -12,6 +12,7 @@ import typer
 
 from ptttool.capture.event.terms import Direction, Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options.event import (
     CompletionsOption,
     CpuOption,
@@ -38,7 +39,13 @@ if TYPE_CHECKING:
 _WIDE = 120
 
 
-@app.command("top")
+EXAMPLES = (
+    Example("ptttool top --rootport nvme0 --rootport ens2", "A live view of two root ports; q ends it.", needs_terminal=True, on_demo=True),
+    Example("ptttool top --rootport nvme0 --batch --count 2", "Two samples as plain text, for a log.", on_demo=True),
+)
+
+
+@app.command("top", stage=Stage.TRACE, rank=30, examples=EXAMPLES)
 def top(
     rootport: RootPortOption = None,
     requester: RequesterOption = None,
@@ -59,7 +66,7 @@ def top(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Record a short time again and again, and show who moves how much in which direction.
+    """Show live who moves how much, by recording again and again.
 
     Each sample lists the TLPs by requester, class and direction: TLPs and bytes a second of the window, bytes that were asked for, mean
     payload, and how long reads take, in ticks of the Time field. It says what share of the time was seen: between two windows, nothing is.

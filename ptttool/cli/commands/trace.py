@@ -14,6 +14,7 @@ import typer
 
 from ptttool.capture.event.terms import Direction, Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options.event import (
     CompletionsOption,
     CpuOption,
@@ -39,8 +40,19 @@ if TYPE_CHECKING:
     from ptttool.capture.plan import Plan
 
 
+EXAMPLES = (
+    Example("ptttool trace --rootport nvme0 --duration 10 -o nvme.data", "What an NVMe drive sends, for 10 seconds.", on_demo=True),
+    Example("ptttool trace --rootport nvme0 --format 8dw -- fio job.fio", "Whole headers, while a program runs.", on_demo=True),
+    Example(
+        "ptttool trace --rootport ens2 --type p --direction outbound --dry-run",
+        "The perf command for what the processor writes to a network card.",
+        on_demo=True,
+    ),
+)
+
+
 # The first word that is not an option begins the user's command; later options belong to it.
-@app.command("trace", context_settings={"allow_interspersed_args": False})
+@app.command("trace", stage=Stage.TRACE, rank=20, examples=EXAMPLES, context_settings={"allow_interspersed_args": False})
 def trace(
     rootport: RootPortOption = None,
     requester: RequesterOption = None,
@@ -84,7 +96,7 @@ def trace(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:  # fmt: skip
-    """Record the TLPs that the options describe, with perf, and sum them up.
+    """Record TLPs with perf, sum them up, and report what is missing.
 
     Before perf starts, ptttool checks what can prevent the recording, and reports the first problem with its fix. Ctrl-C ends
     the recording and keeps it, and so does the end of the terminal. Beside FILE a small FILE.ptttool.json keeps the names of ports

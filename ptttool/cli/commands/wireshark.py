@@ -8,19 +8,25 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import JsonOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.talk import note, print_json, print_line
 from ptttool.wording import clean
 
-wireshark = typer.Typer(
-    name="wireshark",
-    help="Show TLPs in Wireshark and tshark: a dissector for what 'decode --to pcapng' writes.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+wireshark = app.group(
+    "wireshark",
+    """Show TLPs in Wireshark and tshark.
+
+    A dissector reads what 'decode --to pcapng' writes.
+    """,
+    stage=Stage.MORE,
+    rank=20,
 )
-app.add_typer(wireshark)
 
 
-@wireshark.command("install")
+_INSTALL = (Example("ptttool wireshark install --folder plugins", "Into this folder, not the one that Wireshark loads."),)
+
+
+@wireshark.command("install", stage=Stage.MORE, rank=10, examples=_INSTALL)
 def install(
     folder: Annotated[
         Path | None,
@@ -48,7 +54,10 @@ def install(
         note("tshark was not found: this is the folder that Wireshark's manual names")
 
 
-@wireshark.command("path")
+_PATH = (Example("ptttool wireshark path", "For tshark -X lua_script:PATH -r nvme.pcapng."),)
+
+
+@wireshark.command("path", stage=Stage.MORE, rank=20, examples=_PATH)
 def path() -> None:
     """Print the path of the dissector, for tshark -X lua_script:PATH."""
     from ptttool.exporters.packets.wireshark import DISSECTOR

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType
+from ptttool.cli.help.panels import Panel
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ FormatOption = Annotated[
 PatternOption = Annotated[
     Pattern | None,
     typer.Option(
-        "--pattern", case_sensitive=False, help="Layout of the headers, where the PMU has the term: legacy, or v1 (PCIe 6 era fields)."
+        "--pattern",
+        case_sensitive=False,
+        rich_help_panel=Panel.WHAT,
+        help="Layout of the headers, where the PMU has the term: legacy, or v1 (PCIe 6 era fields).",
     ),
 ]
 DeviceOption = Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ptttool.cli.help.panels import Panel
 from ptttool.cli.terminal.talk import note, warn
 from ptttool.errors import InputError, PtttoolError, UsageError
 from ptttool.wording import clean
@@ -62,6 +63,7 @@ PatternOption = Annotated[
     typer.Option(
         "--pattern",
         metavar="<legacy|v1>",
+        rich_help_panel=Panel.INPUT,
         help="PTT: read spare header bits as this layout, whatever the recording says: v1 is that of PCIe 6 parts.",
         show_default=False,
     ),

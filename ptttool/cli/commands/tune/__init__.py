@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, KeptFile, Stage
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.streams import CLOSED
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostics, print_json, print_line
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from ptttool.tune.driver import TunePlan
     from ptttool.tune.session import Session
 
-tune = typer.Typer(
-    name="tune",
-    help="Show and set the tune attributes of PTT devices: QoS weights and buffer levels, from 0 to 2, each for a whole PCIe core.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+tune = app.group(
+    "tune",
+    """Show and set the tune attributes of PTT devices.
+
+    They are QoS weights and buffer levels, from 0 to 2, each for a whole PCIe core.
+    """,
+    stage=Stage.TUNE,
+    rank=10,
 )
-app.add_typer(tune)
 
 DeviceArgument = Annotated[str, typer.Argument(help="The PTT device, for example hisi_ptt0_2.", metavar="DEVICE")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and read everything, print what would be written, write nothing.")]
@@ -34,14 +37,22 @@ NoJournalOption = Annotated[
 ProfileArgument = Annotated[str, typer.Argument(help="The profile; - is standard input.", metavar="FILE")]
 
 
-@tune.command("show")
+_JOURNAL = (KeptFile("/var/lib/ptttool", "The journal of changes: how a change that was cut off is repaired."),)
+
+_SHOW = (
+    Example("ptttool tune show", "All tune attributes with values, meaning and the root ports they act on.", on_demo=True),
+    Example("ptttool tune show hisi_ptt0_0", "Those of one PCIe core.", on_demo=True),
+)
+
+
+@tune.command("show", stage=Stage.TUNE, rank=10, examples=_SHOW)
 def show(
     device: Annotated[str | None, typer.Argument(help="One PTT device only, for example hisi_ptt0_2.", metavar="DEVICE")] = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Show every tune attribute with its value and meaning, and the root ports it acts on.
+    """Show every tune attribute: value, meaning, root ports it acts on.
 
     Only root can read values. Without them the rest is shown, and the exit code is 4.
     """
@@ -72,7 +83,13 @@ def show(
         raise failure
 
 
-@tune.command("get")
+_GET = (
+    Example("ptttool tune get hisi_ptt0_0 qos_tx_cpl", "One number, for a script.", on_demo=True),
+    Example("ptttool tune get hisi_ptt0_0", "Lines that 'ptttool tune set' takes.", on_demo=True),
+)
+
+
+@tune.command("get", stage=Stage.TUNE, rank=20, examples=_GET)
 def get(
     device: DeviceArgument,
     attributes: Annotated[list[str] | None, typer.Argument(help="The tune attributes; without any, all.", metavar="ATTRIBUTE")] = None,
@@ -80,7 +97,9 @@ def get(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Print values for scripts: the bare number of one attribute, lines ATTRIBUTE=VALUE of several.
+    """Print values for scripts.
+
+    Of one attribute it is the bare number, of several they are lines ATTRIBUTE=VALUE.
 
     The lines are what "tune set" takes. All values are read before the first is printed.
     """
@@ -106,7 +125,13 @@ def get(
             print_line(clean(f"{name}={value}"))
 
 
-@tune.command("set")
+_SET = (
+    Example("ptttool tune set hisi_ptt0_0 qos_tx_p=2 qos_tx_np=0", "Two attributes, both or none.", on_demo=True),
+    Example("ptttool tune set --dry-run hisi_ptt0_0 qos_tx_p=2", "What would be written.", on_demo=True),
+)
+
+
+@tune.command("set", stage=Stage.TUNE, rank=30, examples=_SET, files=_JOURNAL)
 def set_(
     device: DeviceArgument,
     assignments: Annotated[list[str], typer.Argument(help="A tune attribute and its new value, from 0 to 2.", metavar="ATTRIBUTE=VALUE")],
@@ -157,7 +182,10 @@ def set_(
     note_target(source, plan)
 
 
-@tune.command("save")
+_SAVE = (Example("ptttool tune save before.toml", "Keep the values of all devices before a change.", on_demo=True),)
+
+
+@tune.command("save", stage=Stage.TUNE, rank=40, examples=_SAVE)
 def save(
     file: Annotated[str, typer.Argument(help="The profile to write; - is standard output.", metavar="FILE")],
     force: ForceOption = False,
@@ -165,7 +193,7 @@ def save(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Save the tune attributes of all devices as a profile, a TOML file.
+    """Save the values of all devices as a profile, a TOML file.
 
     The power-on values are not documented: save a profile before the first change. If one tune attribute cannot be read, nothing is
     saved.
@@ -197,7 +225,13 @@ def save(
         note(f"{count} tune attributes of {len(snapshot.devices)} devices saved in {clean(file)}")
 
 
-@tune.command("apply")
+_APPLY = (
+    Example("ptttool tune apply raid.toml", "Set what a profile says, all or none.", on_demo=True),
+    Example("ptttool tune apply --dry-run raid.toml", "What would be written.", on_demo=True),
+)
+
+
+@tune.command("apply", stage=Stage.TUNE, rank=60, examples=_APPLY, files=_JOURNAL)
 def apply(
     file: ProfileArgument,
     dry_run: DryRunOption = False,
@@ -209,7 +243,7 @@ def apply(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Set the machine's tune attributes to the values of a profile, all or none.
+    """Set tune attributes to the values of a profile, all or none.
 
     Everything is checked and read first; only what differs is written, and read back. If a write fails, the tune attributes of all
     devices are restored. Devices and attributes that the profile does not name are left alone.
@@ -242,7 +276,10 @@ def apply(
     note_target(source, plan)
 
 
-@tune.command("diff")
+_DIFF = (Example("ptttool tune diff raid.toml", "What a profile would change; exit code 1 if anything.", on_demo=True, exit_code=1),)
+
+
+@tune.command("diff", stage=Stage.TUNE, rank=50, examples=_DIFF)
 def diff(
     file: ProfileArgument,
     json: JsonOption = False,
@@ -276,7 +313,10 @@ def diff(
     raise typer.Exit(0 if found.equal else 1)
 
 
-@tune.command("recover")
+_RECOVER = (Example("ptttool tune recover", "Changes that were cut off, by kill -9 or a reset.", on_demo=True),)
+
+
+@tune.command("recover", stage=Stage.TUNE, rank=70, examples=_RECOVER, files=_JOURNAL)
 def recover(
     restore: Annotated[bool, typer.Option("--restore", help="Write the values from before the changes that were cut off.")] = False,
     complete: Annotated[bool, typer.Option("--complete", help="Write the values that these changes were to set.")] = False,
@@ -288,7 +328,9 @@ def recover(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Show and repair changes of tune attributes that were cut off: by SIGKILL, or by a device that did not answer.
+    """Show and repair changes that were cut off.
+
+    SIGKILL cuts a change off, or a device that does not answer.
 
     Without an option, show for each tune attribute the value before the change, the value to be set, and the value now. --restore is the
     usual repair. It is all or nothing, as "tune set" is. A tune attribute that somebody else has set since is left alone.

@@ -1,0 +1,57 @@
+"""The panels in which the options of a command are shown, in their order.
+
+Most options mean the same in every command: this table has their panel. An option that means something else in a command names its
+panel itself (``rich_help_panel=Panel.WHAT``). Others stand under "Options".
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+
+class Panel(StrEnum):
+    """The panels; the value is the heading."""
+
+    WHAT = "What to trace"
+    HOW = "How long and how"
+    OPTIONS = "Options"
+    ROWS = "Which rows and columns"
+    TIME = "Time"
+    OUTPUT = "Output"
+    INPUT = "Reading the recording"
+    WORK = "Processes and clusters"
+    MACHINE = "Machine"
+    HELP = "Help"
+
+
+_NAMES = {
+    Panel.WHAT: "--rootport --requester --type --direction --completions --format --device --for",
+    Panel.HOW: "--duration --aux-size --cpu --keep-command --interval --window --count",
+    Panel.ROWS: "--where --columns --words --limit --offset --at --context --follow --raw --ids --top --list --partition",
+    Panel.TIME: "--time-model --tick-ns",
+    Panel.OUTPUT: "--output --to --json --force --verbose --quiet --color --decode",
+    Panel.INPUT: "--protocol --protocols --parameter --params --strict --channel --input --downstream",
+    Panel.WORK: "--jobs --scheduler --tls-ca --tls-cert --tls-key",
+    Panel.MACHINE: "--sysfs --demo",
+    Panel.HELP: "--help --version --install-completion --show-completion",
+}
+_PANEL_OF = {name: panel for panel, names in _NAMES.items() for name in names.split()}
+
+
+def panel_of(parameter: Any) -> str:
+    """Return the heading under which an option is shown."""
+    own = getattr(parameter, "rich_help_panel", None)
+    if own is not None:
+        return str(own)
+    return next((_PANEL_OF[name] for name in parameter.opts if name in _PANEL_OF), Panel.OPTIONS)
+
+
+def in_panels(options: list[Any]) -> dict[str, list[Any]]:
+    """Return options by panel, panels in their order; panels of one's own come before the output."""
+    found: dict[str, list[Any]] = {}
+    for option in options:
+        found.setdefault(panel_of(option), []).append(option)
+    order = [str(panel) for panel in Panel]
+    own = order.index(Panel.ROWS)
+    return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else own))
