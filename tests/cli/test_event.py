@@ -67,6 +67,12 @@ def test_an_endpoint_stands_for_its_root_port(ptt_machine: FakeMachine, capsys: 
     assert err.count("warning: several types") == 1
 
 
+def test_outbound_without_a_type_is_the_event_of_one(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(said(capsys, "--rootport", "00:10.0", "--direction", "out", "--json")[0])
+    assert (found["types"], found["outbound"]) == (["p"], ["P"])
+    assert [one["code"] for one in found["warnings"]] == ["outbound-one-type"]
+
+
 def test_a_command_keeps_its_own_options(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = said(capsys, "--rootport", "nvme0", "--cpu", "1", "dd", "if=/dev/zero", "of=a b", "--json")
     line = out.splitlines()[2]
@@ -83,10 +89,10 @@ REFUSED = [
     (["--rootport", "00:13.0"], 3, "unknown-function"),
     (["--rootport", "nvme7"], 3, "unknown-function"),
     (["--requester", "00:10.0"], 2, "not-a-requester"),
-    (["--rootport", "00:10.0", "--type", "p,mem"], 2, "usage"),
-    (["--rootport", "00:10.0", "--type", ""], 2, "usage"),
-    (["--rootport", "00:10.0", "--direction", "up"], 2, "usage"),
-    (["--rootport", "00:10.0", "--direction", "outbound"], 2, "outbound-types"),
+    (["--rootport", "00:10.0", "--type", "p,mem"], 2, "bad-type"),
+    (["--rootport", "00:10.0", "--type", ""], 2, "bad-type"),
+    (["--rootport", "00:10.0", "--direction", "up"], 2, "bad-direction"),
+    (["--rootport", "00:10.0", "--direction", "outbound", "--type", "p,cpl"], 2, "outbound-types"),
     (["--rootport", "00:10.0", "--direction", "both", "--format", "8dw"], 2, "8dw-both"),
     (["--rootport", "00:10.0", "--completions", "b"], 2, "completions-no-effect"),
     (["--rootport", "00:10.0", "--pattern", "v1", "--force"], 2, "no-pattern-term"),

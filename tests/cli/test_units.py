@@ -9,13 +9,15 @@ from ptttool.errors import UsageError
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("10", 10), ("1.5s", 1.5), (" 500ms ", 0.5), ("2m", 120), (".5", 0.5), ("1h", 3600), ("2 s", 2)]
+    ("text", "seconds"),
+    [("10", 10), ("1.5s", 1.5), (" 500ms ", 0.5), ("2m", 120), (".5", 0.5), ("1h", 3600), ("2 s", 2), ("10min", 600),
+     ("2 Minutes", 120), ("1hr", 3600)]
 )
 def test_duration(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "1d", "abc", "1e3", "inf", "nan", "0.0001", "99999h", "1,5", "s", "1 2"])
+@pytest.mark.parametrize("text", ["", "0", "-1", "1d", "abc", "1e3", "inf", "nan", "0.0001", "99999h", "1,5", "s", "1 2", "10 parsecs"])
 def test_no_duration(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_duration(text)

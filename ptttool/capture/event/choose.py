@@ -13,7 +13,6 @@ from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.pmu import PMU_PREFIX, device_numbers
 from ptttool.machine.resolve import resolve_requester, resolve_root_port
 from ptttool.pci import PciAddress
-from ptttool.wording import in_words
 
 
 @dataclass(frozen=True)
@@ -174,17 +173,3 @@ def _address(text: str) -> PciAddress:
         )
     return found
 
-
-def parse_types(text: str) -> tuple[TlpType, ...]:
-    """Parse a list of types: ``p,np,cpl``.
-
-    Raises
-    ------
-    UsageError
-        A word is not a type.
-    """
-    words = [word.strip().lower() for word in text.split(",")]
-    for word in words:
-        if word not in list(TlpType):
-            raise UsageError(f"--type {text!r}: {word!r} is not a type of TLP", hint=f"give {in_words(TlpType, 'or')}, several with commas")
-    return tuple(TlpType(word) for word in words)

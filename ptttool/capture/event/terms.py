@@ -32,6 +32,30 @@ class Direction(StrEnum):
     BOTH = "both"
 
 
+_DIRECTION_WORDS: Mapping[str, Direction] = {"rx": Direction.INBOUND, "tx": Direction.OUTBOUND}
+
+
+def parse_direction(text: str) -> Direction:
+    """Read a direction: its word, the beginning of one (``in``), or ``rx`` and ``tx`` as the root port receives and sends.
+
+    Raises
+    ------
+    UsageError
+        The text is not a direction (``bad-direction``).
+    """
+    word = text.strip().lower()
+    if word in _DIRECTION_WORDS:
+        return _DIRECTION_WORDS[word]
+    found = [one for one in Direction if word and one.startswith(word)]
+    if not found:
+        raise UsageError(
+            f"--direction: {text!r} is not a direction",
+            hint="give inbound (from the device to the processor), outbound or both",
+            code="bad-direction",
+        )
+    return found[0]
+
+
 class Completions(StrEnum):
     """The inbound completions to trace where the device cannot trace all."""
 
@@ -55,6 +79,37 @@ class Pattern(StrEnum):
 
 TYPES: Mapping[str, int] = {TlpType.POSTED: 1, TlpType.NON_POSTED: 2, TlpType.COMPLETION: 4}
 TYPE_WORDS: Mapping[str, str] = {TlpType.POSTED: "posted", TlpType.NON_POSTED: "non-posted", TlpType.COMPLETION: "completion"}
+"""The types in words."""
+_SPELLINGS: Mapping[str, TlpType] = {
+    "posted": TlpType.POSTED, "non-posted": TlpType.NON_POSTED, "nonposted": TlpType.NON_POSTED, "completion": TlpType.COMPLETION,
+    "completions": TlpType.COMPLETION,
+}  # fmt: skip
+
+
+def parse_types(text: str) -> tuple[TlpType, ...]:
+    """Read a list of types: ``p,np,cpl``, or in words: ``posted``, ``non-posted``, ``completion``.
+
+    Raises
+    ------
+    UsageError
+        A word is not a type (``bad-type``).
+    """
+    found = []
+    for word in (word.strip().lower() for word in text.split(",")):
+        known = _SPELLINGS.get(word) or next((one for one in TlpType if one == word), None)
+        if known is None:
+            message = f"--type {text!r}: {word!r} is not a type of TLP"
+            raise UsageError(message, hint=_TYPE_HINTS.get(word.removesuffix("s"), _TYPE_HINT), code="bad-type")
+        found.append(known)
+    return tuple(found)
+
+
+_TYPE_HINT = "give p (posted), np (non-posted) or cpl (completions), several with commas"
+_TYPE_HINTS = {
+    "read": "requests to read are np (non-posted), what answers them is cpl (completions)",
+    "write": "writes to memory are p (posted), those to configuration space and I/O are np (non-posted)",
+}
+
 FORMATS: Mapping[str, int] = {Format.DW4: 0, Format.DW8: 1}
 PATTERNS: Mapping[str, int] = {Pattern.LEGACY: 0, Pattern.V1: 1}
 INBOUND, OUTBOUND, BOTH = Direction.INBOUND, Direction.OUTBOUND, Direction.BOTH

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ptttool.capture.event.terms import Direction, Format
+from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options.event import (
@@ -69,10 +69,11 @@ def event(
     from ptttool.capture.perf.command import perf_command
     from ptttool.capture.plan import choose_cpu
 
+    one_type = direction is Direction.OUTBOUND and not types and not force
     options = event_options(
         rootport=rootport,
         requester=requester,
-        types=types,
+        types=[TlpType.POSTED] if one_type else types,
         direction=direction,
         completions=completions,
         format=format,
@@ -86,7 +87,7 @@ def event(
     if known is not None and (known.cpus or cpu is not None):
         cpu = choose_cpu(known, cpu, None)
     words = perf_command(chosen.built.event, cpu=cpu, command=command or ())
-    diagnostics = [*chosen.diagnostics, *_all_cpus(chosen.request.device, cpu)]
+    diagnostics = [*chosen.diagnostics, *(_ONE_TYPE if one_type else ()), *_all_cpus(chosen.request.device, cpu)]
     if json:
         print_json(EventDocument.of_event(chosen.request, chosen.built, words, diagnostics))
         return
@@ -94,6 +95,16 @@ def event(
     print_line(clean(chosen.built.event))
     print_line(f"{chosen.built.config:#x}")
     print_line(clean(shlex.join(words)))
+
+
+_ONE_TYPE = (
+    Diagnostic(
+        Severity.WARNING,
+        "outbound-one-type",
+        "outbound, one type can be traced at a time: this is the event of p (posted); --type np and --type cpl give the others",
+        hint="'ptttool trace' records them one after another",
+    ),
+)
 
 
 def _all_cpus(pmu: str, cpu: int | None) -> list[Diagnostic]:

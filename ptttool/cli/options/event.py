@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType
+from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType, parse_direction, parse_types
 from ptttool.cli.help.panels import Panel
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
 
 if TYPE_CHECKING:
     from ptttool.capture.event.choose import ChosenEvent, EventOptions
     from ptttool.machine.model import Machine
+
+
+def _directions() -> list[str]:
+    return list(Direction)
+
 
 RootPortOption = Annotated[
     list[str] | None,
@@ -42,7 +47,9 @@ DirectionOption = Annotated[
     Direction,
     typer.Option(
         "--direction",
-        case_sensitive=False,
+        parser=parse_direction,
+        metavar="[inbound|outbound|both]",
+        autocompletion=_directions,
         help="Inbound is from the device to the processor. Outbound takes one type at a time; both needs --format 4dw.",
     ),
 ]
@@ -111,7 +118,7 @@ def event_options(
     UsageError
         There are two requesters, a type is unknown, or there is not one filter.
     """
-    from ptttool.capture.event.choose import EventOptions, parse_types
+    from ptttool.capture.event.choose import EventOptions
 
     if requester is not None and len(requester) > 1:
         raise UsageError("one requester can be traced at a time", hint="give --requester once", code="two-requesters")

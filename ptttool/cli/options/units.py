@@ -8,9 +8,15 @@ from datetime import timedelta
 from ptttool.errors import UsageError
 
 _NUMBER = r"(?P<number>\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})"
-_DURATION = re.compile(_NUMBER + r"\s*(?P<unit>ms|s|m|h|)", re.ASCII)
+_DURATION = re.compile(_NUMBER + r"\s*(?P<unit>[a-z]*)", re.ASCII | re.IGNORECASE)
 _SIZE = re.compile(_NUMBER + r"\s*(?P<unit>[kmg]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
-_SECONDS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS = {
+    0.001: ("ms", "msec", "msecs", "millisecond", "milliseconds"),
+    1.0: ("", "s", "sec", "secs", "second", "seconds"),
+    60.0: ("m", "min", "mins", "minute", "minutes"),
+    3600.0: ("h", "hr", "hrs", "hour", "hours"),
+}
+_SECONDS = {unit: seconds for seconds, units in _UNITS.items() for unit in units}
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _LONGEST = timedelta(days=365).total_seconds()
 
@@ -21,7 +27,7 @@ def parse_duration(text: str, option: str = "--duration") -> float:
     Parameters
     ----------
     text : str
-        ``10``, ``1.5s``, ``500ms``, ``2m``, ``1h``; a number alone is seconds.
+        ``10``, ``1.5s``, ``500ms``, ``2m``, ``10min``, ``1h``; a number alone is seconds.
     option : str
         The option that it is from, for the message.
 
@@ -36,9 +42,9 @@ def parse_duration(text: str, option: str = "--duration") -> float:
         The text is not a duration, or too short or too long.
     """
     found = _DURATION.fullmatch(text.strip())
-    seconds = float(found["number"]) * _SECONDS[found["unit"]] if found else 0.0
+    seconds = float(found["number"]) * _SECONDS.get(found["unit"].lower(), 0.0) if found else 0.0
     if not 0.001 <= seconds <= _LONGEST:
-        raise UsageError(f"{option}: {text!r} is not a duration", hint="such as 10, 1.5s, 500ms, 2m", code="bad-duration")
+        raise UsageError(f"{option}: {text!r} is not a duration", hint="such as 10, 1.5s, 500ms, 2m or 1h", code="bad-duration")
     return seconds
 
 

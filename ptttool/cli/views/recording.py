@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ptttool.capture.names import sidecar_path
 from ptttool.cli.terminal.talk import console, print_labelled
 from ptttool.machine.model import ROOT_PORT, Machine
 from ptttool.machine.topology import names_behind
@@ -129,6 +130,9 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
         yield "traces", traced_text(report.explanation, report.machine)
     if recording.is_ptt:
         yield from _format(report)
+        if report.machine is None and not recording.is_raw:
+            beside = "" if recording.path == "-" else f"there is no {sidecar_path(recording.path).name} beside the recording: copy it, too; or "
+            yield "names", f"unknown: {beside}--sysfs names the machine"
     else:
         yield "protocol", recording.title
     if report.trace_units is not None:
@@ -200,7 +204,7 @@ def traced_text(explanation: Explanation, machine: Machine | None) -> str:
     names = []
     for named in explanation.named:
         if named.address is None:  # "bit 0: a root port with PCI device number 00, 08, 10 or 18"
-            names.append(named.name.replace("a root port with ", ""))
+            names.append(f"{named.name.rpartition(' number ')[2]} (the recording does not say which)")
         else:
             behind = named.name if machine is None or explanation.kind != ROOT_PORT else names_behind(machine, named.address)
             names.append(f"{named.address} ({behind})" if behind else str(named.address))

@@ -72,6 +72,11 @@ def requester_table(summary: TlpSummary, machine: Machine | None, width: int) ->
         rows.append(("others", *numbers(others), f"{len(others)} requesters: --json has all"))
     if len(rows) > 1:
         rows.append(("total", *numbers(summary.requesters), ""))
+    if not any(row[-1] for row in rows):
+        table = empty_table(("Requester", False), *((title, True) for title in titles))
+        for row in rows:
+            table.add_row(*row[:-1])
+        return table
     table = empty_table(("Requester", False), *((title, True) for title in titles), ("Name", False))
     taken = sum(max(map(len, column)) + 2 for column in zip(("Requester", *titles), *(row[:-1] for row in rows), strict=True))
     room = max(width - taken, _LEAST_NAME)

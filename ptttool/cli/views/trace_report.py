@@ -85,7 +85,8 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
             warn(clean(diagnostic.message))
     where = clean(str(recorded.path))
     took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s of trace"
-    note(f"recorded {where}: {mebibytes(recorded.size)}{took}; ptttool decode {shlex.quote(where)} shows its TLPs")
+    beside = "" if recorded.sidecar is None else f", and its names in {clean(recorded.sidecar.name)}"
+    note(f"recorded {where}: {mebibytes(recorded.size)}{took}{beside}; ptttool decode {shlex.quote(where)} shows its TLPs")
     if failure is not None:
         raise failure
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.capture.event.choose import EventOptions, choose, parse_types
+from ptttool.capture.event.choose import EventOptions, choose
 from ptttool.capture.event.parse import parse_event
-from ptttool.capture.event.terms import Completions, Direction, Format, Pattern
+from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, parse_types
 from ptttool.diagnostics import Severity
 from ptttool.errors import PtttoolError, UsageError
 from ptttool.machine.model import Machine
