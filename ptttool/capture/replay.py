@@ -117,7 +117,8 @@ def _what_it_is(plan: Plan, recording: BundledRecording) -> Iterator[Diagnostic]
         message = f"this machine runs Linux {machine.kernel}: the recording is of the same hardware under another kernel"
         yield Diagnostic(Severity.INFO, "replay-of-another-kernel", message)
     if plan.seconds is not None:
-        yield Diagnostic(Severity.INFO, "duration-without-effect", f"--duration {plan.seconds:g} had no effect: a replay is as long as it was")
+        message = f"--duration {plan.seconds:g} had no effect: a replay is as long as its recording was"
+        yield Diagnostic(Severity.INFO, "duration-without-effect", message)
     if plan.command:
         yield Diagnostic(Severity.WARNING, "command-not-run", "the command was not run")
 

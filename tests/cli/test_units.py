@@ -10,8 +10,18 @@ from ptttool.errors import UsageError
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("10", 10), ("1.5s", 1.5), (" 500ms ", 0.5), ("2m", 120), (".5", 0.5), ("1h", 3600), ("2 s", 2), ("10min", 600),
-     ("2 Minutes", 120), ("1hr", 3600)]
+    [
+        ("10", 10),
+        ("1.5s", 1.5),
+        (" 500ms ", 0.5),
+        ("2m", 120),
+        (".5", 0.5),
+        ("1h", 3600),
+        ("2 s", 2),
+        ("10min", 600),
+        ("2 Minutes", 120),
+        ("1hr", 3600),
+    ],
 )
 def test_duration(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds)

@@ -172,4 +172,3 @@ def _address(text: str) -> PciAddress:
             code="bad-pci-address",
         )
     return found
-

@@ -131,7 +131,7 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     if recording.is_ptt:
         yield from _format(report)
         if report.machine is None and not recording.is_raw:
-            beside = "" if recording.path == "-" else f"there is no {sidecar_path(recording.path).name} beside the recording: copy it, too; or "
+            beside = "" if recording.path == "-" else f"{sidecar_path(recording.path).name} is not beside the recording: copy it, too; or "
             yield "names", f"unknown: {beside}--sysfs names the machine"
     else:
         yield "protocol", recording.title
