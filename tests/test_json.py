@@ -34,6 +34,7 @@ RUNS = [
     ("tune-get", "tune get --demo hisi_ptt0_0 qos_tx_p", 0),
     ("tune-set", "tune set --demo hisi_ptt0_0 qos_tx_p=2 qos_tx_np=1", 0),
     ("tune-set", "tune set --demo --dry-run hisi_ptt0_0 qos_tx_p=2", 0),
+    ("tune-set-all", "tune set --demo --all qos_tx_p=2", 0),
     ("tune-save", "tune save --demo {profile}", 0),
     ("tune-diff", "tune diff --demo {profile}", 0),
     ("tune-apply", "tune apply --demo {profile}", 0),

@@ -113,17 +113,20 @@ def find_device(machine: Machine, name: str | None = None) -> PttDevice:
     machine : Machine
         The machine.
     name : str, optional
-        ``hisi_ptt0_2``, ``0_2`` or its PCI address. Without it: the only device of the machine.
+        ``hisi_ptt0_2``, ``0_2`` or its PCI address; or a function that it traces, such as ``nvme0``. Without it: the only device of the
+        machine.
 
     Raises
     ------
     DeviceError
-        No device has that name.
+        There is no such device or function, or no device traces it.
     UsageError
-        There are several devices, and no name is given.
+        There are several devices, and no name is given; or the name is ambiguous.
 
     Examples
     --------
+    >>> find_device(find_machine(demo=True), "nvme1").name
+    'hisi_ptt0_2'
     >>> find_device(find_machine(demo=True), "0000:00:09.0").name
     'hisi_ptt0_2'
     """
@@ -167,14 +170,14 @@ def tune_attributes(device: PttDevice, names: Sequence[str] | None = None) -> di
 
 
 def set_tune_attributes(
-    device: PttDevice,
+    device: PttDevice | Sequence[PttDevice],
     values: Mapping[str, int] | Sequence[str],
     *,
     dry_run: bool = False,
     on_change: OnChange | None = None,
     journal: bool | str | PathLike[str] = True,
 ) -> TunePlan:
-    """Set tune attributes of a device, all or none.
+    """Set tune attributes of a device, or the same of several devices, all or none.
 
     Everything is checked and read first, alone on the machine. Only what differs is written, and every written value is read back. If
     that fails, or on Ctrl-C, the attributes already written get their old values back. The change is in a journal, so that
@@ -182,8 +185,8 @@ def set_tune_attributes(
 
     Parameters
     ----------
-    device : PttDevice
-        A device of a machine.
+    device : PttDevice or sequence of PttDevice
+        A device of a machine, or several.
     values : Mapping[str, int] or Sequence[str]
         Values by attribute, or texts such as ``qos_tx_p=2``. A value above 2 becomes 2, as in the hardware.
     dry_run : bool

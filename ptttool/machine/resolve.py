@@ -6,6 +6,7 @@ Pure look-ups in a :class:`~ptttool.machine.model.Machine`, recorded or not.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -36,52 +37,99 @@ class Resolved(NamedTuple):
     explanation: str | None
 
 
+class ResolvedDevice(NamedTuple):
+    """A PTT device that was found.
+
+    Parameters
+    ----------
+    device : PttDevice
+        The device.
+    explanation : str or None
+        How it was found, as a sentence without its full stop; None where its own name or address was given, or none.
+    """
+
+    device: PttDevice
+    explanation: str | None
+
+
 def find_device(machine: Machine, name: str | None) -> PttDevice:
-    """Find a PTT device.
+    """Find a PTT device; parameters and errors are those of :func:`resolve_device`."""
+    return resolve_device(machine, name).device
+
+
+def resolve_device(machine: Machine, name: str | None) -> ResolvedDevice:
+    """Find the PTT device that a text names, or that traces the function that it names.
 
     Parameters
     ----------
     machine : Machine
         The machine.
     name : str or None
-        ``hisi_ptt0_2``, ``0_2`` or its PCI address; None for the only device of the machine.
+        ``hisi_ptt0_2``, ``ptt0_2``, ``0_2`` or its PCI address; or an endpoint, switch port or root port, by its PCI address or a name
+        such as ``nvme0``. None for the only device of the machine.
 
     Raises
     ------
     DeviceError
-        No device has that name.
+        There is no such device or function, or no PTT device traces it.
     UsageError
-        There are several devices, and no name is given.
+        There are several devices, and no name is given; or the name is ambiguous.
     """
     names = [device.name for device in machine.devices]
     if name is None:
         if len(machine.devices) == 1:
-            return machine.devices[0]
+            return ResolvedDevice(machine.devices[0], None)
         raise UsageError("which PTT device?", hint=f"name one: {', '.join(names)}", code="device-needed", devices=names)
     wanted = name.strip()
-    address = PciAddress.try_parse(wanted)
-    for device in machine.devices:
-        if wanted in (device.name, device.name.removeprefix(PMU_PREFIX)) or (address is not None and address == device.pci):
-            return device
-    traced = _traced(machine, wanted)
-    if traced is not None:
-        hint = f"{traced.explanation or f'{traced.address} is a root port'}, of {traced.device.name}"
-        raise DeviceError(f"{wanted} is not a PTT device", hint=hint, code="unknown-device", devices=names, traced_by=traced.device.name)
-    near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.8)
-    raise DeviceError(
-        f"no PTT device {wanted!r} on {machine.origin}",
-        hint=f"did you mean {_either(near)}?" if near else f"PTT devices: {', '.join(names)}",
-        code="unknown-device",
-        devices=names,
-    )
-
-
-def _traced(machine: Machine, name: str) -> Resolved | None:
-    """Find the root port and the device of a function; None for a name that stands for none."""
+    device = _device_named(machine.devices, wanted)
+    if device is not None:
+        return ResolvedDevice(device, None)
     try:
-        return resolve_root_port(machine, name)
-    except PtttoolError:
-        return None
+        found = resolve_root_port(machine, wanted)
+    except PtttoolError as error:
+        if error.code not in ("unknown-function", "bad-pci-address"):
+            raise
+        near = _near_devices(names, wanted) or error.details.get("near", [])
+        raise DeviceError(
+            f"no PTT device {wanted!r} on {machine.origin}, and no PCI function of that name",
+            hint=f"did you mean {_either(near)}?" if near else f"PTT devices: {', '.join(names)}",
+            code="unknown-device",
+            devices=names,
+        ) from None
+    return ResolvedDevice(found.device, f"{found.explanation or f'{found.address} is a root port'}, of {found.device.name}")
+
+
+def _device_named(devices: Iterable[PttDevice], text: str) -> PttDevice | None:
+    """Find a device by its name, in full or its end (``ptt0_2``, ``0_2``), or by its PCI address."""
+    by_name = {device.name: device for device in devices}
+    word = text.rstrip("/").rpartition("/")[2]  # a path in sysfs, or the start of an event string
+    for name, device in by_name.items():
+        if word in (name, name.removeprefix(PMU_PREFIX), name.removeprefix(PMU_PREFIX[:5])):
+            return device
+    own = {device.pci: device for device in by_name.values() if device.pci is not None}
+    found = _matching(text, own)
+    return own[found[0]] if len(found) == 1 else None
+
+
+def _near_devices(names: Sequence[str], text: str) -> list[str]:
+    numbers = re.sub(r"\D+", "_", text.removeprefix(PMU_PREFIX)).strip("_")
+    begun = [name for name in names if numbers and name.startswith(f"{PMU_PREFIX}{numbers}")]
+    return begun or difflib.get_close_matches(text, names, n=3, cutoff=0.8)
+
+
+_PARTS = re.compile(
+    r"(?:(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{1,2}):)?(?P<device>[0-9a-f]{1,2})(?:\.(?P<function>[0-7]))?", re.IGNORECASE
+)
+
+
+def _matching(text: str, known: Iterable[PciAddress]) -> list[PciAddress]:
+    """List the addresses that a text stands for: all of an address, or a part such as ``00:10`` or ``10.0``. No domain: 0 comes first."""
+    match = _PARTS.fullmatch(text.rpartition("/")[2])
+    if match is None or not (match["bus"] or match["function"]):
+        return []
+    wanted = [None if match[name] is None else int(match[name], 16) for name in PciAddress._fields]
+    found = sorted(address for address in known if all(part in (None, own) for part, own in zip(wanted, address, strict=True)))
+    return [address for address in found if address.domain == 0] or found
 
 
 def resolve_root_port(machine: Machine, text: str, *, device: PttDevice | None = None) -> Resolved:
@@ -103,35 +151,81 @@ def resolve_root_port(machine: Machine, text: str, *, device: PttDevice | None =
     UsageError
         The name is ambiguous, or the port belongs to another device.
     """
-    address = find_function(machine, text)
+    _refuse_device(machine, text, ROOT_PORT)
+    address = find_function(machine, text, prefer=ROOT_PORT)
     port = _port_above(machine, address)
     chosen = _choose(machine, ROOT_PORT, port, device)
-    if port == address and address == PciAddress.try_parse(text):
+    is_exact = address == PciAddress.try_parse(text)
+    if port == address and is_exact:
         return Resolved(port, chosen, None)
     name = text.strip()
     if port == address:
         return Resolved(port, chosen, f"{name} is root port {address}")
-    if PciAddress.try_parse(text) is not None:
+    if is_exact:
         return Resolved(port, chosen, f"{address} is behind root port {port}")
     return Resolved(port, chosen, f"{name} is {address}, behind root port {port}")
 
 
 def resolve_requester(machine: Machine, text: str, *, device: PttDevice | None = None) -> Resolved:
     """Find the requester that a text names. Parameters and errors are those of :func:`resolve_root_port`."""
-    address = find_function(machine, text)
+    _refuse_device(machine, text, REQUESTER)
+    address = find_function(machine, text, prefer=REQUESTER)
     if any(address == one.address for owner in machine.devices for one in owner.root_ports):
         raise UsageError(f"{address} is a root port, not a requester", hint=f"use --rootport {address}", code="not-a-requester")
     chosen = _choose(machine, REQUESTER, address, device)
-    return Resolved(address, chosen, None if PciAddress.try_parse(text) is not None else f"{text.strip()} is {address}")
+    return Resolved(address, chosen, None if PciAddress.try_parse(text) == address else f"{text.strip()} is {address}")
 
 
-def find_function(machine: Machine, text: str) -> PciAddress:
-    """Find the PCI function with an address (domain 0 if none is given) or a kernel name; raise DeviceError or UsageError."""
-    address = PciAddress.try_parse(text)
+def _refuse_device(machine: Machine, text: str, kind: FilterKind) -> None:
+    """Raise UsageError for a text that names a PTT device."""
+    device = _device_named(machine.devices, text.strip())
+    if device is not None:
+        raise UsageError(
+            f"{text.strip()} is {'a PTT device' if text.strip() == device.name else f'the PTT device {device.name}'}, not a {kind}",
+            hint=f"its {_offer(_known([device], kind), kind)}",
+            code="not-a-function",
+            device=device.name,
+            known=_known([device], kind),
+        )
+
+
+def find_function(machine: Machine, text: str, *, prefer: FilterKind | None = None) -> PciAddress:
+    """Find the PCI function with an address or a kernel name.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    text : str
+        A kernel name such as ``nvme0``, or a PCI address. The domain may be left out, and so may be bus or function where that leaves one
+        function only: ``00:10``, ``10.0``.
+    prefer : FilterKind, optional
+        Of several functions, take the only one that is a filter of this kind.
+
+    Raises
+    ------
+    DeviceError
+        There is no such function.
+    UsageError
+        There are several.
+    """
     filters = {one.address for device in machine.devices for one in device.filters}
+    text = text.strip()
+    found = _matching(text, {*machine.functions, *filters})
+    if len(found) > 1 and prefer is not None:
+        preferred = {one.address for device in machine.devices for one in device.filters if one.kind == prefer}
+        found = [address for address in found if address in preferred] or found
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(
+            f"{text} may be {_either(found[:12])}{', …' if len(found) > 12 else ''}",
+            hint="name one of them by its whole address",
+            code="ambiguous-name",
+            candidates=[str(one) for one in found],
+        )
+    address = PciAddress.try_parse(text)
     if address is not None:
-        if address in machine.functions or address in filters:
-            return address
         near = [str(other) for other in sorted({*machine.functions, *filters}) if other[1:3] == address[1:3]]
         hint = f"there is {_either(near)}" if near else "ptttool list --tree shows what is there"
         raise DeviceError(

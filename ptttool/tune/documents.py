@@ -218,8 +218,30 @@ class TuneSetDocument:
     @classmethod
     def of(cls, machine: Machine, device: PttDevice, plan: TunePlan) -> TuneSetDocument:
         """Make the document of changes of a device."""
-        changes = [ChangeDocument.of(change, plan.asked[change.attribute]) for change in plan.changes]
+        changes = [ChangeDocument.of(change, plan.asked[change.attribute]) for change in plan.changes if change.device.name == device.name]
         return cls(device.name, not plan.done, changes, device.ports_known, root_ports(machine, device))
+
+
+@document("tune-set-all")
+@dataclass(frozen=True)
+class TuneSetAllDocument:
+    """What setting tune attributes of every device changed.
+
+    Parameters
+    ----------
+    dry_run : bool
+        True if nothing was written.
+    devices : list of TuneSetDocument
+        Each device.
+    """
+
+    dry_run: bool
+    devices: list[TuneSetDocument]
+
+    @classmethod
+    def of(cls, machine: Machine, plan: TunePlan) -> TuneSetAllDocument:
+        """Make the document of changes of all devices of a machine."""
+        return cls(not plan.done, [TuneSetDocument.of(machine, device, plan) for device in machine.devices])
 
 
 @document("tune-save")

@@ -135,13 +135,13 @@ def plan_changes(settings: Sequence[Setting]) -> tuple[Change, ...]:
     )
 
 
-def plan_values(device: PttDevice, values: Mapping[str, int] | Sequence[str]) -> TunePlan:
-    """Plan new values of a device's attributes.
+def plan_values(devices: PttDevice | Sequence[PttDevice], values: Mapping[str, int] | Sequence[str]) -> TunePlan:
+    """Plan new values of attributes, the same for each of some devices.
 
     Parameters
     ----------
-    device : PttDevice
-        The device.
+    devices : PttDevice or sequence of PttDevice
+        One device or several.
     values : Mapping[str, int] or Sequence[str]
         Values by attribute, or texts such as ``qos_tx_p=2``. A value above 2 becomes 2, as in the hardware.
 
@@ -153,28 +153,29 @@ def plan_values(device: PttDevice, values: Mapping[str, int] | Sequence[str]) ->
         An old value cannot be read.
     """
     texts = [f"{name}={value}" for name, value in values.items()] if isinstance(values, Mapping) else values
-    assignments = parse_assignments(device.name, attribute_names(device), texts)
+    chosen = (devices,) if isinstance(devices, PttDevice) else devices
+    found = [(device, one) for device in chosen for one in parse_assignments(device.name, attribute_names(device), texts)]
     return TunePlan(
-        changes=plan_changes([Setting(device, assignment.attribute, assignment.value) for assignment in assignments]),
-        diagnostics=tuple(clamped_value(assignment.attribute, assignment.asked) for assignment in assignments if assignment.clamped),
-        asked={assignment.attribute: assignment.asked for assignment in assignments},
+        changes=plan_changes([Setting(device, one.attribute, one.value) for device, one in found]),
+        diagnostics=tuple(clamped_value(*pair) for pair in {one.attribute: one.asked for _, one in found if one.clamped}.items()),
+        asked={one.attribute: one.asked for _, one in found},
     )
 
 
 def set_attributes(
-    device: PttDevice,
+    device: PttDevice | Sequence[PttDevice],
     values: Mapping[str, int] | Sequence[str],
     *,
     dry_run: bool = False,
     on_change: OnChange | None = None,
     journal: bool | str | os.PathLike[str] = True,
 ) -> TunePlan:
-    """Set attributes of a device, all or none.
+    """Set attributes of a device, or the same of several, all or none.
 
     Parameters
     ----------
-    device : PttDevice
-        The device.
+    device : PttDevice or sequence of PttDevice
+        The device, or several of one machine.
     values : Mapping[str, int] or Sequence[str]
         As :func:`plan_values` takes them.
     dry_run : bool
@@ -195,8 +196,12 @@ def set_attributes(
     """
     if dry_run:
         return plan_values(device, values)
-    with tuning(source_of(device), f"Python: set {device.name}", journal=journal) as session:
-        return plan_values(device, values).apply(on_change, session=session)
+    devices = (device,) if isinstance(device, PttDevice) else tuple(device)
+    if not devices:
+        return TunePlan((), done=True)
+    names = ", ".join(one.name for one in devices)
+    with tuning(source_of(devices[0]), f"Python: set {names}", journal=journal) as session:
+        return plan_values(devices, values).apply(on_change, session=session)
 
 
 def apply_changes(

@@ -169,6 +169,36 @@ def test_set(driver: Driver, run: Run) -> None:
     assert driver.writes == ["hisi_ptt0_0/qos_tx_p=2", "hisi_ptt0_0/rx_alloc_buf_level=0"]
 
 
+def test_set_on_the_device_of_a_function(driver: Driver, run: Run) -> None:
+    code, _, err = run("set", "ens2", "qos_tx_p=2")
+    assert (code, driver.writes) == (0, ["hisi_ptt0_0/qos_tx_p=2"])
+    assert all(name in err for name in ("ens2", "0000:00:11.0", "hisi_ptt0_0"))
+    assert run("get", "ptt0_0", "qos_tx_p") == (0, "2\n", "")
+
+
+def test_set_on_every_device(driver: Driver, run: Run) -> None:
+    code, out, _ = run("set", "--all", "qos_tx_p=2", "qos_tx_np=1", "--json")
+    assert (code, driver.writes) == (0, [f"{device}/qos_tx_p=2" for device in DEVICES])
+    found = document(out)
+    assert found["dry_run"] is False
+    assert [(one["device"], [change["changed"] for change in one["changes"]]) for one in found["devices"]] == [
+        (device, [True, False]) for device in DEVICES
+    ]
+    assert found["devices"][1]["root_ports"][0]["address"] == "0000:00:14.0"
+
+
+def test_set_on_every_device_is_all_or_nothing(driver: Driver, run: Run) -> None:
+    def fail(attribute: str, text: str) -> str | None:
+        if attribute == "hisi_ptt0_2/qos_tx_p":
+            raise failure(errno.ETIMEDOUT)
+        return None
+
+    driver.on_write = fail
+    code, out, _ = run("set", "--all", "qos_tx_p=2", "--json")
+    assert (code, document(out)["error"]["restored"]) == (7, True)
+    assert driver.attributes["hisi_ptt0_0/qos_tx_p"] == 1
+
+
 def test_set_json(driver: Driver, run: Run) -> None:
     code, out, err = run("set", "hisi_ptt2_0", "qos_tx_p=70000", "--json")
     assert code == 0
@@ -207,8 +237,12 @@ def test_set_refuses_before_anything_is_written(driver: Driver, run: Run, value:
         (["hisi_ptt0_0", "qos_tx_dp=1"], 2, "bad-assignment", {"problems": {"qos_tx_dp=1": "no such attribute"}}),
         (["hisi_ptt0_0", "qos_tx_p=1", "qos_tx_p=2"], 2, "bad-assignment", {"problems": {"qos_tx_p=2": "qos_tx_p is also to be 1"}}),
         (["hisi_ptt0_0", "qos_tx_p"], 2, "bad-assignment", {"problems": {"qos_tx_p": "not ATTRIBUTE=VALUE"}}),
-        (["hisi_ptt0_0"], 2, "usage", {"message": "Missing argument 'ATTRIBUTE=VALUE'."}),
-        ([], 2, "usage", {"message": "Missing argument 'DEVICE'."}),
+        (["hisi_ptt0_0"], 2, "assignment-needed", {}),
+        (["--all"], 2, "assignment-needed", {}),
+        ([], 2, "device-needed", {}),
+        (["all", "qos_tx_p=2"], 3, "unknown-device", {"devices": list(DEVICES)}),
+        (["--all", "hisi_ptt0_0", "qos_tx_p=2"], 2, "device-and-all", {}),
+        (["--all", "qos_tx_q=1"], 2, "bad-assignment", {"problems": {"qos_tx_q=1": "no such attribute"}}),
         (["qos_tx_p=2", "hisi_ptt0_0"], 2, "device-needed", {}),
         (["hisi_ptt9_9", "qos_tx_p=1"], 3, "unknown-device", {"devices": list(DEVICES)}),
         (["hisi_ptt0_0", "qos_tx_p=1", "--no-such"], 2, "usage", {}),

@@ -10,7 +10,7 @@ import pytest
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.model import Machine
-from ptttool.machine.resolve import find_device
+from ptttool.machine.resolve import find_device, resolve_device
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from tests.support.machines import BUS, MACHINES, NEW
@@ -28,12 +28,12 @@ def test_sources() -> None:
         open_source(Path(), demo=True)
 
 
-@pytest.mark.parametrize("name", ["hisi_ptt0_2", "0_2", " 0_2 ", "0000:00:09.0", "00:09.0"])
+@pytest.mark.parametrize("name", ["hisi_ptt0_2", "ptt0_2", "0_2", " 0_2 ", "hisi_ptt0_2/", "0000:00:09.0", "00:09.0", "00:09", "9.0"])
 def test_names_of_a_device(machine: Machine, name: str) -> None:
     assert find_device(machine, name).name == "hisi_ptt0_2"
 
 
-@pytest.mark.parametrize("name", ["hisi_ptt0_1", "2", "", "00:10.0", "0001:00:09.0", "armv8_pmuv3"])
+@pytest.mark.parametrize("name", ["hisi_ptt0_1", "hisi_ptt0", "2", "", "0001:00:09.0", "armv8_pmuv3", "nvme7"])
 def test_no_device(machine: Machine, name: str) -> None:
     with pytest.raises(DeviceError) as caught:
         find_device(machine, name)
@@ -41,11 +41,34 @@ def test_no_device(machine: Machine, name: str) -> None:
     assert caught.value.details["devices"] == ["hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0"]
 
 
-def test_a_function_is_no_device_but_behind_one(machine: Machine) -> None:
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nvme1", "nvme1 is 0000:06:00.0, behind root port 0000:00:14.0, of hisi_ptt0_2"),
+        ("/dev/nvme1n1", "/dev/nvme1n1 is 0000:06:00.0, behind root port 0000:00:14.0, of hisi_ptt0_2"),
+        ("0000:06:00.0", "0000:06:00.0 is behind root port 0000:00:14.0, of hisi_ptt0_2"),
+        ("0000:00:14.0", "0000:00:14.0 is a root port, of hisi_ptt0_2"),
+        ("14.0", "14.0 is root port 0000:00:14.0, of hisi_ptt0_2"),
+        ("00:09.0", None),
+    ],
+)
+def test_a_function_stands_for_the_device_that_traces_it(machine: Machine, name: str, says: str | None) -> None:
+    device, explanation = resolve_device(machine, name)
+    assert (device.name, explanation) == ("hisi_ptt0_2", says)
+
+
+def test_near_devices(machine: Machine) -> None:
+    for name, near in (("hisi_ptt0", ("hisi_ptt0_0", "hisi_ptt0_2")), ("2", ("hisi_ptt2_0",)), ("nvme7", ("nvme1", "nvme0"))):
+        with pytest.raises(DeviceError) as caught:
+            find_device(machine, name)
+        assert all(one in str(caught.value.hint) for one in near)
+
+
+def test_a_function_that_no_device_traces(machine: Machine) -> None:
+    alone = replace(machine, devices=machine.devices[:1])
     with pytest.raises(DeviceError) as caught:
-        find_device(machine, "nvme1")
-    assert caught.value.code == "unknown-device"
-    assert caught.value.details["traced_by"] == "hisi_ptt0_2"
+        find_device(alone, "nvme1")
+    assert caught.value.code == "not-traced"
 
 
 def test_without_a_name(machine: Machine) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.model import Machine
-from ptttool.machine.resolve import resolve_requester, resolve_root_port
+from ptttool.machine.resolve import find_function, resolve_requester, resolve_root_port
 from ptttool.pci import PciAddress
 from ptttool.testing import kunpeng
 
@@ -35,6 +35,9 @@ def old() -> Machine:
         (" 00:12.0 ", "00:12.0", "hisi_ptt0_0", None),
         ("06:00.0", "00:14.0", "hisi_ptt0_2", "0000:06:00.0 is behind root port 0000:00:14.0"),
         ("04:00.0", "00:14.0", "hisi_ptt0_2", "0000:04:00.0 is behind root port 0000:00:14.0"),
+        ("00:10", "00:10.0", "hisi_ptt0_0", "00:10 is root port 0000:00:10.0"),
+        ("10.0", "00:10.0", "hisi_ptt0_0", "10.0 is root port 0000:00:10.0"),
+        ("0000:06:00", "00:14.0", "hisi_ptt0_2", "0000:06:00 is 0000:06:00.0, behind root port 0000:00:14.0"),
         ("nvme1", "00:14.0", "hisi_ptt0_2", "nvme1 is 0000:06:00.0, behind root port 0000:00:14.0"),
         ("nvme0n1", "00:10.0", "hisi_ptt0_0", "nvme0n1 is 0000:01:00.0, behind root port 0000:00:10.0"),
         ("/dev/nvme0n1", "00:10.0", "hisi_ptt0_0", "/dev/nvme0n1 is 0000:01:00.0, behind root port 0000:00:10.0"),
@@ -48,7 +51,12 @@ def test_root_ports(machine: Machine, text: str, port: str, device: str, sentenc
 
 @pytest.mark.parametrize(
     ("text", "address", "sentence"),
-    [("01:00.0", "01:00.0", None), ("0000:08:00.1", "08:00.1", None), ("enp7s0", "07:00.0", "enp7s0 is 0000:07:00.0")],
+    [
+        ("01:00.0", "01:00.0", None),
+        ("01:00", "01:00.0", "01:00 is 0000:01:00.0"),
+        ("0000:08:00.1", "08:00.1", None),
+        ("enp7s0", "07:00.0", "enp7s0 is 0000:07:00.0"),
+    ],
 )
 def test_requesters(machine: Machine, text: str, address: str, sentence: str | None) -> None:
     found = resolve_requester(machine, text)
@@ -64,7 +72,11 @@ def test_requesters(machine: Machine, text: str, address: str, sentence: str | N
         ("00:10.1", DeviceError, "unknown-function", {"function": "0000:00:10.1", "near": ["0000:00:10.0"]}),
         ("0001:00:10.0", DeviceError, "unknown-function", {"function": "0001:00:10.0", "near": ["0000:00:10.0"]}),
         ("7f:00.0", DeviceError, "unknown-function", {"function": "0000:7f:00.0", "near": []}),
-        ("00:08.0", DeviceError, "no-root-port", {"function": "0000:00:08.0", "known": PORTS}),
+        ("00:00.0", DeviceError, "no-root-port", {"function": "0000:00:00.0", "known": PORTS}),
+        ("00:08.0", UsageError, "not-a-function", {"device": "hisi_ptt0_0", "known": PORTS[:3]}),
+        ("hisi_ptt0_0", UsageError, "not-a-function", {"device": "hisi_ptt0_0", "known": PORTS[:3]}),
+        ("08:00", UsageError, "ambiguous-name", {"candidates": ["0000:08:00.0", "0000:08:00.1"]}),
+        ("13.0", DeviceError, "unknown-function", {"function": "13.0", "near": []}),
         ("", UsageError, "bad-pci-address", {}),
     ],
 )
@@ -74,6 +86,15 @@ def test_refused_root_ports(machine: Machine, text: str, kind: type[PtttoolError
     assert type(caught.value) is kind
     assert caught.value.code == code
     assert caught.value.details == details
+
+
+def test_a_domain_may_be_left_out(machine: Machine) -> None:
+    """Where domain 0 has no such function."""
+    moved = PciAddress.parse("01:00.0")
+    functions = {address: one for address, one in machine.functions.items() if address != moved}
+    functions[moved._replace(domain=1)] = replace(machine.functions[moved], address=moved._replace(domain=1))
+    assert str(find_function(replace(machine, functions=functions, devices=()), "01:00.0")) == "0001:01:00.0"
+    assert str(find_function(replace(machine, functions=functions | {moved: machine.functions[moved]}), "01:00.0")) == "0000:01:00.0"
 
 
 def test_a_root_port_is_no_requester(machine: Machine) -> None:

@@ -22,7 +22,7 @@ class EventOptions:
     Parameters
     ----------
     root_ports : tuple of str
-        PCI addresses or names; an endpoint stands for its root port.
+        PCI addresses or names, each or several with commas; an endpoint stands for its root port.
     requester : str or None
         PCI address or name of one function.
     types, direction, completions, format, pattern
@@ -118,7 +118,7 @@ def choose(options: EventOptions, machine: Machine, device: PttDevice | None = N
     notes: list[Diagnostic] = []
     ports: list[PciAddress] = []
     requester: PciAddress | None = None
-    for text in options.root_ports:
+    for text in _separate(options.root_ports):
         port, owner, sentence = resolve_root_port(machine, text, device=named)
         if device is None:
             device = owner
@@ -128,7 +128,8 @@ def choose(options: EventOptions, machine: Machine, device: PttDevice | None = N
                 hint="an event is for one device: trace them one after the other",
                 code="two-devices",
             )
-        ports.append(port)
+        if port not in ports:
+            ports.append(port)
         notes += _resolved(sentence)
     if options.requester is not None:
         requester, device, sentence = resolve_requester(machine, options.requester, device=named)
@@ -136,6 +137,11 @@ def choose(options: EventOptions, machine: Machine, device: PttDevice | None = N
     assert device is not None  # there is a root port or a requester
     request = options.request(device.name, ports, requester)
     return ChosenEvent(request, build(request, device=device, force=options.force), device, machine, tuple(notes))
+
+
+def _separate(texts: Iterable[str]) -> list[str]:
+    """Separate names at commas."""
+    return [name for text in texts for name in text.split(",")]
 
 
 def _resolved(sentence: str | None) -> list[Diagnostic]:
@@ -158,7 +164,7 @@ def choose_without_machine(options: EventOptions) -> ChosenEvent:
             code="bad-device-name",
         )
     requester = None if options.requester is None else _address(options.requester)
-    request = options.request(name, [_address(text) for text in options.root_ports], requester)
+    request = options.request(name, [_address(text) for text in _separate(options.root_ports)], requester)
     message = "computed without the device: it was not checked whether its driver has this filter"
     return ChosenEvent(request, build(request, force=options.force), None, None, (Diagnostic(Severity.INFO, "not-checked", message),))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
-
-import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.options.device import OneDeviceArgument, OneDeviceOption, choose_device
 from ptttool.cli.terminal.talk import console, print_json
+from ptttool.errors import UsageError
 
 EXAMPLES = (
     Example("ptttool filters", "Everything that --rootport and --requester of 'ptttool trace' take.", on_demo=True),
@@ -19,10 +18,8 @@ EXAMPLES = (
 
 @app.command("filters", stage=Stage.FIND, rank=30, examples=EXAMPLES)
 def filters(
-    device: Annotated[
-        str | None,
-        typer.Option("--device", metavar="NAME", help="Only this PTT device: hisi_ptt0_2, 0_2 or its PCI address.", show_default=False),
-    ] = None,
+    name: OneDeviceArgument = None,
+    device: OneDeviceOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -36,11 +33,13 @@ def filters(
     from ptttool.cli.views.machine import filter_sections, print_diagnostics
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.documents import FiltersDocument
-    from ptttool.machine.resolve import find_device
 
+    if name is not None and device is not None:
+        raise UsageError("DEVICE and --device are the same: give one of them")
+    device = name if device is None else device
     machine = require_machine(open_source(sysfs, demo), tune=False)
     if device is not None:
-        machine = replace(machine, devices=(find_device(machine, device),))
+        machine = replace(machine, devices=(choose_device(machine, device, quiet=json),))
     if json:
         print_json(FiltersDocument.of(machine))
         return

@@ -9,6 +9,7 @@ import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.options.device import OneDeviceArgument, choose_device
 from ptttool.cli.terminal.talk import console, print_json
 from ptttool.errors import UsageError
 
@@ -21,10 +22,7 @@ EXAMPLES = (
 
 @app.command("list", stage=Stage.FIND, rank=10, examples=EXAMPLES)
 def list_devices(
-    device: Annotated[
-        str | None,
-        typer.Argument(metavar="DEVICE", help="Only this device, in full: hisi_ptt0_2, 0_2 or its PCI address.", show_default=False),
-    ] = None,
+    device: OneDeviceArgument = None,
     tree: Annotated[
         bool, typer.Option("--tree", help="Show what is behind each root port, with PCI names, and links in the words of lspci.")
     ] = False,
@@ -41,13 +39,12 @@ def list_devices(
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.documents import MachineDocument
-    from ptttool.machine.resolve import find_device
 
     if tree and json:
         raise UsageError("--tree and --json exclude each other")
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=json or (device is not None and not tree))
-    chosen = find_device(machine, device) if device is not None else None
+    chosen = choose_device(machine, device, quiet=json) if device is not None else None
     if chosen is not None:
         machine = replace(machine, devices=(chosen,))
     if json:

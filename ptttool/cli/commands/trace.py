@@ -15,10 +15,10 @@ import typer
 from ptttool.capture.event.terms import Direction, Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.options.device import DeviceOption
 from ptttool.cli.options.event import (
     CompletionsOption,
     CpuOption,
-    DeviceOption,
     DirectionOption,
     ForceEventOption,
     FormatOption,

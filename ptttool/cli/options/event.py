@@ -9,6 +9,7 @@ import typer
 
 from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType, parse_direction, parse_types
 from ptttool.cli.help.panels import Panel
+from ptttool.cli.options.device import choose_device
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ RootPortOption = Annotated[
         "--rootport",
         metavar="BDF",
         help="Trace the TLPs of this root port: its PCI address, with or without domain. An endpoint, by address or name (nvme0, eth1), "
-        "stands for its root port. Repeat for several ports of one device.",
+        "stands for its root port. Several ports of one device with commas, or with the option repeated.",
     ),
 ]
 RequesterOption = Annotated[
@@ -77,12 +78,6 @@ PatternOption = Annotated[
         case_sensitive=False,
         rich_help_panel=Panel.WHAT,
         help="Layout of the headers, where the PMU has the term: legacy, or v1 (PCIe 6 era fields).",
-    ),
-]
-DeviceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--device", metavar="NAME", help="The PTT device, such as hisi_ptt0_2. By default it follows from the root port or requester."
     ),
 ]
 ForceEventOption = Annotated[
@@ -138,9 +133,8 @@ def event_options(
 def choose_on(options: EventOptions, machine: Machine) -> ChosenEvent:
     """Build the event on a machine."""
     from ptttool.capture.event.choose import choose
-    from ptttool.machine.resolve import find_device
 
-    return choose(options, machine, None if options.device is None else find_device(machine, options.device))
+    return choose(options, machine, None if options.device is None else choose_device(machine, options.device))
 
 
 def machine_for(options: EventOptions, sysfs: Path | None, demo: bool) -> Machine | None:

@@ -9,13 +9,15 @@ import typer
 
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, KeptFile, Stage
+from ptttool.cli.options.device import DEVICE_HELP, DeviceArgument, OneDeviceArgument, choose_device
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.streams import CLOSED
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostics, print_json, print_line
-from ptttool.errors import UsageError
+from ptttool.errors import DeviceError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
+    from ptttool.machine.model import Machine, PttDevice
     from ptttool.tune.driver import TunePlan
     from ptttool.tune.session import Session
 
@@ -29,7 +31,6 @@ tune = app.group(
     rank=10,
 )
 
-DeviceArgument = Annotated[str, typer.Argument(help="The PTT device, for example hisi_ptt0_2.", metavar="DEVICE")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check and read everything, print what would be written, write nothing.")]
 NoJournalOption = Annotated[
     bool, typer.Option("--no-journal", help="Do not note the change in the journal: if it is cut off, it cannot be recovered.")
@@ -47,7 +48,7 @@ _SHOW = (
 
 @tune.command("show", stage=Stage.TUNE, rank=10, examples=_SHOW)
 def show(
-    device: Annotated[str | None, typer.Argument(help="One PTT device only, for example hisi_ptt0_2.", metavar="DEVICE")] = None,
+    device: OneDeviceArgument = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -59,13 +60,12 @@ def show(
     from ptttool.cli.views.tune import print_readings
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
-    from ptttool.machine.resolve import find_device
     from ptttool.tune.values import read_attributes
 
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=False)
     print_unfinished(source)
-    chosen = machine.devices if device is None else (find_device(machine, device),)
+    chosen = machine.devices if device is None else (choose_device(machine, device, quiet=json),)
     readings = [(one, read_attributes(one)) for one in chosen]
     failure = next((one.error for _, found in readings for one in found if one.error is not None), None)
     if json:
@@ -105,12 +105,11 @@ def get(
     """
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
-    from ptttool.machine.resolve import find_device
     from ptttool.tune.attributes import resolve_attributes
     from ptttool.tune.values import attribute_names, read_value
 
     source = open_source(sysfs, demo)
-    chosen = find_device(require_machine(source, tune=False), device)
+    chosen = choose_device(require_machine(source, tune=False), device, quiet=json)
     print_unfinished(source)
     names = attribute_names(chosen)
     values = {name: read_value(chosen, name) for name in resolve_attributes(chosen.name, names, attributes or names)}
@@ -133,15 +132,19 @@ _SET = (
 
 @tune.command("set", stage=Stage.TUNE, rank=30, examples=_SET, files=_JOURNAL)
 def set_(
-    device: DeviceArgument,
-    assignments: Annotated[list[str], typer.Argument(help="A tune attribute and its new value, from 0 to 2.", metavar="ATTRIBUTE=VALUE")],
+    device: Annotated[str | None, typer.Argument(help=f"{DEVICE_HELP} Not with --all.", metavar="DEVICE", show_default=False)] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Argument(help="A tune attribute and its new value, from 0 to 2.", metavar="ATTRIBUTE=VALUE", show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Set them on every PTT device of the machine.")] = False,
     dry_run: DryRunOption = False,
     no_journal: NoJournalOption = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Set tune attributes of one device, all or none.
+    """Set tune attributes of one device, or with --all of every device: all or none.
 
     Values are decimal numbers; one above 2 becomes 2, as in the hardware. Anything else is refused before anything is written. Every
     write is read back. If one fails, or on Ctrl-C or another signal, those already written are restored. A tune attribute that has the
@@ -155,31 +158,54 @@ def set_(
     from ptttool.cli.views.tune import note_target, print_changes, print_ports
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
-    from ptttool.machine.resolve import find_device
     from ptttool.tune.driver import plan_values
     from ptttool.tune.session import tuning
 
-    if "=" in device:
-        hint = "the device comes first: ptttool tune set DEVICE ATTRIBUTE=VALUE..."
-        raise UsageError(f"{device!r} is not a device", hint=hint, code="device-needed")
+    name, texts = _device_and_assignments(device, assignments or [], every)
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=False)
-    chosen = find_device(machine, device)
+    chosen = machine.devices if name is None else (_device_to_set(machine, name, quiet=json),)
     if dry_run:
         print_unfinished(source)
-        plan = plan_values(chosen, assignments)
+        plan = plan_values(chosen, texts)
         print_diagnostics(plan.diagnostics)
     else:
-        with tuning(source, f"tune set {device} {' '.join(assignments)}", journal=not no_journal) as session:
-            plan = _apply(session, plan_values(chosen, assignments))
+        with tuning(source, f"tune set {'--all' if name is None else name} {' '.join(texts)}", journal=not no_journal) as session:
+            plan = _apply(session, plan_values(chosen, texts))
     if json:
-        from ptttool.tune.documents import TuneSetDocument
+        from ptttool.tune.documents import TuneSetAllDocument, TuneSetDocument
 
-        print_json(TuneSetDocument.of(machine, chosen, plan))
+        print_json(TuneSetAllDocument.of(machine, plan) if every else TuneSetDocument.of(machine, chosen[0], plan))
     elif dry_run or _is_read():
         print_changes(plan.changes, dry_run=dry_run)
-        print_ports(machine, chosen)
+        for one in chosen:
+            print_ports(machine, one)
     note_target(source, plan)
+
+
+def _device_and_assignments(device: str | None, assignments: list[str], every: bool) -> tuple[str | None, list[str]]:
+    """Tell the device, which comes first, from the assignments; None for all devices."""
+    usage = "ptttool tune set DEVICE ATTRIBUTE=VALUE..., or ptttool tune set --all ATTRIBUTE=VALUE..."
+    if every and device is not None and "=" not in device:
+        raise UsageError(f"--all stands for every device, and {device!r} for one", hint="leave one of them out", code="device-and-all")
+    if device is not None and "=" in device:
+        if not every:
+            raise UsageError(f"{device!r} is not a device", hint=f"the device comes first: {usage}", code="device-needed")
+        device, assignments = None, [device, *assignments]
+    if device is None and not every:
+        raise UsageError("which PTT device, and which values?", hint=usage, code="device-needed")
+    if not assignments:
+        raise UsageError("no tune attribute is given", hint=usage, code="assignment-needed")
+    return device, assignments
+
+
+def _device_to_set(machine: Machine, name: str, *, quiet: bool) -> PttDevice:
+    try:
+        return choose_device(machine, name, quiet=quiet)
+    except DeviceError as error:
+        if name.strip().lower() in ("all", "*"):
+            error.hint = "--all sets every device; a profile can have other values for each: ptttool tune apply FILE"
+        raise
 
 
 _SAVE = (Example("ptttool tune save before.toml", "Keep the values of all devices before a change.", on_demo=True),)
