@@ -191,7 +191,8 @@ def _device_and_assignments(device: str | None, assignments: list[str], every: b
     if device is not None and "=" in device:
         if not every:
             raise UsageError(f"{device!r} is not a device", hint=f"the device comes first: {usage}", code="device-needed")
-        device, assignments = None, [device, *assignments]
+        assignments = [device, *assignments]
+        device = None
     if device is None and not every:
         raise UsageError("which PTT device, and which values?", hint=usage, code="device-needed")
     if not assignments:
