@@ -103,7 +103,7 @@ def analyze(
     with workers_for(max(files, key=size_of, default="-"), jobs, 0, preload=_PRELOAD) as workers:
         for path in files:
             with open_recording(path, protocol, parameters=parameters) as recording:
-                query = None if where is None else parse_query(recording.schema, columns=(), where=where)
+                query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=recording.machine)
                 found = analyze_recording(
                     recording, wanted, workers, machine=recording.machine, query=query, went_offline=recording.went_offline,
                     time=TimeOptions(time_model, tick_ns), options=options, sums=sums,
@@ -162,7 +162,7 @@ def compare(
     with workers_for(max((str(first), str(second)), key=size_of), jobs, 0, preload=_PRELOAD) as workers:
         for path in (first, second):
             with open_recording(path, parameters=parameters) as recording:
-                query = None if where is None else parse_query(recording.schema, columns=(), where=where)
+                query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=recording.machine)
                 measured = measure(
                     recording, workers, machine=recording.machine, query=query, time=TimeOptions(time_model, tick_ns),
                     went_offline=recording.went_offline, watch=lambda _: nullcontext(),

@@ -261,7 +261,9 @@ class Recording(_Recording):
             names=names or {},
         )
         default = exporter.columns(self.schema, context)
-        query = parse_query(self.schema, columns=columns, default=default, where=where, offset=offset, limit=limit)
+        query = parse_query(
+            self.schema, columns=columns, default=default, where=where, offset=offset, limit=limit, machine=lambda: machine or self.machine
+        )
         with output_file(path, force=force) as file, self._workers(jobs) as workers:
             return export([self], self, exporter, query, file, context, workers, _unwatched, time).rows
 
@@ -328,7 +330,15 @@ class Recording(_Recording):
         return self._sidecar
 
     def _query(self, columns: Sequence[str] | None, where: str | None, offset: int, limit: int | None) -> Query:
-        return parse_query(self.schema, columns=columns, default=self.schema.usual_names, where=where, offset=offset, limit=limit)
+        return parse_query(
+            self.schema,
+            columns=columns,
+            default=self.schema.usual_names,
+            where=where,
+            offset=offset,
+            limit=limit,
+            machine=lambda: self.machine,
+        )
 
     def _workers(self, jobs: int) -> Workers:
         return workers_for(self.path, jobs, 0, preload=_PRELOAD)

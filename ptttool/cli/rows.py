@@ -248,6 +248,7 @@ class RowsJob:
             where=self.where,
             offset=self.offset,
             limit=page if self.limit is None else self.limit,
+            machine=lambda: self._machine(first),
         )
         return query.with_columns(DW_COLUMNS) if self.dws else query
 

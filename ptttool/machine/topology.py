@@ -122,6 +122,15 @@ def kernel_names_by_id(machine: Machine | None) -> dict[int, str]:
     return {number: clean(function.kernel_names[0]) for number, function in functions_by_id(machine).items() if function.kernel_names}
 
 
+def ids_by_name(machine: Machine | None) -> dict[str, int]:
+    """Return the requester IDs by the kernel's names, without names that several functions have; none without a machine."""
+    found: dict[str, set[int]] = {}
+    for function in () if machine is None else machine.functions.values():
+        for name in function.kernel_names:
+            found.setdefault(name, set()).add(function.address.routing_id)
+    return {name: ids.pop() for name, ids in found.items() if len(ids) == 1}
+
+
 def functions_by_id(machine: Machine) -> dict[int, PciFunction]:
     """Return the functions by requester ID, without IDs that several PCI domains have."""
     found: dict[int, list[PciFunction]] = {}

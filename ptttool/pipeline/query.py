@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
 
 if TYPE_CHECKING:
+    from ptttool.machine.model import Machine
     from ptttool.table.where import Where
 
 
@@ -67,6 +68,7 @@ def parse_query(
     where: str | None = None,
     offset: int = 0,
     limit: int | None = None,
+    machine: Machine | Callable[[], Machine | None] | None = None,
 ) -> Query:
     """Check what a user asks for against a schema.
 
@@ -82,6 +84,8 @@ def parse_query(
         An SQL condition on columns.
     offset, limit : int
         A range of the rows for which the condition is true.
+    machine : Machine or callable, optional
+        The machine whose names the condition may use for IDs, or what returns it: called once, and only where a name is used.
 
     Raises
     ------
@@ -102,8 +106,18 @@ def parse_query(
     if where is not None:
         from ptttool.table.where import compile_where
 
-        condition = compile_where(where, schema)
+        condition = compile_where(where, schema, _find_ids(machine))
     return Query(names, condition, offset, limit)
+
+
+def _find_ids(machine: Machine | Callable[[], Machine | None] | None) -> Callable[[str], int | None]:
+    """Return a function that finds the ID of the only function with a kernel name."""
+    from functools import cache
+
+    from ptttool.machine.topology import ids_by_name
+
+    names = cache(lambda: ids_by_name(machine() if callable(machine) else machine))
+    return lambda name: names().get(name)
 
 
 def to_write(batches: Iterator[Batch], most: int) -> Iterator[Batch]:

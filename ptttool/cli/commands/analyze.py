@@ -372,12 +372,12 @@ class _Job:
 
         for name in self.names:
             check_columns(recording, name)
-        query = None if self.where is None else parse_query(recording.schema, columns=(), where=self.where)
         sidecar = reading.sidecar_of(recording.path)
         known = None if sidecar is None else sidecar.machine
         is_named = self.sysfs is not None or self.demo
         machine = traced_part(reading.machine_of(recording.path, self.sysfs, self.demo, details=True) if is_named else known, recording)
         recording.topology = machine
+        query = None if self.where is None else parse_query(recording.schema, columns=(), where=self.where, machine=machine)
         went_offline = () if sidecar is None else sidecar.went_offline
         walk = recording.walk(self.workers)
         with shown_progress(walk.progress):

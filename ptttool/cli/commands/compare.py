@@ -83,7 +83,7 @@ def compare(
                         recording,
                         workers,
                         machine=machine,
-                        query=None if where is None else parse_query(recording.schema, columns=(), where=where),
+                        query=None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine),
                         time=TimeOptions(time_model, tick_ns),
                         went_offline=() if sidecar is None else sidecar.went_offline,
                         watch=shown_progress,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,15 +70,24 @@ class Where:
         return frame.filter(pl.Series(self.mask(frame, frame.height)))
 
 
-def compile_where(text: str, schema: Schema) -> Where:
+def compile_where(text: str, schema: Schema, find_id: Callable[[str], int | None] = lambda _: None) -> Where:
     """Parse and check a condition on columns of a schema.
+
+    Parameters
+    ----------
+    text : str
+        The condition.
+    schema : Schema
+        The columns.
+    find_id : callable, optional
+        Returns the ID of the device with a name, or None: ``requester = 'nvme0'``.
 
     Raises
     ------
     UsageError
         The condition is wrong; ``position`` in its details is the character, counted from 1.
     """
-    node, columns = parse(text, schema)
+    node, columns = parse(text, schema, find_id)
     try:
         expr = pl.sql_expr(node.sql)
     except pl.exceptions.PolarsError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +39,8 @@ class Node:
         The value, if the node is just a literal.
     of_id : bool
         Whether the value is computed from an ID, so that it can be compared with ``'01:00.0'``.
+    find_id : callable or None
+        Returns the ID of the device that has this text for a name.
     levels : int
         How deep polars' parser descends in its SQL: a level for each parenthesis, and one for what stands behind an operator or keyword.
     """
@@ -51,6 +53,7 @@ class Node:
     literal: int | float | str | None = None
     of_id: bool = False
     levels: int = 0
+    find_id: Callable[[str], int | None] | None = None
 
 
 def check_size(characters: int, position: int) -> None:
@@ -126,10 +129,10 @@ def integer_node(value: int, position: int) -> Node:
     return Node("number", str(value), f"CAST({value} AS INT128)", position, literal=value, levels=1)
 
 
-def text_node(value: str, position: int) -> Node:
-    """Make the node of a text."""
+def text_node(value: str, position: int, find_id: Callable[[str], int | None] | None = None) -> Node:
+    """Make the node of a text; it may be the name of a device, of which `find_id` returns the ID."""
     quoted = "'" + value.replace("'", "''") + "'"
-    return Node("text", quoted, quoted, position, literal=value)
+    return Node("text", quoted, quoted, position, literal=value, find_id=find_id)
 
 
 def compared(left: Node, operator: str, right: Node, position: int) -> Node:
@@ -251,8 +254,16 @@ def _id_node(node: Node, other: Node) -> Node:
     assert isinstance(node.literal, str)
     if other.of_id:
         address = PciAddress.try_parse(node.literal)
+        named = node.find_id(node.literal) if address is None and node.find_id is not None else None
+        if named is not None:
+            return integer_node(named, node.position)
         if address is None:
-            raise wrong(node.position, f"{node.literal!r} is not an ID", hint="write it as bus:device.function, for example '01:00.0'")
+            known = "names are known from FILE.ptttool.json beside FILE, or with --sysfs"
+            raise wrong(
+                node.position,
+                f"{node.literal!r} is not an ID, and not the name of a known device",
+                hint=f"write it as bus:device.function, for example '01:00.0'; {known}",
+            )
         if address.domain:
             raise wrong(node.position, f"{node.literal!r} has a domain: IDs in TLP headers have none", hint=f"write '{address.short}'")
         return integer_node(address.routing_id, node.position)

@@ -58,6 +58,8 @@ class Parser:
         The condition.
     schema : Schema
         The columns that it may use.
+    find_id : callable
+        Returns the ID of the device with a name.
     place : int
         Index of the next token.
     depth : int
@@ -71,6 +73,7 @@ class Parser:
 
     tokens: list[Token]
     schema: Schema
+    find_id: Callable[[str], int | None]
     place: int = 0
     depth: int = 0
 
@@ -266,7 +269,7 @@ class Parser:
         if token.kind == "number":
             return number_node(token.text, token.position)
         if token.kind == "string":
-            return text_node(token.value, token.position)
+            return text_node(token.value, token.position, self.find_id)
         if token.kind == "quoted":
             return self._column(token.value, token)
         if token.word == "(":
@@ -351,8 +354,8 @@ def _shown(token: Token) -> str:
     return "the end" if token.kind == "end" else repr(token.text) if token.kind != "string" else token.text
 
 
-def parse(text: str, schema: Schema) -> tuple[Node, tuple[str, ...]]:
-    """Parse a condition on columns of a schema.
+def parse(text: str, schema: Schema, find_id: Callable[[str], int | None]) -> tuple[Node, tuple[str, ...]]:
+    """Parse a condition on columns of a schema; `find_id` returns the ID of the device with a name.
 
     Returns
     -------
@@ -366,7 +369,7 @@ def parse(text: str, schema: Schema) -> tuple[Node, tuple[str, ...]]:
     UsageError
         The text is not a condition.
     """
-    parser = Parser(tokens_of(text), schema)
+    parser = Parser(tokens_of(text), schema, find_id)
     try:
         return parser.condition(), tuple(parser.columns)
     except RecursionError:  # the caller's own stack is deep

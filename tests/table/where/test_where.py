@@ -175,7 +175,7 @@ def test_selects(condition: str, rows: list[int]) -> None:
         ("status = 'CRS'", "'CRS'", "RRS"),
         ("requestr = 1", "unknown column 'requestr' (character 1)", "requester"),
         ('kind = "MRd"', "unknown column 'MRd'", "single quotes: 'MRd'"),
-        ("requester = '01:00'", "'01:00' is not an ID (character 13)", "01:00.0"),
+        ("requester = '01:00'", "'01:00' is not an ID, and", "01:00.0"),
         ("requester = '01:20.0'", "is not an ID", None),
         ("requester = '01:00.8'", "is not an ID", None),
         ("requester IN ('nvme0')", "is not an ID", None),
@@ -257,6 +257,21 @@ def test_refuses(condition: str, message: str, hint: str | None) -> None:
         assert caught.value.hint is not None
         assert hint in caught.value.hint
     assert caught.value.exit_code == 2
+
+
+def test_ids_have_names() -> None:
+    asked: list[str] = []
+
+    def find_id(name: str) -> int | None:
+        asked.append(name)
+        return {"nvme0": 0x100, "ens2": 0x200}.get(name)
+
+    for condition, rows in (("requester = 'nvme0'", [0, 1]), ("requester IN ('01:00.1', 'ens2')", [2, 4]), ("kind = 'MRd'", [0])):
+        assert compile_where(condition, TLP_SCHEMA, find_id).filter(ROWS)["index"].to_list() == rows
+    assert asked == ["nvme0", "ens2"]
+    with pytest.raises(UsageError) as caught:
+        compile_where("requester = 'nvme9'", TLP_SCHEMA, find_id)
+    assert caught.value.details["position"] == 13
 
 
 def test_names_the_columns_it_needs() -> None:
