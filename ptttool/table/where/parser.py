@@ -58,7 +58,7 @@ class Parser:
         The condition.
     schema : Schema
         The columns that it may use.
-    find_id : callable
+    find_id : callable or None
         Returns the ID of the device with a name.
     place : int
         Index of the next token.
@@ -73,7 +73,7 @@ class Parser:
 
     tokens: list[Token]
     schema: Schema
-    find_id: Callable[[str], int | None]
+    find_id: Callable[[str], int | None] | None = None
     place: int = 0
     depth: int = 0
 
@@ -354,7 +354,7 @@ def _shown(token: Token) -> str:
     return "the end" if token.kind == "end" else repr(token.text) if token.kind != "string" else token.text
 
 
-def parse(text: str, schema: Schema, find_id: Callable[[str], int | None]) -> tuple[Node, tuple[str, ...]]:
+def parse(text: str, schema: Schema, find_id: Callable[[str], int | None] | None = None) -> tuple[Node, tuple[str, ...]]:
     """Parse a condition on columns of a schema; `find_id` returns the ID of the device with a name.
 
     Returns
