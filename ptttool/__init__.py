@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ptttool.api.machine import (
         Change,
         ChangeState,
+        Examination,
         Machine,
         ProfileDiff,
         PttDevice,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         TunePlan,
         apply_tune_profile,
         diff_tune_profile,
+        examine_machine,
         find_device,
         find_devices,
         find_machine,
@@ -96,6 +98,7 @@ __all__ = [
     "DeviceError",
     "Diagnostic",
     "EmptyTraceError",
+    "Examination",
     "ExitCode",
     "Explanation",
     "ExportContext",
@@ -138,6 +141,7 @@ __all__ = [
     "build_event",
     "compare",
     "diff_tune_profile",
+    "examine_machine",
     "explain_event",
     "find_device",
     "find_devices",
@@ -167,9 +171,9 @@ _HOMES = {
         ),
         "ptttool.api.live": "Sample Sampling samples",
         "ptttool.api.machine": (
-            "Change ChangeState Machine ProfileDiff PttDevice RecoverAction Recovery Snapshot TunePlan apply_tune_profile "
-            "diff_tune_profile find_device find_devices find_machine recover_tune_attributes save_tune_profile set_tune_attributes "
-            "tune_attributes"
+            "Change ChangeState Examination Machine ProfileDiff PttDevice RecoverAction Recovery Snapshot TunePlan apply_tune_profile "
+            "diff_tune_profile examine_machine find_device find_devices find_machine recover_tune_attributes save_tune_profile "
+            "set_tune_attributes tune_attributes"
         ),
         "ptttool.api.recording": "Recording open",
         "ptttool.decoders.contract": "PROTOCOLS",

@@ -40,6 +40,8 @@ RUNS = [
     ("tune-apply", "tune apply --demo {profile}", 0),
     ("tune-recover", "tune recover --demo", 0),
     ("tune-recover", "tune recover --demo --restore", 0),
+    ("doctor", "doctor --demo", 1),
+    ("doctor", "doctor --sysfs fixtures/machines/kunpeng-6.1 0_2", 1),
     ("event", "event --demo --rootport 0000:00:10.0", 0),
     ("event", "event --demo --requester nvme0 --type np --direction outbound --format 8dw", 0),
     ("explain", "explain --demo 0x7080001", 0),

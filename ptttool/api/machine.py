@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
+from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
+from ptttool.doctor.examine import Examination, examine
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.model import Machine, PttDevice
@@ -25,6 +27,7 @@ from ptttool.tune.values import attribute_names, read_value, source_of
 __all__ = [
     "Change",
     "ChangeState",
+    "Examination",
     "Machine",
     "ProfileDiff",
     "PttDevice",
@@ -34,6 +37,7 @@ __all__ = [
     "TunePlan",
     "apply_tune_profile",
     "diff_tune_profile",
+    "examine_machine",
     "find_device",
     "find_devices",
     "find_machine",
@@ -103,6 +107,52 @@ def find_devices(sysfs: str | Path | None = None, *, demo: bool = False) -> tupl
     [('hisi_ptt0_0', (0, 1)), ('hisi_ptt0_2', (0, 1)), ('hisi_ptt2_0', (2, 3))]
     """
     return find_machine(sysfs, demo=demo).devices
+
+
+def examine_machine(
+    device: str | None = None,
+    sysfs: str | Path | None = None,
+    *,
+    demo: bool = False,
+    aux_size: int = DEFAULT_AUX_SIZE,
+    output: str | Path = "perf.data",
+) -> Examination:
+    """Check whether a trace would work, as the command ``doctor`` does. Nothing is changed.
+
+    Parameters
+    ----------
+    device : str, optional
+        Examine this PTT device alone, by its name or PCI address.
+    sysfs, demo
+        As in :func:`find_machine`. What a recorded machine does not hold is unknown.
+    aux_size : int
+        Bytes of the AUX area that a trace would have.
+    output : str or Path
+        The file that a trace would write.
+
+    Returns
+    -------
+    Examination
+        ``works`` says whether a trace would work, None if that is not known; ``answers`` has the checks with cause and fix.
+
+    Raises
+    ------
+    DeviceError
+        The machine has PTT devices, and none of that name.
+    UsageError
+        The size of the AUX area is not possible, or both a folder and the demo machine are asked for.
+    InputError, AccessError, MissingPackageError
+        As in :func:`find_machine`.
+
+    Examples
+    --------
+    >>> found = examine_machine(demo=True)
+    >>> print(found.works)
+    None
+    >>> [answer.check for answer in found.answers if answer.status == "ok"]
+    ['hardware', 'kernel-config', 'iommu', 'driver', 'kernel-fixes', 'cpus', 'registers', 'journal', 'plug-ins']
+    """
+    return examine(open_source(sysfs, demo), device, aux_size=aux_size, output=Path(output))
 
 
 def find_device(machine: Machine, name: str | None = None) -> PttDevice:

@@ -124,6 +124,37 @@ def hold(
         os.close(descriptor)
 
 
+def holder_of(name: str, *, folder: str | os.PathLike[str] | None = None) -> Holder | None:
+    """Return who holds a lock, as its file says; nothing is locked or created, so nobody is refused because of this look.
+
+    Parameters
+    ----------
+    name : str
+        Name of the lock.
+    folder : str or path, optional
+        As for :func:`hold`.
+
+    Returns
+    -------
+    Holder or None
+        None for a lock that nobody holds, or whose holder is not known.
+
+    Raises
+    ------
+    OSError
+        The file may not be read.
+    """
+    path = (lock_folder() if folder is None else Path(folder)) / f"{name}.lock"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return _read_holder(descriptor) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    finally:
+        os.close(descriptor)
+
+
 def process_start(pid: int) -> int | None:
     """Return when a process started, in clock ticks since boot; None for one that does not run.
 

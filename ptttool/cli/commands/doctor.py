@@ -1,0 +1,47 @@
+"""``ptttool doctor``: whether a trace would work here, and if not, why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.options.units import parse_size
+from ptttool.cli.terminal.talk import print_json
+
+
+@app.command("doctor")
+def doctor(
+    device: Annotated[
+        str | None,
+        typer.Argument(metavar="DEVICE", help="Only this PTT device: hisi_ptt0_2, 0_2 or its PCI address.", show_default=False),
+    ] = None,
+    aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area that a trace would have.")] = "64M",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The recording that a trace would write; nothing is written.")
+    ] = Path("perf.data"),
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Check whether a trace would work here, and say what is in the way.
+
+    A line for each check: ok, warning, failed or unknown; below it the cause, and a command that mends it. Checks look and change
+    nothing. Of a recorded machine (--demo, --sysfs), what it does not hold is unknown.
+
+    Exit code 0: a trace would work, on every device or on DEVICE. 1: that is not known. Else it is the code with which a trace would
+    fail.
+    """
+    from ptttool.api.machine import examine_machine
+    from ptttool.doctor.documents import DoctorDocument
+
+    found = examine_machine(device, sysfs, demo=demo, aux_size=parse_size(aux_size, "--aux-size"), output=output)
+    if json:
+        print_json(DoctorDocument.of(found))
+    else:
+        from ptttool.cli.views.doctor import print_examination
+
+        print_examination(found)
+    raise typer.Exit(found.exit_code)

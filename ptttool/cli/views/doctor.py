@@ -1,0 +1,66 @@
+"""Show what the doctor found: one line for each finding, and below it cause and fix."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+
+from ptttool.cli.terminal.talk import console
+from ptttool.doctor.contract import Finding, Status
+from ptttool.doctor.examine import Answer, Examination
+from ptttool.wording import clean, in_words
+
+_STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.FAILED: "bold red", Status.UNKNOWN: "cyan"}
+_NAME_AT, _TEXT_AT = 9, 24
+_NARROW = 60
+
+
+def print_examination(found: Examination) -> None:
+    """Print the answers of all checks, and the verdict."""
+    from rich.text import Text
+
+    out = console()
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for answer in found.answers:
+        for finding in answer.findings:
+            for line in _lines(answer, finding, width):
+                text = Text(line, no_wrap=True, overflow="ignore")
+                if line.startswith(finding.status):
+                    text.stylize(_STYLES[finding.status], 0, len(finding.status))
+                out.print(text, soft_wrap=True)
+    out.print(Text(verdict(found), style="bold"), soft_wrap=True)
+
+
+def _lines(answer: Answer, finding: Finding, width: int) -> Iterator[str]:
+    """Yield the lines of a finding; a command is never wrapped, so that it can be pasted."""
+    at = 2 if 0 < width < _NARROW else _TEXT_AT
+    head = f"{finding.status:<{_NAME_AT}}{answer.check}"
+    message = _wrapped(clean(finding.message), width, at)
+    if at == _TEXT_AT:
+        yield f"{head:<{at}}{message.pop(0)}"
+    else:
+        yield head
+    yield from (f"{' ' * at}{line}" for line in message)
+    if finding.cause is not None:
+        yield from (f"{' ' * at}{line}" for line in _wrapped(f"cause: {clean(finding.cause)}", width, at))
+    if finding.fix is not None:
+        yield f"{' ' * at}fix: {clean(finding.fix)}"
+
+
+def _wrapped(text: str, width: int, at: int) -> list[str]:
+    if not width:
+        return [text]
+    return textwrap.wrap(text, max(width - at, 20), break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def verdict(found: Examination) -> str:
+    """Say whether a trace would work."""
+    if found.works is None:
+        blind = [one.check for one in found.answers if one.needed and one.status is Status.UNKNOWN]
+        return f"whether a trace would work is not known: see {in_words(blind)}"
+    if not found.works:
+        return f"a trace would not work: see {in_words(one.check for one in found.answers if one.status is Status.FAILED)}"
+    warnings = [one.check for one in found.answers if one.status is Status.WARNING]
+    return "a trace would work" + (f"; see {in_words(warnings)}" if warnings else "")

@@ -1,0 +1,1 @@
+"""Whether a trace would work on a machine: checks with cause and fix, one a file."""

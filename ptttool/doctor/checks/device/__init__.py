@@ -1,0 +1,1 @@
+"""Checks of the PTT devices: hardware, driver, IOMMU, CPUs, who traces them."""

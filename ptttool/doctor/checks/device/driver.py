@@ -1,0 +1,50 @@
+"""The driver has a PMU for every PTT device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptttool.doctor.contract import Finding, check, failed, ok, unknown, warning
+from ptttool.doctor.facts import Facts
+from ptttool.machine.model import PciFunction
+from ptttool.machine.unusable.without_driver import DRIVER, explain_absence
+from ptttool.wording import counted, in_words
+
+_LOAD = f"modprobe {DRIVER}"
+
+
+@check("driver", order=40)
+def driver(facts: Facts) -> Iterator[Finding]:
+    """Compare PMUs with PCI functions; the cause of a difference is what trace reports, too."""
+    devices = facts.machine.devices
+    if not devices and not facts.functions:
+        yield unknown("no-device", f"nothing for the driver {DRIVER} to drive")
+        return
+    if not devices:
+        absence = explain_absence(facts.source, facts.machine)
+        yield failed(absence.code, absence.message, absence.hint, _fix(facts, absence.code), details=absence.details)
+        return
+    left = [one for one in facts.functions if one.driver is None and one.address not in {device.pci for device in devices}]
+    known = all(device.pci is not None for device in devices)
+    if left and known:
+        addresses = [str(one.address) for one in left]
+        yield warning(
+            "not-bound",
+            f"{in_words(addresses)} {'is' if len(left) == 1 else 'are'} bound to no driver; {counted(len(devices), 'device')} can be used",
+            "the driver refused it (see the kernel log), or somebody has unbound it",
+            _bind(left),
+            functions=addresses,
+        )
+    else:
+        yield ok(f"{DRIVER} has {in_words([device.name for device in devices])}")
+
+
+def _fix(facts: Facts, code: str) -> str | None:
+    """Return the command for a cause; None where another check has it."""
+    if code == "iommu-translates":
+        return None
+    return _bind(facts.functions) if code == "not-bound" else _LOAD
+
+
+def _bind(functions: tuple[PciFunction, ...] | list[PciFunction]) -> str:
+    return "; ".join(f"echo {one.address} > /sys/bus/pci/drivers/{DRIVER}/bind" for one in functions)

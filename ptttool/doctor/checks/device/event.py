@@ -1,0 +1,37 @@
+"""An event of each device can be built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptttool.capture.event.terms import REQUIRED_TERMS
+from ptttool.doctor.contract import Finding, check, failed, ok, unknown, warning
+from ptttool.doctor.facts import Facts
+from ptttool.machine.model import PttDevice
+from ptttool.wording import counted, in_words
+
+
+@check("event", order=65)
+def event(facts: Facts) -> Iterator[Finding]:
+    """Look at what an event needs: the PMU's number, its format terms, a root port or a requester."""
+    if not facts.devices:
+        yield unknown("no-device", "no PTT device whose events could be looked at")
+        return
+    bad = [found for device in facts.devices for found in _problems(device)]
+    yield from bad
+    if not bad:
+        ports = sum(len(device.root_ports) for device in facts.devices)
+        requesters = sum(len(device.requesters) for device in facts.devices)
+        yield ok(f"{counted(ports, 'root port')} and {counted(requesters, 'requester')} can be traced")
+
+
+def _problems(device: PttDevice) -> Iterator[Finding]:
+    if device.pmu_type is None:
+        yield failed("no-pmu-type", f"{device.name}: the number of the PMU cannot be read", fix="ptttool list", device=device.name)
+    missing = [name for name in REQUIRED_TERMS if name not in device.format]
+    if missing:
+        cause = "the driver is another one than mainline's"
+        yield failed("unknown-format", f"{device.name} has no event term {in_words(missing)}", cause, device=device.name)
+    if not device.filters:
+        cause = "without a root port there is nothing to trace: its PCIe core may not be in use"
+        yield warning("no-filters", f"{device.name} has neither root ports nor requesters", cause, device=device.name)

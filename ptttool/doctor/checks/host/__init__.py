@@ -1,0 +1,1 @@
+"""Checks of the place where a recording is made: disk, memory, journal, plug-ins."""

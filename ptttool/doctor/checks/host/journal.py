@@ -1,0 +1,32 @@
+"""No change of tune attributes was cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptttool.diagnostics import Severity
+from ptttool.doctor.contract import Finding, check, ok, unknown, warning
+from ptttool.doctor.facts import Facts
+from ptttool.tune.journal_folder import has_open_changes, journal_folder, journal_names
+from ptttool.tune.unfinished import HALF_DONE, find_unfinished
+
+
+@check("journal", order=80, needed=False)
+def journal(facts: Facts) -> Iterator[Finding]:
+    """Look into the journal of tune attributes: a trace of half-done settings is one of neither the old nor the new ones."""
+    folder = journal_folder(facts.source)
+    try:
+        if folder is not None:
+            journal_names(folder)
+    except OSError as error:
+        yield unknown("journal-unreadable", f"{folder}: {error.strerror}")
+        return
+    if not has_open_changes(facts.source):
+        yield ok("no change of tune attributes was cut off")
+        return
+    found = [one for one in find_unfinished(facts.source).diagnostics if one.severity is not Severity.INFO]
+    for one in found:
+        fix = "ptttool tune recover --restore" if one.code == HALF_DONE else "ptttool tune recover"
+        yield warning(one.code, one.message, one.hint, fix, **dict(one.details))
+    if not found:
+        yield ok("no tune attribute is half done")

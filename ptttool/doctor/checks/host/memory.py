@@ -1,0 +1,38 @@
+"""There is memory for the AUX area."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ptttool.doctor.contract import Finding, check, failed, not_recorded, ok, unknown, warning
+from ptttool.doctor.facts import Facts
+from ptttool.errors import PerfError
+
+_MEMINFO = "/proc/meminfo"
+
+
+@check("memory", order=57)
+def memory(facts: Facts) -> Iterator[Finding]:
+    """Compare the memory that is available with the AUX area, which cannot be swapped out."""
+    text = (facts.content(_MEMINFO, 1 << 16) or b"").decode("ascii", "replace")
+    found = re.search(r"(?m)^MemAvailable: *([0-9]{1,15}) kB$", text)
+    if found is None:
+        yield unknown("no-meminfo", f"{_MEMINFO} does not say how much memory is available") if facts.live else not_recorded("memory")
+        return
+    free = int(found[1]) * 1024
+    wanted = f"an AUX area of {facts.aux_size >> 20} MiB"
+    fix = "ptttool trace --aux-size 16M" if facts.aux_size > 16 << 20 else None
+    if free < facts.aux_size:
+        yield failed(
+            "no-memory",
+            f"{free >> 20} MiB of memory are available, less than {wanted}",
+            None,
+            fix,
+            error=PerfError,
+            details={"available": free},
+        )
+    elif free < 4 * facts.aux_size:
+        yield warning("little-memory", f"{free >> 20} MiB of memory are available, not much for {wanted}", None, fix, available=free)
+    else:
+        yield ok(f"{free / (1 << 30):.1f} GiB of memory are available", available=free)

@@ -1,0 +1,1 @@
+"""Checks of the kernel: how it is built, what it lacks, what it lets this process do."""

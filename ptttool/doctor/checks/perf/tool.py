@@ -1,0 +1,34 @@
+"""perf is there, and can record a PTT device."""
+
+from __future__ import annotations
+
+from ptttool.capture.perf.tool import PerfTool
+from ptttool.doctor.contract import Finding, ok, unknown
+from ptttool.doctor.facts import Facts
+from ptttool.doctor.fixes import install_perf
+from ptttool.doctor.recording_checks import recording_check
+
+
+def _fine(facts: Facts) -> Finding:
+    assert facts.host is not None
+    perf = facts.host.perf
+    assert isinstance(perf, PerfTool)
+    version = perf.version or "of an unknown version"
+    details = {"path": perf.path, "perf_version": perf.version, "architecture": perf.architecture, "auxtrace": perf.auxtrace}
+    if perf.architecture is None or perf.auxtrace is None:
+        what = "the architecture it is built for" if perf.architecture is None else "whether it is built with AUX area tracing"
+        return unknown("perf-unclear", f"{perf.path} {version} does not say {what}", **details)
+    return ok(f"{perf.path} {version}, built for {perf.architecture} with AUX area tracing", **details)
+
+
+def _install(facts: Facts, _found: object) -> str | None:
+    return install_perf(facts.distribution)
+
+
+recording_check(
+    "perf",
+    order=42,
+    what="the perf tool",
+    fixes={"perf-missing": _install, "perf-broken": _install, "perf-without-auxtrace": _install},
+    fine=_fine,
+)

@@ -1,0 +1,151 @@
+"""What a check of the doctor is, what it finds, and the registry of checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ptttool.errors import DeviceError, ExitCode, PtttoolError
+from ptttool.registry import Registry
+
+if TYPE_CHECKING:
+    from ptttool.doctor.facts import Facts
+
+OK_CODE = "ok"
+NOT_RECORDED = "not-recorded"
+
+
+class Status(StrEnum):
+    """The answer of a check."""
+
+    OK = "ok"
+    """Nothing is in the way."""
+    WARNING = "warning"
+    """A trace works, and something about it deserves attention."""
+    FAILED = "failed"
+    """A trace would not work."""
+    UNKNOWN = "unknown"
+    """The check could not look."""
+
+
+# From the best to the worst: of several findings of a check, the worst one is the check's answer.
+_ORDER = (Status.OK, Status.UNKNOWN, Status.WARNING, Status.FAILED)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found.
+
+    Parameters
+    ----------
+    status : Status
+        The answer.
+    code : str
+        A stable word in kebab case for the cause; ``ok`` where all is well.
+    message : str
+        One sentence: what was seen.
+    cause : str or None
+        Why it matters, or where it comes from.
+    fix : str or None
+        A command that mends it, to be pasted into the shell of root (of the user, where root is not needed).
+    device : str or None
+        The PTT device that it is about.
+    details : Mapping[str, object]
+        Further facts for programs.
+    exit_code : ExitCode
+        Exit code of a command that fails for this reason.
+    """
+
+    status: Status
+    code: str
+    message: str
+    cause: str | None = None
+    fix: str | None = None
+    device: str | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
+    exit_code: ExitCode = ExitCode.NO_DEVICE
+
+    @property
+    def rank(self) -> int:
+        """Place in the order of answers; the worst has the highest."""
+        return _ORDER.index(self.status)
+
+
+def ok(message: str, **details: object) -> Finding:
+    """Make the finding of a check with nothing to report."""
+    return Finding(Status.OK, OK_CODE, message, details=details)
+
+
+def unknown(code: str, message: str, **details: object) -> Finding:
+    """Make the finding of a check that could not look."""
+    return Finding(Status.UNKNOWN, code, message, details=details)
+
+
+def not_recorded(what: str) -> Finding:
+    """Make the finding for a recorded machine that does not hold a fact."""
+    return unknown(NOT_RECORDED, f"not recorded: {what}")
+
+
+def failed(
+    code: str,
+    message: str,
+    cause: str | None = None,
+    fix: str | None = None,
+    *,
+    error: type[PtttoolError] = DeviceError,
+    device: str | None = None,
+    details: Mapping[str, object] | None = None,
+) -> Finding:
+    """Make the finding of what prevents a trace; ``error`` is the class of the exception that a trace would fail with."""
+    return Finding(Status.FAILED, code, message, cause, fix, device, details or {}, error.exit_code)
+
+
+def warning(
+    code: str, message: str, cause: str | None = None, fix: str | None = None, *, device: str | None = None, **details: object
+) -> Finding:
+    """Make the finding of something that deserves attention and prevents no trace."""
+    return Finding(Status.WARNING, code, message, cause, fix, device, details)
+
+
+Run = Callable[["Facts"], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    order : int
+        Checks are shown from the smallest order on: a check comes before those that its failure makes fail.
+    run : Callable
+        Looks at the facts and yields findings. Nothing but ``ok``, or nothing at all: all is well.
+    needed : bool
+        Whether a trace needs what the check looks at. If such a check cannot look, it is unknown whether a trace would work.
+    """
+
+    name: str
+    order: int
+    run: Run
+    needed: bool = True
+
+
+CHECKS: Registry[Check] = Registry("doctor check", "ptttool.doctor.checks", "ptttool.doctor")
+
+
+def check(name: str, *, order: int, needed: bool = True) -> Callable[[Run], Check]:
+    """Make a function a check and register it; the parameters are those of :class:`Check`."""
+
+    def register(run: Run) -> Check:
+        return CHECKS.add(name, Check(name, order, run, needed))
+
+    return register
+
+
+def in_order() -> list[Check]:
+    """Return all checks in the order in which they are shown."""
+    return sorted(CHECKS, key=lambda one: (one.order, one.name))

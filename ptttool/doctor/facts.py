@@ -1,0 +1,207 @@
+"""The facts that checks look at, and how they are gathered."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from ptttool.capture.checks.host import Host, gather
+from ptttool.capture.event.build import TraceRequest, build
+from ptttool.capture.event.choose import ChosenEvent
+from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
+from ptttool.capture.plan import Plan, check_aux_size
+from ptttool.machine.discovery import read_machine
+from ptttool.machine.model import Machine, PciFunction, PttDevice
+from ptttool.machine.old_kernels import PTT_ID
+from ptttool.machine.pmu import PMU_PREFIX
+from ptttool.machine.read_device import first_line
+from ptttool.machine.resolve import find_device
+from ptttool.machine.sources.contract import Source
+from ptttool.pci import PciAddress
+
+# The configuration of a kernel, packed or not, and lists of its modules are not longer.
+MAX_CONFIG_BYTES, MAX_LIST_BYTES = 4 << 20, 16 << 20
+# Any root port: what the checks before a recording look at does not depend on the filter.
+_ANY_PORT = PciAddress.parse("0000:00:00.0")
+# Where distributions say on which stable release of Linux their kernel is based.
+_PATCH_LEVELS = (
+    ("/proc/version_signature", r" (\d{1,4})\.(\d{1,4})\.(\d{1,6})$"),
+    ("/proc/version", r"\bDebian (\d{1,4})\.(\d{1,4})\.(\d{1,6})-"),
+)
+_RELEASE = re.compile(r"[\w.+~-]{1,200}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a machine.
+
+    Parameters
+    ----------
+    source : Source
+        The machine.
+    machine : Machine
+        What was read of it; it may have no PTT device.
+    devices : tuple of PttDevice
+        The PTT devices to examine.
+    host : Host or None
+        perf, rights, disk and processes. None for a recorded machine: they are not recorded.
+    aux_size : int
+        Bytes of the AUX area of a trace.
+    output : Path
+        The file that a trace would write.
+    """
+
+    source: Source
+    machine: Machine
+    devices: tuple[PttDevice, ...]
+    host: Host | None
+    aux_size: int = DEFAULT_AUX_SIZE
+    output: Path = Path("perf.data")
+    _memory: dict[str, bytes | None] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def live(self) -> bool:
+        """Whether this is the machine that ptttool runs on."""
+        return self.source.live
+
+    @cached_property
+    def functions(self) -> tuple[PciFunction, ...]:
+        """The PCI functions with the ID of a PTT device."""
+        return tuple(one for _, one in sorted(self.machine.functions.items()) if (one.vendor, one.device) == PTT_ID)
+
+    @property
+    def release(self) -> str | None:
+        """Release of the kernel, if it can be part of a path."""
+        release = self.machine.kernel
+        return release if release is not None and _RELEASE.fullmatch(release) and ".." not in release else None
+
+    @cached_property
+    def version(self) -> tuple[tuple[int, int], int | None] | None:
+        """Series and patch level of the kernel: ``6.6.23-rt`` is ((6, 6), 23).
+
+        Releases of distributions such as ``6.1.0-18-arm64`` do not have the patch level: Debian and Ubuntu say it elsewhere.
+        """
+        found = re.match(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?(-?)", self.machine.kernel or "", re.ASCII)
+        if found is None:
+            return None
+        series = int(found[1]), int(found[2])
+        if found[3] is not None and (int(found[3]) or not found[4]):
+            return series, int(found[3])
+        for path, pattern in _PATCH_LEVELS:
+            said = re.search(pattern, self.line(path) or "", re.ASCII)
+            if said is not None and (int(said[1]), int(said[2])) == series:
+                return series, int(said[3])
+        return series, None if found[4] else 0
+
+    def line(self, path: str) -> str | None:
+        """Return the first line of a file; None where there is none."""
+        return first_line(self.source, path)
+
+    def number(self, path: str) -> int | None:
+        """Return the number in a file; None where there is none."""
+        text = self.line(path)
+        return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,18}", text.strip(), re.ASCII) else None
+
+    def content(self, path: str, limit: int) -> bytes | None:
+        """Return the first bytes of a file; None where it cannot be read."""
+        if path not in self._memory:
+            try:
+                self._memory[path] = self.source.read_bytes(path, limit)
+            except OSError:
+                self._memory[path] = None
+        return self._memory[path]
+
+    def names(self, path: str) -> list[str] | None:
+        """Return the names in a folder; None where it cannot be listed."""
+        try:
+            return self.source.names(path)
+        except OSError:
+            return None
+
+    @cached_property
+    def distribution(self) -> frozenset[str]:
+        """Names of the distribution and of those it is like, such as ``ubuntu`` and ``debian``; empty where they are not known."""
+        text = (self.content("/etc/os-release", 1 << 16) or self.content("/usr/lib/os-release", 1 << 16) or b"").decode("utf-8", "replace")
+        found = re.findall(r"^(?:ID|ID_LIKE)=[\"']?([\w.\- ]+)[\"']?\s*$", text, re.MULTILINE)
+        return frozenset(name.lower() for names in found for name in names.split())
+
+    @cached_property
+    def kernel_config(self) -> tuple[str, str] | None:
+        """Path and text of the configuration that the kernel was built with; None where it cannot be read."""
+        packed = self.content("/proc/config.gz", MAX_CONFIG_BYTES)
+        if packed is not None:
+            try:
+                return "/proc/config.gz", zlib.decompressobj(31).decompress(packed, MAX_CONFIG_BYTES).decode("utf-8", "replace")
+            except zlib.error:
+                pass
+        for path in self._config_paths():
+            text = self.content(path, MAX_CONFIG_BYTES)
+            if text is not None:
+                return path, text.decode("utf-8", "replace")
+        return None
+
+    def _config_paths(self) -> tuple[str, ...]:
+        if self.release is None:
+            return ()
+        return (f"/boot/config-{self.release}", f"/lib/modules/{self.release}/config", f"/lib/modules/{self.release}/build/.config")
+
+    @cached_property
+    def module_file(self) -> bool | None:
+        """Whether the kernel's list of modules names the driver; None where the list cannot be read."""
+        if self.release is None:
+            return None
+        modules = self.content(f"/lib/modules/{self.release}/modules.dep", MAX_LIST_BYTES)
+        return None if modules is None else re.search(rb"(?m)^[^:\n]*/hisi_ptt\.ko(\.\w+)?:", modules) is not None
+
+    @property
+    def placeholders(self) -> tuple[PttDevice, ...]:
+        """A device for checks that do not look at the device, on a machine without one."""
+        return (PttDevice(PMU_PREFIX, None, None, f"/sys/devices/{PMU_PREFIX}"),)
+
+    def plan(self, device: PttDevice) -> Plan:
+        """Return the plan of a trace of a device, for the checks before a recording."""
+        port = device.root_ports[0].address if device.root_ports else _ANY_PORT
+        request = TraceRequest(device.name, (port,))
+        chosen = ChosenEvent(request, build(request), device, self.machine)
+        return Plan(chosen, device.cpus[0] if device.cpus else 0, self.aux_size, self.output)
+
+
+def look(
+    source: Source,
+    device: str | None = None,
+    *,
+    aux_size: int = DEFAULT_AUX_SIZE,
+    output: Path = Path("perf.data"),
+    gather_host: Callable[..., Host] = gather,
+) -> Facts:
+    """Gather the facts about a machine.
+
+    Parameters
+    ----------
+    source : Source
+        The machine.
+    device : str, optional
+        Examine this PTT device alone.
+    aux_size : int
+        Bytes of the AUX area of a trace.
+    output : Path
+        The file that a trace would write.
+    gather_host : Callable
+        Looks at perf, rights, disk and processes.
+
+    Raises
+    ------
+    DeviceError
+        The machine has PTT devices, and none of that name.
+    UsageError
+        The size of the AUX area is not possible.
+    """
+    check_aux_size(aux_size)
+    machine = read_machine(source, tune=False)
+    devices = machine.devices if device is None or not machine.devices else (find_device(machine, device),)
+    host = gather_host(source, output, ()) if source.live else None
+    return Facts(source, machine, devices, host, aux_size, output)
