@@ -30,7 +30,10 @@ class ExitCode(IntEnum):
         return code
 
     SUCCESS = 0, "success"
-    DIFFERENT = 1, "`tune diff`: the values differ; `tune recover`: tune attributes are half done; `doctor`: whether a trace would work is not known"
+    DIFFERENT = (
+        1,
+        "`tune diff`: the values differ; `tune recover`: tune attributes are half done; `doctor`: whether a trace would work is not known",
+    )
     USAGE = 2, "wrong usage: an option, an argument, an expression"
     NO_DEVICE = 3, "no device, or no driver"
     NO_PERMISSION = 4, "no permission"

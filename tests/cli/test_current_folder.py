@@ -73,6 +73,7 @@ LINES = {
     "analyze": "analyze summary --jobs 2 generated.data",
     "compare": "compare --jobs 2 generated.data generated.data",
     "decode": "decode --jobs 2 --where tag=1 --force -o out.parquet generated.data",
+    "doctor": "doctor --demo",
     "duckdb": "duckdb",
     "event": "event --demo --rootport 0000:00:10.0",
     "explain": "explain --demo 0x7080001",
@@ -96,6 +97,8 @@ LINES = {
     "wireshark install": "wireshark install --folder plugins --force",
     "wireshark path": "wireshark path",
 }
+# Nobody knows whether a trace would work on a recorded machine.
+CODES = {"doctor": 1}
 FIRST = ("generate", "tune save")
 
 
@@ -108,7 +111,7 @@ def test_every_command(planted: Path, script: Path) -> None:
     (planted / f"unfinished.data.{'0' * 16}.part").write_bytes(captures.content("6.12/x-idle"))
     done = run(planted, str(script), "lines", json.dumps([LINES[name].split() for name in order]), str(codes))
     assert done.returncode == 0, done.stderr
-    failed = {name: code for name, code in zip(order, json.loads(codes.read_text()), strict=True) if code != 0}
+    failed = {name: code for name, code in zip(order, json.loads(codes.read_text()), strict=True) if code != CODES.get(name, 0)}
     assert not failed, done.stderr
 
 

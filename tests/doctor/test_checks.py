@@ -90,7 +90,7 @@ def test_a_machine_on_which_a_trace_would_work() -> None:
 def test_a_recorded_machine_is_never_ok_by_what_it_does_not_hold() -> None:
     files, links = machines.contents(NEW)
     found = examination_of(look(machines.in_memory(files, links)))
-    recorded = {"hardware", "kernel-config", "iommu", "driver", "kernel-fixes", "cpus", "event", "registers", "journal", "plug-ins"}
+    recorded = {"hardware", "kernel-config", "iommu", "driver", "kernel-fixes", "cpus", "event", "journal", "plug-ins"}
     assert {answer.check for answer in found.answers if answer.findings[0].code == NOT_RECORDED} == set(CHECKS.names()) - recorded
     assert (found.works, found.exit_code) == (None, ExitCode.DIFFERENT)
 
@@ -435,7 +435,7 @@ def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Checks that a test registers go when it ends."""
     CHECKS.names(), RECORDING_CHECKS.names()
     for registry in (CHECKS, RECORDING_CHECKS):
-        monkeypatch.setattr(registry, "_things", dict(registry._things))  # type: ignore[attr-defined]
+        monkeypatch.setattr(registry, "_things", dict(registry._things))
     yield
 
 

@@ -8,11 +8,19 @@ from typing import Annotated
 import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options.units import parse_size
 from ptttool.cli.terminal.talk import print_json
 
+EXAMPLES = (
+    Example(
+        "ptttool doctor", "Whether a trace would work on this machine, with a command for what is in the way.", on_demo=True, exit_code=1
+    ),
+    Example("ptttool doctor 0_2 --aux-size 512M", "The same for one device and a larger AUX area.", on_demo=True, exit_code=1),
+)
 
-@app.command("doctor")
+
+@app.command("doctor", stage=Stage.FIND, rank=30, examples=EXAMPLES)
 def doctor(
     device: Annotated[
         str | None,

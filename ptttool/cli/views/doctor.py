@@ -7,30 +7,30 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from ptttool.cli.terminal.talk import console
+from ptttool.cli.terminal.colours import Style, painted
+from ptttool.cli.terminal.talk import print_line
 from ptttool.doctor.contract import Finding, Status
 from ptttool.doctor.examine import Answer, Examination
 from ptttool.wording import clean, in_words
 
-_STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.FAILED: "bold red", Status.UNKNOWN: "cyan"}
+_STYLES = {Status.OK: Style.GOOD, Status.WARNING: Style.WARNING, Status.FAILED: Style.ERROR, Status.UNKNOWN: Style.HINT}
 _NAME_AT, _TEXT_AT = 9, 24
-_NARROW = 60
+# Columns of a terminal below which messages stand under the name of the check.
+_NARROW = 70
 
 
 def print_examination(found: Examination) -> None:
     """Print the answers of all checks, and the verdict."""
-    from rich.text import Text
-
-    out = console()
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     for answer in found.answers:
         for finding in answer.findings:
-            for line in _lines(answer, finding, width):
-                text = Text(line, no_wrap=True, overflow="ignore")
-                if line.startswith(finding.status):
-                    text.stylize(_STYLES[finding.status], 0, len(finding.status))
-                out.print(text, soft_wrap=True)
-    out.print(Text(verdict(found), style="bold"), soft_wrap=True)
+            first, *others = _lines(answer, finding, width)
+            status = str(finding.status)
+            print_line(painted(status, _STYLES[finding.status], sys.stdout) + first.removeprefix(status))
+            for line in others:
+                print_line(line)
+    for line in _wrapped(verdict(found), width, 0):
+        print_line(painted(line, Style.HEADING, sys.stdout))
 
 
 def _lines(answer: Answer, finding: Finding, width: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptttool.doctor.contract import Finding, check, ok, unknown, warning
+from ptttool.doctor.contract import Finding, check, not_recorded, ok, unknown, warning
 from ptttool.doctor.facts import Facts
 from ptttool.errors import HardwareError, PtttoolError
 from ptttool.machine.model import PttDevice
@@ -14,6 +14,9 @@ from ptttool.tune.values import attribute_names, read_value
 @check("registers", order=67, needed=False)
 def registers(facts: Facts) -> Iterator[Finding]:
     """Read a tune attribute of each device, which waits until the device is idle; a trace waits for that, too."""
+    if not facts.live:
+        yield not_recorded("whether the devices answer")
+        return
     if not facts.devices:
         yield unknown("no-device", "no PTT device that could be asked")
         return

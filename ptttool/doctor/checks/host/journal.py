@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptttool.diagnostics import Severity
-from ptttool.doctor.contract import Finding, check, ok, unknown, warning
+from ptttool.doctor.contract import Finding, Status, check, ok, unknown
 from ptttool.doctor.facts import Facts
-from ptttool.tune.journal_folder import has_open_changes, journal_folder, journal_names
-from ptttool.tune.unfinished import HALF_DONE, find_unfinished
+from ptttool.tune.journal.folder import has_open_changes, journal_folder, journal_names
+from ptttool.tune.journal.unfinished import HALF_DONE, find_unfinished
 
 
 @check("journal", order=80, needed=False)
@@ -27,6 +27,6 @@ def journal(facts: Facts) -> Iterator[Finding]:
     found = [one for one in find_unfinished(facts.source).diagnostics if one.severity is not Severity.INFO]
     for one in found:
         fix = "ptttool tune recover --restore" if one.code == HALF_DONE else "ptttool tune recover"
-        yield warning(one.code, one.message, one.hint, fix, **dict(one.details))
+        yield Finding(Status.WARNING, one.code, one.message, one.hint, fix, details=one.details)
     if not found:
         yield ok("no tune attribute is half done")
