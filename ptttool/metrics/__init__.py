@@ -1,0 +1,1 @@
+"""Numbers of machines and recordings for Prometheus, in its text format."""
