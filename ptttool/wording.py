@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 
 # Control characters, marks that turn the direction of writing, and halves of surrogate pairs, which no encoding can write.
@@ -31,6 +35,27 @@ def in_words(things: Iterable[object], conjunction: str = "and") -> str:
 def counted(number: int, noun: str) -> str:
     """Count things: ``1 byte``, ``2 bytes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def as_root() -> str:
+    """Say how to run ptttool as root: by its absolute path, because sudo does not search the user's own folders for programs.
+
+    Returns
+    -------
+    str
+        ``run it as root (sudo /home/me/.local/bin/ptttool …)``; ``run it as root`` where this process is not the command ``ptttool``.
+    """
+    # The paths as they were given: a link such as /usr/bin/ptttool is the user's name of the program.
+    path = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else ""
+    folder, name = os.path.split(path)
+    if name == "ptttool":
+        words = [path]
+    elif name == "__main__.py" and os.path.basename(folder) == "ptttool" and sys.executable:  # noqa: PTH119
+        words = [sys.executable, "-P", "-m", "ptttool"]
+    else:
+        return "run it as root"
+    sudo = ["sudo"] if shutil.which("sudo") else []
+    return clean(f"run it as root ({shlex.join([*sudo, *words])} …)")
 
 
 def html_table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, caption: str | None = None) -> str:

@@ -17,6 +17,7 @@ from ptttool.perfdata.backing import Backing, Memory, OnRequest
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AuxChunk, Contents, Mode
 from ptttool.recording.remote import RemoteFile
+from ptttool.wording import as_root
 
 # Read at a time from a pipe; a multiple of every record size.
 PIECE = 1 << 22
@@ -135,6 +136,6 @@ def _open(path: str) -> BinaryIO:
     except FileNotFoundError:
         raise InputError(path, "no such file", code="no-such-file") from None
     except PermissionError as error:
-        raise AccessError(f"{path}: {error.strerror}", hint="recordings of root belong to root: copy it or use sudo") from None
+        raise AccessError(f"{path}: {error.strerror}", hint=f"recordings of root belong to root: copy it, or {as_root()}") from None
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from None

@@ -9,8 +9,12 @@ from typing import Any
 from ptttool.errors import AccessError, DeviceError, HardwareError, PtttoolError
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import Source
+from ptttool.wording import as_root
 
-ROOT_ONLY = "tune files are for root alone (mode 0600): run this with sudo, as root, or with the capability CAP_DAC_OVERRIDE"
+
+def root_only() -> str:
+    """Return the hint for a tune file that may not be opened."""
+    return f"tune files are for root alone (mode 0600): {as_root()}, or give it the capability CAP_DAC_OVERRIDE"
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def attribute_names(device: PttDevice) -> list[str]:
             raise _gone(device.name, device) from None
         return []
     except PermissionError:
-        raise AccessError(f"{device.name}: the tune folder cannot be listed", hint=ROOT_ONLY, device=device.name) from None
+        raise AccessError(f"{device.name}: the tune folder cannot be listed", hint=root_only(), device=device.name) from None
 
 
 def read_value(device: PttDevice, attribute: str) -> int:
@@ -138,7 +142,7 @@ def _explain(error: OSError, device: PttDevice, attribute: str, doing: str) -> P
     facts: dict[str, Any] = {"device": device.name, "attribute": attribute}
     match error.errno:
         case errno.EACCES | errno.EPERM:
-            return AccessError(f"{name}: {doing} is not permitted", hint=ROOT_ONLY, **facts)
+            return AccessError(f"{name}: {doing} is not permitted", hint=root_only(), **facts)
         case errno.EROFS:
             return AccessError(
                 f"{name}: the file system is mounted read-only",

@@ -9,6 +9,7 @@ from ptttool.capture.checks.host import CAP_IPC_LOCK, Host
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError
+from ptttool.wording import as_root
 
 
 @check("locked-memory", order=31, error=AccessError)
@@ -25,7 +26,7 @@ def may_lock(host: Host, plan: Plan) -> Iterator[Diagnostic]:
             f"{rights.mlock_kb * rights.cpus} KiB by kernel.perf_event_mlock_kb ({rights.mlock_kb} for each of {rights.cpus} CPUs), and "
             f"{rights.memlock >> 10} KiB by the limit of locked memory (ulimit -l)"
         )
-        hint = "run it as root, or give CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb or ulimit -l"
+        hint = f"{as_root()}, or give CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb or ulimit -l"
         yield Diagnostic(
             Severity.ERROR, "mlock-limit", message, hint, details={"perf_event_mlock_kb": rights.mlock_kb, "memlock": rights.memlock}
         )

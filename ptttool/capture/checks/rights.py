@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ptttool.capture.checks.contract import check
 from ptttool.capture.checks.host import Host
-from ptttool.capture.perf.errors import RIGHTS_HINT
+from ptttool.capture.perf.errors import rights_hint
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError
@@ -18,4 +18,4 @@ def may_trace(host: Host, _plan: Plan) -> Iterator[Diagnostic]:
     paranoid = host.rights.paranoid
     if not host.rights.may_trace and paranoid is not None and paranoid > 0:
         message = f"you may not trace a whole CPU: kernel.perf_event_paranoid is {paranoid}"
-        yield Diagnostic(Severity.ERROR, "perf-not-permitted", message, RIGHTS_HINT, details={"perf_event_paranoid": paranoid})
+        yield Diagnostic(Severity.ERROR, "perf-not-permitted", message, rights_hint(), details={"perf_event_paranoid": paranoid})

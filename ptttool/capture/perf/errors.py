@@ -14,9 +14,12 @@ from ptttool.capture.device.tracers import Process
 from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
 from ptttool.capture.perf.tool import INSTALL_HINT, PerfTool
 from ptttool.errors import AccessError, DeviceError, OutputError, PerfError, PtttoolError, UsageError
-from ptttool.wording import in_words
+from ptttool.wording import as_root, in_words
 
-RIGHTS_HINT = "run it as root, or give CAP_PERFMON and CAP_IPC_LOCK, or set kernel.perf_event_paranoid to -1"
+
+def rights_hint() -> str:
+    """Return the hint for a trace that the kernel does not permit."""
+    return f"{as_root()}, or give CAP_PERFMON and CAP_IPC_LOCK, or set kernel.perf_event_paranoid to -1"
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
     if number == 16:
         return _busy(attempt)
     if number in (1, 13):
-        return AccessError("perf may not open the event", hint=RIGHTS_HINT, code="perf-not-permitted")
+        return AccessError("perf may not open the event", hint=rights_hint(), code="perf-not-permitted")
     if number in (2, 6, 19):
         return DeviceError(
             f"{attempt.device or 'the PTT device'} is gone", hint="has the driver been unloaded? see 'ptttool list'", code="device-gone"
@@ -109,7 +112,7 @@ def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
         # perf adds :u by itself for a user who may not trace the kernel, and the PMU refuses that.
         return AccessError(
             f"kernel.perf_event_paranoid is {attempt.paranoid}: you may not trace this device",
-            hint=RIGHTS_HINT,
+            hint=rights_hint(),
             code="perf-not-permitted",
         )
     if attempt.filter_listed is False:
@@ -166,7 +169,7 @@ def _mmap_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
 def _mlock(_attempt: Attempt, _found: re.Match[str]) -> PtttoolError:
     return AccessError(
         "the AUX area is larger than the memory you may lock (kernel.perf_event_mlock_kb)",
-        hint="run it as root, or raise kernel.perf_event_mlock_kb, or use a smaller --aux-size (16M at the least)",
+        hint=f"{as_root()}, or raise kernel.perf_event_mlock_kb, or use a smaller --aux-size (16M at the least)",
         code="mlock-limit",
     )
 
@@ -213,6 +216,11 @@ def _write_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
     return OutputError(f"{attempt.output or 'the output'}: {reason}", code="cannot-write")
 
 
+def _not_permitted(attempt: Attempt, _found: re.Match[str]) -> PtttoolError:
+    cause = "" if attempt.paranoid is None else f": kernel.perf_event_paranoid is {attempt.paranoid}"
+    return AccessError(f"you may not trace this device{cause}", hint=rights_hint(), code="perf-not-permitted")
+
+
 def _fixed(kind: type[PtttoolError], code: str, message: str, hint: str | None = None) -> Meaning:
     """Make an error with a fixed message and hint; ``{0}`` in them is replaced by the first group of the pattern."""
 
@@ -235,11 +243,11 @@ _MEANINGS: list[tuple[re.Pattern[str], Meaning]] = [
         (r"sys_perf_event_open\(\) syscall returned with (?P<errno>\d+)", _open_failed),
         (
             r"^Access to performance monitoring and observability operations is limited",
-            _fixed(AccessError, "perf-not-permitted", "you may not trace this device (kernel.perf_event_paranoid)", RIGHTS_HINT),
+            _not_permitted,
         ),
         (
             r"^You may not have permission to collect",
-            _fixed(AccessError, "perf-not-permitted", "you may not trace this device", RIGHTS_HINT),
+            _not_permitted,
         ),
         (r"^Permission error mapping pages", _mlock),
         (r"^failed to mmap with (?P<errno>\d+)", _mmap_failed),

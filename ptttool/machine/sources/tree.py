@@ -12,6 +12,7 @@ from pathlib import Path
 from ptttool.errors import AccessError, InputError
 from ptttool.machine.sources.contract import RUNNING
 from ptttool.machine.sources.recorded import DATABASES, RecordedSource
+from ptttool.wording import as_root
 
 # A sysfs has these folders.
 SYSFS_FOLDERS = ("bus", "class", "devices")
@@ -163,4 +164,4 @@ def _list(shown: str, folder: str) -> list[str]:
         hint = "unpack it first" if packed else "give the folder that holds sys/"
         raise InputError(shown, "a file, not a folder", hint=hint, code="not-a-folder") from None
     except PermissionError as error:
-        raise AccessError(f"{shown}: {error.strerror}", hint="run as root, or change the folder's mode") from None
+        raise AccessError(f"{shown}: {error.strerror}", hint=f"{as_root()}, or change the folder's mode") from None
