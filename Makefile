@@ -10,11 +10,19 @@ BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(
 # Some tests wait for processes and signals: one more worker than cores keeps the cores busy.
 TEST_WORKERS := $(shell expr $$(nproc) + 1)
 
+# What compiling the bundle's interpreter needs, what the packages need, and what trying them in bare systems needs.
+BUNDLE_PACKAGES := make xz-utils bzip2 patch dpkg-dev debian-archive-keyring autoconf automake libtool libltdl-dev
+DEB_PACKAGES := dpkg-dev debhelper lintian
+RPM_PACKAGES := rpm
+ROOT_PACKAGES := debootstrap
+# The processor of make bundle, make deb and make rpm: x86_64 or aarch64.
+ARCH ?= $(shell uname -m)
+
 # Seconds of make fuzz.
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage bench crash fuzz lint man schemas vendored docs format dist clean test-system bench-system
+.PHONY: help demo test coverage bench crash fuzz lint man schemas vendored docs format dist bundle deb rpm packages-test packages-lock bundle-system clean test-system bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -73,8 +81,30 @@ dist: $(VENV)/dev.stamp ## build wheel and source archive in dist/, check them, 
 	$(BIN)/twine check --strict dist/*
 	sh tests/try-dist.sh $(BIN)/python dist
 
+bundle: bundle-system $(VENV)/dev.stamp ## build one archive with its own Python, for systems without one, in dist/ (ARCH=aarch64 for the other processor)
+	@test -e build/bundle/tools/ziglang/zig || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --target build/bundle/tools -r packages/bundle/toolchain.txt
+	sh packages/bundle/interpreter.sh $(ARCH) build/bundle build/bundle/tools/ziglang/zig
+	$(BIN)/python -m packages.bundle.assemble --arch $(ARCH) --build build/bundle --output dist
+
+deb: bundle ## build a Debian package of the bundle in dist/, and check it with lintian
+	@command -v dh >/dev/null && command -v lintian >/dev/null || sh tests/install-packages.sh $(DEB_PACKAGES)
+	$(BIN)/python -m packages.build deb --arch $(ARCH)
+
+rpm: bundle ## build an RPM package of the bundle in dist/
+	@command -v rpmbuild >/dev/null || sh tests/install-packages.sh $(RPM_PACKAGES)
+	$(BIN)/python -m packages.build rpm --arch $(ARCH)
+
+packages-test: deb rpm ## try bundle, Debian package and RPM in bare systems without Python and network (needs root; installs debootstrap)
+	@command -v debootstrap >/dev/null || sh tests/install-packages.sh $(ROOT_PACKAGES)
+	$(BIN)/python -m packages.try_in_roots --arch $(ARCH)
+
+packages-lock: $(VENV)/dev.stamp ## pin the newest versions of what the bundle holds
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target build/uv uv
+	build/uv/bin/uv pip compile --quiet --upgrade --python-version 3.13 --generate-hashes --no-header --no-config \
+		--extra flow --extra perfetto pyproject.toml -o packages/bundle/requirements.txt
+
 clean: ## remove the environment, the caches and what was built
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov dist site
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* htmlcov dist site build
 
 # A virtual environment needs Debian's python3-venv where `python3 -m venv` does not work by itself.
 $(VENV)/pyvenv.cfg:
@@ -95,6 +125,10 @@ test-system:
 		&& $(PYTHON) -c 'import ctypes; ctypes.CDLL("libopencsd_c_api.so.1")' 2>/dev/null \
 		|| sh tests/install-packages.sh $(TEST_PACKAGES)
 	@test -n "$(BROWSER)" || sh tests/install-packages.sh chromium || echo "no browser: tests of the page of a report are left out"
+
+bundle-system:
+	@command -v autoreconf >/dev/null && command -v dpkg-source >/dev/null && test -e /usr/share/aclocal/ltdl.m4 \
+		&& test -e /usr/share/keyrings/debian-archive-keyring.gpg || sh tests/install-packages.sh $(BUNDLE_PACKAGES)
 
 bench-system:
 	@command -v perf >/dev/null && perf --version >/dev/null 2>&1 || sh tests/install-packages.sh linux-perf
