@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from ptttool import wording
 from ptttool.wording import as_root
 
 
@@ -19,14 +19,14 @@ def shown(text: str) -> list[str]:
 @pytest.mark.parametrize("sudo", [None, "/usr/bin/sudo"])
 @pytest.mark.parametrize("folder", ["bin", "a folder; of 'mine'"])
 def test_as_root_by_an_absolute_path(folder: str, sudo: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wording.shutil, "which", lambda _name: sudo)
+    monkeypatch.setattr(shutil, "which", lambda _name: sudo)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [f"{folder}/ptttool", "trace"])
     assert shown(as_root()) == [*(["sudo"] if sudo else []), str(tmp_path / folder / "ptttool"), "…"]
 
 
 def test_as_root_by_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wording.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
     monkeypatch.setattr(sys, "argv", ["/somewhere/ptttool/__main__.py"])
     assert shown(as_root()) == [sys.executable, "-P", "-m", "ptttool", "…"]
 
