@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptttool.cli.options.reading import chosen_workers, failure_of, first_of, report_loss, show_diagnostic, sidecar_of, warn_of_no_tlp
+from ptttool.cli.options.origin import origin_of
+from ptttool.cli.options.reading import chosen_workers, failure_of, first_of, report_loss, show_diagnostic, warn_of_no_tlp
 from ptttool.cli.terminal.talk import PrintedError, note, print_json
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
@@ -15,7 +16,6 @@ from ptttool.pipeline.workers.pool import WORTH_A_WRITER, size_of
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
-    from ptttool.machine.model import Machine
     from ptttool.pipeline.dataset import Location
     from ptttool.pipeline.query import Query
     from ptttool.pipeline.recording import Recording, Request
@@ -190,11 +190,6 @@ class FolderJob:
             everything=schema.usual_names,
             default=usual,
             where=self.where,
-            machine=lambda: _machine_of(recording),
+            machine=lambda: origin_of(recording, None, demo=False).machine,
         )
         return query.with_columns(DW_COLUMNS) if self.dws else query
-
-
-def _machine_of(recording: Recording) -> Machine | None:
-    sidecar = sidecar_of(recording.path)
-    return None if sidecar is None else sidecar.machine

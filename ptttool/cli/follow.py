@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptttool.cli.options import analyzing, reading
+from ptttool.cli.options.origin import origin_of
 from ptttool.cli.terminal.talk import PrintedError, print_json
 from ptttool.documents import ErrorBody
 from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
@@ -37,14 +38,13 @@ class FollowJob:
         from ptttool.cli.terminal.walking import shown_progress
         from ptttool.cli.views.shown.results import ResultView
         from ptttool.pipeline.analyzing.follow import follow
-        from ptttool.pipeline.recording import Recording, traced_part
+        from ptttool.pipeline.recording import Recording
 
         form = analyzing.form_of(self.to, json=self.json)
         path = self.request.path
         chosen = reading.chosen_workers(path, self.jobs, self.scheduler, WORTH_AN_ADDER)
         with tidy_end(), chosen as workers, Recording(self.request) as recording:
-            machine = traced_part(reading.machine_of(path, self.sysfs, self.demo), recording)
-            recording.topology = machine
+            machine = origin_of(recording, self.sysfs, self.demo).machine
             found = follow(recording, self.index, workers, machine=machine, time=self.time, watch=shown_progress)
             failure = reading.failure_of(recording)
             if form == "json":

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ptttool.cli.options.origin import check_paths, origin_of
 from ptttool.cli.options.reading import (
     chosen_workers,
     failure_of,
     first_of,
-    machine_of,
     report_loss,
     several,
     show_diagnostic,
@@ -61,6 +61,8 @@ class RowsJob:
         Whether the column ``raw`` is written by default.
     limit, offset : int
         The range of rows.
+    at : int or None
+        The row that the range is around; it is an error if there is none.
     time : TimeOptions or None
         How the Time field is read; None where the user says nothing of it.
     sysfs, demo
@@ -88,6 +90,7 @@ class RowsJob:
     raw: bool = True
     limit: int | None = None
     offset: int = 0
+    at: int | None = None
     time: TimeOptions | None = None
     sysfs: Path | None = None
     demo: bool = False
@@ -102,8 +105,7 @@ class RowsJob:
         """Write the rows. If a recording is damaged, write the rows before the damage, then raise InputError."""
         from ptttool.cli.terminal.interrupts import tidy_end
 
-        if self.paths.count("-") > 1:
-            raise UsageError("standard input can be read only once", code="stdin-twice")
+        check_paths(self.paths)
         name = self._format()
         with tidy_end(), self._workers(name) as workers:
             self._run(name, workers)
@@ -189,9 +191,23 @@ class RowsJob:
                 ) as file,
             ):
                 exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch, self.time)
+                self._check_index(exported)
         if exported.left_out and self.limit is None:
             note(f"{exported.left_out:,} more transactions left out: --limit N writes as many, --where and --offset select")
         self._report(first, exported, page, exporter.noun or first.noun)
+
+    def _check_index(self, exported: Exported) -> None:
+        """Raise a UsageError where there is no row of the number asked for; a damaged recording may have had one."""
+        [(recording, walk), *_] = exported.walks
+        if self.at is None or self.offset + exported.rows > self.at or any(walk.contents.problems):
+            return
+        count = walk.findings.records
+        raise UsageError(
+            f"{recording.path} has no {recording.noun} {self.at}: it holds {count:,}",
+            hint=f"the last one is {count - 1}" if count else None,
+            code="no-such-index",
+            records=count,
+        )
 
     def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:
         from ptttool.pipeline.export import check_protocol
@@ -208,9 +224,7 @@ class RowsJob:
 
     def _machine(self, first: Recording) -> Machine | None:
         """Return the machine, with names that are safe to print on a terminal."""
-        from ptttool.pipeline.recording import traced_part
-
-        machine = traced_part(machine_of(first.path, self.sysfs, self.demo), first)
+        machine = origin_of(first, self.sysfs, self.demo).machine
         if machine is None:
             return None
         functions = {

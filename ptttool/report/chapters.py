@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ptttool.analyses.contract import ANALYSES
+from ptttool.analyses.drawing.plain import parts_of
 from ptttool.analyses.needs import Lack
-from ptttool.analyses.shown import Facts, Names, Note, Part, Showable, Table, text_column
-from ptttool.documents import to_json
+from ptttool.analyses.shown import Facts, Names, Note, Part
 from ptttool.report.model import Chapter
 
 # Heading of each analysis and the question that it answers, in the order of a report; others follow by name.
@@ -83,50 +83,3 @@ def heading(name: str) -> tuple[str, str]:
     if name in CHAPTERS:
         return CHAPTERS[name]
     return name, ANALYSES.get(name).meaning if name in ANALYSES.names() else ""
-
-
-def parts_of(result: object, names: Names) -> Iterator[Part]:
-    """Yield what is to be seen of a result; of one that does not say it, its values."""
-    if isinstance(result, Showable):
-        yield from result.shown(names)
-    else:
-        shape = to_json(result)
-        yield from _plain(shape if isinstance(shape, dict) else {"result": shape}, "")
-
-
-def _plain(shape: Mapping[str, object], title: str) -> Iterator[Part]:
-    lines = [(_label(name), _text(value)) for name, value in shape.items() if not isinstance(value, Mapping | list)]
-    if lines:
-        yield Facts(lines, title)
-    for name, value in shape.items():
-        if isinstance(value, Mapping) and value and all(isinstance(item, Mapping) for item in value.values()):
-            yield _table(_label(name), [{"name": key, **item} for key, item in value.items()])
-        elif isinstance(value, Mapping):
-            yield from _plain(value, _label(name))
-        elif isinstance(value, list) and value:
-            yield _table(_label(name), [item if isinstance(item, Mapping) else {_label(name): item} for item in value])
-
-
-def _table(title: str, rows: list[Mapping[str, object]]) -> Table:
-    heads = list(dict.fromkeys(name for row in rows for name in row))
-    return Table(title, [text_column(_label(name)) for name in heads], [[_text(row.get(name)) for name in heads] for row in rows])
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _text(value: object) -> str:
-    if value is None or value == [] or value == {}:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{_label(str(key))} {_text(item)}" for key, item in value.items())
-    if isinstance(value, list):
-        return ", ".join(_text(item) for item in value)
-    return str(value)

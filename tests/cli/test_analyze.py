@@ -152,3 +152,22 @@ def test_markdown(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert "## summary" in lines and "## loss" in lines
     assert any("| MWr | 4,930 | 88.5 % | 1,205,812 |" in line for line in lines)
+
+
+def test_signs_of_loss_come_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the document of one and of several analyses, and above the result for people."""
+    lossy = str(captures.FOLDER / "6.12" / "x-sigkill.data")
+    assert main(["info", lossy, "--json"]) == 0
+    signs = json.loads(capsys.readouterr().out)["signs_of_loss"]
+    warned = [sign for sign in signs if sign["severity"] != "info"]
+    assert warned
+    assert document(capsys, "traffic", lossy)["loss"] == signs
+    assert document(capsys, "traffic,payload", lossy)["recordings"][0]["loss"] == signs
+    assert document(capsys, "traffic", str(TLPS))["loss"] == []
+    for form in ([], ["--to", "md"]):
+        assert main(["analyze", "traffic", lossy, *form]) == 0
+        said = capsys.readouterr()
+        first = said.out.split("\n\n")[0]
+        assert warned[0]["severity"] in first
+        assert main(["analyze", "traffic", str(TLPS), *form]) == 0
+        assert "warning" not in capsys.readouterr().out

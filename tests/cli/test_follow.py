@@ -111,6 +111,7 @@ def test_completions_that_the_event_does_not_ask_for(capsys: pytest.CaptureFixtu
     ("arguments", "code"),
     [
         (["--follow", "1000000", str(TLPS)], "no-such-index"),
+        (["--at", "1000000", str(TLPS)], "no-such-index"),
         (["--follow", "1", str(TLPS), str(TLPS)], "one-recording"),
         (["--follow", "1", str(TLPS), "--where", "tag = 1"], "exclusive-options"),
         (["--at", "1", "--follow", "1", str(TLPS)], "exclusive-options"),
@@ -124,6 +125,15 @@ def test_what_is_wrong(arguments: list[str], code: str, capsys: pytest.CaptureFi
     lines = capsys.readouterr().out.splitlines()
     error = json.loads(lines[-1] if len(lines) == 1 else "\n".join(lines))["error"]
     assert error["code"] == code
+
+
+def test_no_file_of_rows_around_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "rows.csv"
+    last = len(rows_of(capsys, "--columns", "index")) - 1
+    assert main(["decode", str(TLPS), "--at", str(last + 1), "-o", str(out)]) == 2
+    assert not out.exists()
+    assert main(["decode", str(TLPS), "--at", str(last), "-o", str(out)]) == 0
+    assert out.exists()
 
 
 def test_a_transaction_of_a_damaged_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

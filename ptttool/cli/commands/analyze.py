@@ -15,6 +15,7 @@ from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
+from ptttool.cli.options.origin import check_paths, origin_of
 from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
@@ -74,6 +75,8 @@ class AnalyzeDocument:
         What the analysis cannot see in this recording.
     diagnostics : list of Diagnostic
         What is odd about the recording.
+    loss : list of Diagnostic
+        Signs that trace data are missing from the recording, the worst first.
     error : ErrorBody or None
         With what the command ends; the result is that of the part before.
     """
@@ -84,6 +87,7 @@ class AnalyzeDocument:
     analysis: str
     lacks: list[LackFacts]
     diagnostics: list[Diagnostic]
+    loss: list[Diagnostic]
     error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
 
 
@@ -103,6 +107,8 @@ class RecordingResults:
         What each analysis cannot see in this recording.
     diagnostics : list of Diagnostic
         What is odd about the recording.
+    loss : list of Diagnostic
+        Signs that trace data are missing from it, the worst first.
     error : ErrorBody or None
         Why it could not be read, or not to its end.
     """
@@ -112,6 +118,7 @@ class RecordingResults:
     results: Mapping[str, object]
     lacks: Mapping[str, list[LackFacts]]
     diagnostics: list[Diagnostic]
+    loss: list[Diagnostic]
     error: ErrorBody | None = None
 
 
@@ -231,8 +238,7 @@ def analyze(
     names = _names(name)
     named, shown = files_or_bundled(context, files, demo=demo, hint="")
     paths = with_folders(named)
-    if paths.count("-") > 1:
-        raise UsageError("standard input can be read only once", code="stdin-twice")
+    check_paths(paths)
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:
         request = reading.request_of(
@@ -326,8 +332,8 @@ class _Job:
             elif len(self.names) == 1:
                 name = self.names[0]
                 lacks = _lack_facts(found)[name]
-                diagnostics = list(found.diagnostics)
-                print_json(AnalyzeDocument(found.results[name], found.path, found.protocol, name, lacks, diagnostics, error))
+                diagnostics, loss = list(found.diagnostics), list(found.loss)
+                print_json(AnalyzeDocument(found.results[name], found.path, found.protocol, name, lacks, diagnostics, loss, error))
             else:
                 print_json(SeveralDocument([_results(found, error)], {}, {}))
             if failure is not None:
@@ -352,7 +358,7 @@ class _Job:
                         self._show(found, path)
             except (InputError, AccessError) as error:
                 failure = error
-                done.append(RecordingResults(path, None, {}, {}, [], ErrorBody.of(error)))
+                done.append(RecordingResults(path, None, {}, {}, [], [], ErrorBody.of(error)))
             if failure is not None:
                 failures.append(failure)
         if self.form == "json":
@@ -367,23 +373,17 @@ class _Job:
         from ptttool.cli.terminal.walking import shown_progress
         from ptttool.pipeline.analyzing.several import analyze_recording
         from ptttool.pipeline.query import parse_query
-        from ptttool.pipeline.recording import traced_part
         from ptttool.pipeline.report import check_columns
 
         for name in self.names:
             check_columns(recording, name)
-        sidecar = reading.sidecar_of(recording.path)
-        known = None if sidecar is None else sidecar.machine
-        is_named = self.sysfs is not None or self.demo
-        machine = traced_part(reading.machine_of(recording.path, self.sysfs, self.demo, details=True) if is_named else known, recording)
-        recording.topology = machine
-        query = None if self.where is None else parse_query(recording.schema, columns=(), where=self.where, machine=machine)
-        went_offline = () if sidecar is None else sidecar.went_offline
+        origin = origin_of(recording, self.sysfs, self.demo, details=True)
+        query = None if self.where is None else parse_query(recording.schema, columns=(), where=self.where, machine=origin.machine)
         walk = recording.walk(self.workers)
         with shown_progress(walk.progress):
             found = analyze_recording(
-                recording, self.names, self.workers, walk=walk, machine=machine, query=query, went_offline=went_offline, time=self.time,
-                sums=sums,
+                recording, self.names, self.workers, walk=walk, machine=origin.machine, query=query,
+                went_offline=origin.went_offline, time=self.time, sums=sums,
             )  # fmt: skip
         return replace(found, path=self.shown.get(found.path, found.path))
 
@@ -391,6 +391,8 @@ class _Job:
         view = self.view
         if path is not None:
             view.heading(path, 1)
+        if "loss" not in found.results:  # its result is the same, with causes
+            view.signs(found.loss)
         for name, result in found.results.items():
             if len(self.names) > 1:
                 view.heading(name, 2)
@@ -425,4 +427,4 @@ def _lack_facts(found: Analyzed) -> dict[str, list[LackFacts]]:
 
 
 def _results(found: Analyzed, error: ErrorBody | None) -> RecordingResults:
-    return RecordingResults(found.path, found.protocol, found.results, _lack_facts(found), list(found.diagnostics), error)
+    return RecordingResults(found.path, found.protocol, found.results, _lack_facts(found), list(found.diagnostics), list(found.loss), error)

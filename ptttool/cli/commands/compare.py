@@ -11,9 +11,10 @@ from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
+from ptttool.cli.options.origin import check_paths, origin_of
 from ptttool.cli.terminal.talk import PrintedError, print_json
 from ptttool.documents import ErrorBody
-from ptttool.errors import PtttoolError, UsageError
+from ptttool.errors import PtttoolError
 
 if TYPE_CHECKING:
     from ptttool.analyses.compare.comparison import Measurements
@@ -60,14 +61,13 @@ def compare(
     from ptttool.cli.views.shown.results import ResultView
     from ptttool.pipeline.analyzing.compare import measure
     from ptttool.pipeline.query import parse_query
-    from ptttool.pipeline.recording import Recording, traced_part
+    from ptttool.pipeline.recording import Recording
     from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
 
     form = analyzing.form_of(to, json=json)
     paths = (first, second)
-    if paths.count("-") > 1:
-        raise UsageError("standard input can be read only once", code="stdin-twice")
+    check_paths(paths)
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     found: list[Measurements] = []
     failures: list[PtttoolError] = []
@@ -75,17 +75,15 @@ def compare(
         for path in paths:
             request = reading.request_of(path, input_format=input_format, pattern=pattern, downstream=downstream, strict=strict)
             with Recording(request) as recording:
-                machine = traced_part(reading.machine_of(path, sysfs, demo), recording)
-                recording.topology = machine
-                sidecar = reading.sidecar_of(path)
+                origin = origin_of(recording, sysfs, demo)
                 found.append(
                     measure(
                         recording,
                         workers,
-                        machine=machine,
-                        query=None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine),
+                        machine=origin.machine,
+                        query=None if where is None else parse_query(recording.schema, columns=(), where=where, machine=origin.machine),
                         time=TimeOptions(time_model, tick_ns),
-                        went_offline=() if sidecar is None else sidecar.went_offline,
+                        went_offline=origin.went_offline,
                         watch=shown_progress,
                     )
                 )

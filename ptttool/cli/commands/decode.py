@@ -163,7 +163,7 @@ def decode(
     with error_as_json_line(json and output in (None, "-")):
         RowsJob(
             files, request, to=form,
-            output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
+            output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset, at=at,
             time=TimeOptions(time_model, tick_ns) if timed else None, sysfs=sysfs, demo=demo, jobs=jobs, scheduler=cluster,
             names_ids=ids == out.Ids.TEXT, descriptions=tuple(params or ()),
         ).run()  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,6 +12,7 @@ from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
+from ptttool.cli.options.origin import origin_of
 from ptttool.cli.terminal.talk import PrintedError, print_diagnostic, print_json
 from ptttool.errors import InputError
 
@@ -101,17 +102,10 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
     with Recording(request) as recording:
         for one in _unfinished(request.path):
             print_diagnostic(one.diagnostic())
-        sidecar = reading.sidecar_of(request.path)
-        machine = None if sidecar is None else sidecar.machine
-        if sysfs is not None or demo:
-            machine = reading.machine_of(request.path, sysfs, demo)
-        kept: dict[str, Any] = {}
-        if sidecar is not None:
-            kept = {name: getattr(sidecar, name) for name in ("command", "started", "elapsed", "went_offline")}
-        recording.topology = machine
+        origin = origin_of(recording, sysfs, demo)
         walk = recording.walk(workers)
         with shown_progress(walk.progress):
-            report = report_on(recording, workers, walk=walk, machine=machine, **kept)
+            report = report_on(recording, workers, walk=walk, **vars(origin))
         failure = reading.failure_of(recording)
         if json:
             from ptttool.pipeline.info import info_of

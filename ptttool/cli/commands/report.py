@@ -15,6 +15,7 @@ from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
+from ptttool.cli.options.origin import check_paths, origin_of
 from ptttool.cli.terminal.talk import PrintedError, note
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import clean
@@ -96,8 +97,7 @@ def report(
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end():
         paths = with_folders(named)
-        if paths.count("-") > 1:
-            raise UsageError("standard input can be read only once", code="stdin-twice")
+        check_paths(paths)
         with reading.chosen_workers(max(paths, key=size_of), jobs, cluster, _WORTH) as workers:
             request = reading.request_of(
                 paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
@@ -141,25 +141,21 @@ class _Job:
 
     def _report(self, path: str) -> tuple[ReportedRecording, PtttoolError | None]:
         from ptttool.cli.terminal.walking import shown_progress
-        from ptttool.pipeline.recording import Recording, traced_part
+        from ptttool.pipeline.recording import Recording
         from ptttool.report.gather import report_of
 
         with Recording(replace(self.request, path=path)) as recording:
-            sidecar = reading.sidecar_of(path)
-            machine = None if sidecar is None else sidecar.machine
-            if self.sysfs is not None or self.demo:
-                machine = traced_part(reading.machine_of(path, self.sysfs, self.demo, details=True), recording)
-            recording.topology = machine
+            origin = origin_of(recording, self.sysfs, self.demo, details=True)
             walk = recording.walk(self.workers)
             with shown_progress(walk.progress):
                 found = report_of(
                     recording,
                     self.workers,
                     walk=walk,
-                    machine=machine,
-                    command=None if sidecar is None else sidecar.command,
-                    started=None if sidecar is None else sidecar.started,
-                    went_offline=() if sidecar is None else sidecar.went_offline,
+                    machine=origin.machine,
+                    command=origin.command,
+                    started=origin.started,
+                    went_offline=origin.went_offline,
                     time=self.time,
                 )
             return replace(found, path=self.shown.get(path, path)), reading.failure_of(recording)

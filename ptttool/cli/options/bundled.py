@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -51,10 +49,10 @@ def files_or_bundled(context: typer.Context, files: Sequence[str] | None, *, dem
     if not demo:
         raise UsageError("FILE is missing", hint=hint, code="no-file")
     from ptttool.capture.replay import bundled, unpack
+    from ptttool.files.own_folders import scratch_folder
 
     recording = next(each for each in bundled() if each.file == _FILE)
-    folder = context.with_resource(TemporaryDirectory(prefix="ptttool-"))
-    path = Path(folder) / _FILE.removesuffix(".xz")
+    path = context.with_resource(scratch_folder()) / _FILE.removesuffix(".xz")
     unpack(recording, path)
     note(f"a recording that comes with ptttool: {recording.what}")
     return [str(path)], {str(path): path.name}

@@ -15,10 +15,8 @@ from ptttool.errors import InputError, PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
-    from ptttool.capture.sidecar import Sidecar
     from ptttool.decoders.parameters import Given
     from ptttool.diagnostics import Diagnostic
-    from ptttool.machine.model import Machine
     from ptttool.perfdata.problems import Read
     from ptttool.pipeline.recording import Recording, Request
     from ptttool.pipeline.workers.pool import Workers
@@ -250,35 +248,6 @@ def several(request: Request, paths: Sequence[str]) -> list[Request]:
     if len(paths) == 1:
         return [replace(request, path=paths[0])]
     return [replace(request, path=path, file=path) for path in paths]
-
-
-def machine_of(recording: str, sysfs: Path | None, demo: bool, *, details: bool = False) -> Machine | None:
-    """Return the machine for names: --sysfs or --demo where given, else the recording's sidecar; None where there is neither.
-
-    `details`: with addresses and settings of its functions, too (a sidecar has them already).
-    """
-    if sysfs is not None or demo:
-        from ptttool.machine.discovery import open_source, require_machine
-
-        source = open_source(sysfs, demo)
-        machine = require_machine(source, tune=False)
-        if details:
-            from ptttool.machine.details.read import with_details
-
-            return with_details(source, machine)
-        return machine
-    sidecar = sidecar_of(recording)
-    return None if sidecar is None else sidecar.machine
-
-
-def sidecar_of(recording: str) -> Sidecar | None:
-    """Return the recording's sidecar; one that cannot be used is reported on standard error."""
-    from ptttool.capture.sidecar import find
-
-    sidecar, problem = find(recording)
-    if problem is not None:
-        note(clean(f"{problem.message}: no names of devices"))
-    return sidecar
 
 
 def report_loss(recording: Recording, path: str | None) -> None:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+from ptttool.analyses.loss import signs_of_loss
 from ptttool.pipeline.report import captured_by, lacks_of, result_of, run_all
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Analyzed:
         What each analysis cannot see.
     problems, findings : tuple of Diagnostic
         What is damaged in the recording, and what decoding found odd.
+    loss : tuple of Diagnostic
+        Signs that trace data are missing, the worst first.
     machine : Machine or None
         The machine that was recorded.
     """
@@ -63,6 +66,7 @@ class Analyzed:
     lacks: Mapping[str, list[Lack]]
     problems: tuple[Diagnostic, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
+    loss: tuple[Diagnostic, ...] = ()
     machine: Machine | None = None
 
     @property
@@ -158,6 +162,7 @@ def analyze_recording(
         lacks={name: lacks_of(recording, name, machine) for name in parts},
         problems=tuple(recording.contents.problems),
         findings=tuple(walk.findings.diagnostics()),
+        loss=tuple(signs_of_loss(recording.contents, went_offline=went_offline)),
         machine=machine,
     )
     if sums is not None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ptttool.analyses.drawing.names import names_of
-from ptttool.analyses.shown import Note, Part, Showable
+from ptttool.analyses.drawing.plain import parts_of
+from ptttool.analyses.shown import Note, Part
 from ptttool.cli.terminal.talk import print_line
-from ptttool.cli.views.result import print_result
 from ptttool.cli.views.shown.medium import standard_output
 from ptttool.cli.views.shown.parts import print_parts, print_title
-from ptttool.documents import dumps
+from ptttool.diagnostics import Severity
 
 if TYPE_CHECKING:
     from ptttool.analyses.needs import Lack
+    from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine
 
 
@@ -56,6 +57,12 @@ class ResultView:
         print_title(text if level == 1 else f"-- {text} --", standard_output())
         self._has_shown = level == 2
 
+    def signs(self, signs: Iterable[Diagnostic]) -> None:
+        """Print the signs of loss in a recording."""
+        notes: list[Part] = [Note(sign.message, sign.severity) for sign in signs if sign.severity is not Severity.INFO]
+        if notes:
+            self._print(notes)
+
     def show(self, result: object, lacks: Iterable[Lack], machine: Machine | None) -> None:
         """Print a result, and before it what could not be seen.
 
@@ -69,26 +76,18 @@ class ResultView:
             Where names of devices come from.
         """
         notes: list[Part] = [Note(lack.message, lack.severity) for lack in lacks]
+        self._print([*notes, *parts_of(result, names_of(machine))])
+
+    def _print(self, parts: list[Part]) -> None:
         if self.is_markdown:
-            sys.stdout.write(_markdown(result, notes, machine, self._most_rows))
+            from ptttool.analyses.drawing.markdown import markdown
+
+            sys.stdout.write(markdown(parts, most_rows=self._most_rows) + "\n")
             return
         self._gap()
         self._has_shown = True
-        medium = standard_output(self._most_rows)
-        if isinstance(result, Showable):
-            print_parts([*notes, *result.shown(names_of(machine))], medium)
-            return
-        print_parts(notes, medium)
-        print_result(result)
+        print_parts(parts, standard_output(self._most_rows))
 
     def _gap(self) -> None:
         if self._has_shown and not self.is_markdown:
             print_line("")
-
-
-def _markdown(result: object, notes: Sequence[Part], machine: Machine | None, most_rows: int | None) -> str:
-    from ptttool.analyses.drawing.markdown import markdown
-
-    if isinstance(result, Showable):
-        return markdown([*notes, *result.shown(names_of(machine))], most_rows=most_rows) + "\n"
-    return f"{markdown(notes)}```json\n{dumps(result)}\n```\n"
