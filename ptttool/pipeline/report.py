@@ -25,7 +25,7 @@ from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import Recording
 from ptttool.pipeline.scope import TimeOptions, scope_of
 from ptttool.pipeline.walk import Walk
-from ptttool.pipeline.work import Analyze, AnalyzeAll
+from ptttool.pipeline.work import Analyze, PlannedAnalysis
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.cs_etm import CsEtm, parse_cs_etm
 
@@ -250,8 +250,8 @@ def run_kinds(
             scope = scope_of(recording, machine=machine, **asdict(time or TimeOptions())) if scope is None else scope
             given.setdefault("scope", scope)
         further = tuple(column for column in kind.further_columns(recording.contents) if column in recording.schema)
-        wanted.append(Analyze(kind, tuple(given.items()), further=further))
-    return walk.merge(AnalyzeAll(tuple(wanted), query)).parts
+        wanted.append(PlannedAnalysis(kind, tuple(given.items()), further=further))
+    return walk.merge(Analyze(tuple(wanted), query)).parts
 
 
 def lacks_of(recording: Recording, name: str, machine: Machine | None = None) -> list[Lack]:

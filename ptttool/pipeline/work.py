@@ -115,37 +115,24 @@ def encoder_of(exporter: str, schema: Schema) -> Encoder:
 
 
 @dataclass(frozen=True)
-class Analyze:
-    """Work: an analysis that has seen the rows for which the condition is true.
+class PlannedAnalysis:
+    """An analysis that is to be made where rows are decoded.
 
     ``kind``: its class. ``options``: of the analysis, by name. ``further``: columns that it looks at besides its own.
     """
 
     kind: type[Analysis[Any]]
     options: tuple[tuple[str, Any], ...] = ()
-    query: Query | None = None
     further: tuple[str, ...] = ()
-    unit_records: int = _ANALYSIS_RECORDS
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are decoded."""
         return (*self.kind.columns, *self.further)
 
-    @property
-    def needs_index(self) -> bool:
-        """Whether the numbers of rows are looked at."""
-        return "index" in self.columns or (self.query is not None and self.query.needs_index)
-
     def made(self) -> Analysis[Any]:
         """Return the analysis, which has seen nothing yet."""
         return self.kind(**dict(self.options))
-
-    def __call__(self, decoded: Decoded, /) -> Analysis[Any]:
-        """Return the analysis of these rows."""
-        analysis = self.made()
-        analysis.update(_wanted(decoded, self.query, self.columns))
-        return analysis
 
 
 class Analyses:
@@ -167,20 +154,20 @@ class Analyses:
 
 
 @dataclass(frozen=True)
-class AnalyzeAll:
-    """Work: several analyses that have seen the rows for which the condition is true; every column is decoded once.
+class Analyze:
+    """Work: analyses that have seen the rows for which the condition is true; every column is decoded once.
 
     All of them are given the same batch, so that what they share can be kept with it.
     """
 
-    parts: tuple[Analyze, ...]
+    parts: tuple[PlannedAnalysis, ...]
     query: Query | None = None
     unit_records: int = _ANALYSIS_RECORDS
 
     @property
     def needs_index(self) -> bool:
         """Whether the numbers of rows are looked at."""
-        return any(part.needs_index for part in self.parts) or (self.query is not None and self.query.needs_index)
+        return any("index" in part.columns for part in self.parts) or (self.query is not None and self.query.needs_index)
 
     def __call__(self, decoded: Decoded, /) -> Analyses:
         """Return the analyses of these rows."""

@@ -30,7 +30,7 @@ from ptttool.generate.recording import GeneratedRecording, Wanted
 from ptttool.machine.model import Transfers
 from ptttool.pci import PciAddress, format_id
 from ptttool.perfdata.model import Contents, Mode
-from ptttool.pipeline.work import AnalyzeAll
+from ptttool.pipeline.work import Analyze
 from ptttool.table.batch import Batch, Whole
 from tests.analyses.matching.test_matching import capture_rows
 from tests.analyses.time.test_clock import batch_of
@@ -148,7 +148,7 @@ def test_real_recordings(name: str, tmp_path: Path) -> None:
 
 def test_parts_of_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A generated recording of several units of work, one after the other or side by side."""
-    monkeypatch.setattr("ptttool.pipeline.report.AnalyzeAll", partial(AnalyzeAll, unit_records=1 << 15))
+    monkeypatch.setattr("ptttool.pipeline.report.Analyze", partial(Analyze, unit_records=1 << 15))
     path = tmp_path / "perf.data"
     with path.open("wb") as file:
         GeneratedRecording(Wanted("nvme", "4dw", 5 << 18)).write(file)
