@@ -11,6 +11,7 @@ MAX_DEVICES: Final = 1 << 8
 MAX_FUNCTIONS: Final = 1 << 16
 MAX_FILTERS: Final = 1 << 17
 MAX_BUSES_ABOVE: Final = 1 << 8
+MAX_WALKED: Final = 1 << 17
 MAX_PATH: Final = 1 << 12
 MAX_ATTRIBUTE_BYTES: Final = 1 << 16
 MAX_CONFIG_BYTES: Final = 1 << 8
@@ -29,6 +30,7 @@ BUDGETS: Final = (
     Budget("MAX_FUNCTIONS", MAX_FUNCTIONS, "functions", "PCI functions of a machine: all that one PCI domain can have."),
     Budget("MAX_FILTERS", MAX_FILTERS, "filters", "Filters of all PTT devices together; each device has its own list."),
     Budget("MAX_BUSES_ABOVE", MAX_BUSES_ABOVE, "bridges", "Bridges above a PCI function; a PCI domain has 256 buses."),
+    Budget("MAX_WALKED", MAX_WALKED, "folders", "Folders that are looked into where a copy of a machine lacks the lists of its devices."),
     Budget("MAX_PATH", MAX_PATH, "bytes", "A path in sysfs, links followed; Linux has the same limit."),
     Budget("MAX_ATTRIBUTE_BYTES", MAX_ATTRIBUTE_BYTES, "bytes", "A file of sysfs; what follows is not read. The kernel writes a page."),
     Budget("MAX_CONFIG_BYTES", MAX_CONFIG_BYTES, "bytes", "Configuration space that is read of a function: all of its capability list."),

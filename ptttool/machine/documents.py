@@ -67,19 +67,19 @@ class NamedFilterDocument(FilterDocument):
     ----------
     name : str or None
         Vendor and device of the function.
-    kernel_names : list of str
-        The kernel's names for what is on the function.
+    kernel_names : list of str or None
+        The kernel's names for what is on the function; null where the function is not known.
     """
 
     name: str | None
-    kernel_names: list[str]
+    kernel_names: list[str] | None
 
     @classmethod
     def named(cls, one: Filter, machine: Machine) -> NamedFilterDocument:
         """Make the document of a filter of a machine."""
         function = machine.functions.get(one.address)
-        name, names = (None, ()) if function is None else (function.name, function.kernel_names)
-        return cls(str(one.address), one.value, f"{one.value:#07x}", one.computed, name, list(names))
+        name, names = (None, None) if function is None else (function.name, list(function.kernel_names))
+        return cls(str(one.address), one.value, f"{one.value:#07x}", one.computed, name, names)
 
 
 @dataclass(frozen=True)
@@ -333,8 +333,8 @@ class MachineDocument:
         What is unknown of the machine as a whole.
     devices : list of DeviceDocument
         Its PTT devices.
-    functions : list of FunctionDocument
-        Its PCI functions, by address.
+    functions : list of FunctionDocument or None
+        Its PCI functions, by address; null where none are known.
     memory : list of MemoryRangeDocument or None
         Ranges of physical addresses with a name, from ``/proc/iomem``; null where they were not read (that needs root).
     """
@@ -345,7 +345,7 @@ class MachineDocument:
     hostname: str | None
     diagnostics: list[Diagnostic]
     devices: list[DeviceDocument]
-    functions: list[FunctionDocument]
+    functions: list[FunctionDocument] | None
     memory: list[MemoryRangeDocument] | None = None
 
     @classmethod
@@ -358,7 +358,7 @@ class MachineDocument:
             hostname=machine.hostname,
             diagnostics=list(machine.diagnostics),
             devices=[DeviceDocument.of(device) for device in machine.devices],
-            functions=[FunctionDocument.of(function) for _, function in sorted(machine.functions.items())],
+            functions=[FunctionDocument.of(function) for _, function in sorted(machine.functions.items())] or None,
             memory=None if machine.memory is None else [MemoryRangeDocument.of(one) for one in machine.memory],
         )
 
@@ -445,7 +445,7 @@ def from_json(body: Any) -> Machine:
         version = _is(int, body["version"])
         if version != VERSION:
             raise ValueError(f"version {version!r} of a machine's description; this ptttool reads version {VERSION}")
-        functions = [_function(one) for one in _is(list, body["functions"])]
+        functions = _optional_list(_function, body["functions"]) or ()
         return Machine(
             origin=_is(str, body["origin"]),
             devices=tuple(_device(one) for one in _is(list, body["devices"])),

@@ -12,7 +12,7 @@ from ptttool.machine import pci_names
 from ptttool.machine.budget import MAX_FUNCTIONS
 from ptttool.machine.model import Link, PciFunction
 from ptttool.machine.sources.contract import Source
-from ptttool.machine.topology import is_bridge
+from ptttool.machine.topology import FUNCTIONS_GONE, is_bridge
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened
 
@@ -65,7 +65,7 @@ def read_functions(source: Source) -> tuple[dict[PciAddress, PciFunction], list[
     if not gone:
         return functions, []
     message = f"{shortened(', '.join(gone), _MOST_LISTED)}: listed among the PCI functions, but gone (or not recorded)"
-    return functions, [Diagnostic(Severity.WARNING, "functions-gone", message, details={"functions": gone})]
+    return functions, [Diagnostic(Severity.WARNING, FUNCTIONS_GONE, message, details={"functions": gone})]
 
 
 def _read_function(source: Source, path: str, address: PciAddress, properties: Mapping[str, str]) -> PciFunction:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.machine.budget import MAX_BUSES_ABOVE
@@ -16,6 +17,10 @@ from ptttool.pci import PciAddress
 from ptttool.wording import clean
 
 BRIDGE_CLASS = 0x0604
+FUNCTIONS_GONE: Final = "functions-gone"
+"""Code of the diagnostic with the functions that are listed, and gone or not recorded."""
+UNKNOWN: Final = "?"
+EMPTY: Final = "(empty)"
 
 
 def is_bridge(function: PciFunction) -> bool:
@@ -50,12 +55,51 @@ def walk(machine: Machine, port: PciAddress) -> Iterator[PciFunction]:
                 left += [(below, depth + 1) for below in reversed(children.get(function.address, []))]
 
 
-def names_behind(machine: Machine, port: PciAddress, *, most: int = 6) -> str:
-    """Name the endpoints behind a port: by the kernel's names, else the PCI names. Nothing behind gives an empty text."""
+def not_recorded_behind(machine: Machine, port: PciAddress) -> list[PciAddress] | None:
+    """List the functions behind a port that are listed somewhere and not recorded; None where it is not known what is behind the port."""
+    function = machine.functions.get(port)
+    if function is None:
+        return None
+    listed = (one.details.get("functions") for one in machine.diagnostics if one.code == FUNCTIONS_GONE)
+    texts = [str(text) for texts in listed if isinstance(texts, list | tuple) for text in texts]
+    missing = [address for text in texts if (address := PciAddress.try_parse(text)) is not None and address.domain == port.domain]
+    if not missing:
+        return []
+    if function.secondary is None or function.subordinate is None:
+        return None
+    return [address for address in missing if function.secondary <= address.bus <= function.subordinate]
+
+
+def is_empty(machine: Machine, port: PciAddress) -> bool | None:
+    """Tell whether nothing is behind a port; None where that is not known."""
+    if endpoints_behind(machine, port):
+        return False
+    missing = not_recorded_behind(machine, port)
+    return None if missing is None else not missing
+
+
+def names_behind(machine: Machine, port: PciAddress, *, most: int = 6) -> str | None:
+    """Name the endpoints behind a port: by the kernel's names, else the PCI names.
+
+    Returns
+    -------
+    str or None
+        An empty text where nothing is behind the port; None where it is not known what is.
+    """
     functions = endpoints_behind(machine, port)
     names = [function.kernel_names[0] if function.kernel_names else function.name for function in functions]
+    missing = not_recorded_behind(machine, port)
+    if missing is None and not names:
+        return None
+    names += [f"{address.short} (not recorded)" for address in missing or ()]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def words_behind(machine: Machine, port: PciAddress) -> str:
+    """Name what is behind a port for people: ``(empty)`` only where that is known, else ``?``."""
+    names = names_behind(machine, port)
+    return UNKNOWN if names is None else names or EMPTY
 
 
 def link_words(machine: Machine, function: PciFunction) -> str | None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine
-from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
+from ptttool.machine.sources.files import MemoryFiles
+from ptttool.machine.sources.recorded import RecordedSource
 from ptttool.testing.description import MachineDescription
 from ptttool.testing.tree import Tree, read_attributes, render, write_tree
 

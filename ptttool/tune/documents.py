@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import OMIT_NONE, ErrorBody, document
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.topology import endpoints_behind
+from ptttool.machine.topology import endpoints_behind, is_empty
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, TunePlan
 from ptttool.tune.journal.records import ChangeRecord
@@ -46,12 +46,12 @@ class RootPortDocument:
     ----------
     address : str
         Its PCI address.
-    behind : list of EndpointDocument
-        The functions behind it that are not bridges.
+    behind : list of EndpointDocument or None
+        The functions behind it that are not bridges; null where it is not known what is behind it.
     """
 
     address: str
-    behind: list[EndpointDocument]
+    behind: list[EndpointDocument] | None
 
 
 def root_ports(machine: Machine, device: PttDevice) -> list[RootPortDocument]:
@@ -59,7 +59,9 @@ def root_ports(machine: Machine, device: PttDevice) -> list[RootPortDocument]:
     return [
         RootPortDocument(
             str(port.address),
-            [EndpointDocument(str(f.address), f.name, list(f.kernel_names)) for f in endpoints_behind(machine, port.address)],
+            None
+            if is_empty(machine, port.address) is None
+            else [EndpointDocument(str(f.address), f.name, list(f.kernel_names)) for f in endpoints_behind(machine, port.address)],
         )
         for port in device.root_ports
     ]

@@ -14,7 +14,8 @@ from ptttool.errors import DeviceError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import FormatTerm, Link, Machine, PttDevice
 from ptttool.machine.resolve import resolve_root_port
-from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
+from ptttool.machine.sources.files import MemoryFiles
+from ptttool.machine.sources.recorded import RecordedSource
 from ptttool.machine.sources.udev import UdevSource
 from ptttool.machine.unusable.without_driver import explain_absence
 from ptttool.pci import PciAddress

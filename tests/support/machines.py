@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
+from ptttool.machine.sources.files import MemoryFiles
+from ptttool.machine.sources.recorded import RecordedSource
 from tests import ROOT
 
 REPOSITORY = ROOT

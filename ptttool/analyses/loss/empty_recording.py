@@ -9,7 +9,7 @@ from ptttool.capture.event.build import TraceRequest
 from ptttool.capture.event.terms import DIRECTIONS, FORMATS, TYPES, fields_of
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import PORT_FLAG
-from ptttool.machine.topology import endpoints_behind, is_bridge
+from ptttool.machine.topology import is_bridge, is_empty
 from ptttool.perfdata.model import Contents
 from ptttool.recording.identity import ptt_attribute
 from ptttool.wording import in_words
@@ -54,7 +54,7 @@ def causes_in(contents: Contents, *, cpu_checked: bool = False, tracers: Sequenc
 def causes_on(machine: Machine, request: TraceRequest) -> Iterator[str]:
     """Yield why a request may trace nothing on a machine, as sentences without full stop."""
     for port in request.root_ports:
-        if port in machine.functions and not endpoints_behind(machine, port):
+        if is_empty(machine, port):
             yield f"nothing is behind root port {port}"
     requester = machine.functions.get(request.requester) if request.requester is not None else None
     if requester is not None and is_bridge(requester):

@@ -11,7 +11,7 @@ from ptttool.capture.event.terms import DIRECTIONS, FORMATS, PATTERNS, TYPES, Fl
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.model import REQUESTER, ROOT_PORT, FilterKind, FormatTerm, Machine, PttDevice
 from ptttool.machine.pmu import PORT_FLAG, RESERVED_FILTER_BITS
-from ptttool.machine.topology import endpoints_behind
+from ptttool.machine.topology import endpoints_behind, is_empty
 from ptttool.pci import PciAddress
 from ptttool.wording import html_table, in_words
 
@@ -200,5 +200,5 @@ def _behind_port(address: PciAddress, machine: Machine | None) -> str:
     """Return what is behind a root port: ``01:00.0 QEMU NVM Express Controller (nvme0)``, or ``nothing``; empty where unknown."""
     behind = endpoints_behind(machine, address) if machine is not None else []
     if not behind:
-        return "nothing" if machine is not None and address in machine.functions else ""
+        return "nothing" if machine is not None and is_empty(machine, address) else ""
     return "; ".join(f"{one.address.short} {_function_name(one.address, machine)}" for one in behind)

@@ -8,7 +8,7 @@ from ptttool.cli.terminal.talk import note
 from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
-from ptttool.machine.topology import all_diagnostics, device_groups, link_words, names_behind
+from ptttool.machine.topology import UNKNOWN, all_diagnostics, device_groups, link_words, words_behind
 from ptttool.pci import PciAddress
 from ptttool.wording import clean
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 # From WIDE columns on, the PCI address has its own column; from FULL columns on, SICL and core have theirs.
 WIDE, FULL = 80, 110
-UNKNOWN = "?"
 COMBINE = {True: "several may be combined", False: "one at a time"}
 PORTS_UNKNOWN = "the kernel does not say which root ports belong to which device"
 
@@ -60,7 +59,7 @@ def device_table(machine: Machine, width: int) -> Table:
         return [first] if wide else [first, [pci]]
 
     for group in device_groups(machine):
-        ports = [[str(one.address), clean(names_behind(machine, one.address)) or "(empty)"] for one in group[0].root_ports]
+        ports = [[str(one.address), clean(words_behind(machine, one.address))] for one in group[0].root_ports]
         if group[0].ports_known:
             _add_side_by_side(table, rows(group[0]), ports or [["none", ""]], len(own))
         else:
@@ -113,7 +112,7 @@ def device_details(machine: Machine, device: PttDevice) -> Table:
         "Tune attributes",
         (f"{attribute.name} {_text(attribute.problem if attribute.value is None else attribute.value)}" for attribute in device.tune),
     )
-    facts += _listed("Root ports", (f"{one.address}  {names_behind(machine, one.address) or '(empty)'}" for one in device.root_ports))
+    facts += _listed("Root ports", (f"{one.address}  {words_behind(machine, one.address)}" for one in device.root_ports))
     facts += _listed("Requesters", (f"{one.address}  {_who(machine, one)}" for one in device.requesters))
     for name, value in facts:
         table.add_row(name, value)
@@ -197,8 +196,8 @@ def filter_sections(machine: Machine) -> Iterator[tuple[str, Table | None]]:
             table.columns[2].min_width = min(width, 14)
             for one in filters:
                 function = machine.functions.get(one.address)
-                behind = names_behind(machine, one.address) or "(empty)"
-                called = behind if kind == ROOT_PORT else ", ".join(function.kernel_names) if function is not None else ""
+                behind = words_behind(machine, one.address)
+                called = behind if kind == ROOT_PORT else ", ".join(function.kernel_names) if function is not None else UNKNOWN
                 table.add_row(
                     f"{one.value:#07x}", str(one.address), clean(called), clean(function.name) if function is not None else UNKNOWN
                 )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ptttool.cli.terminal.talk import console, note, print_line
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import DEMO, Source
-from ptttool.machine.topology import endpoints_behind, names_behind
+from ptttool.machine.topology import UNKNOWN, endpoints_behind, words_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, TunePlan
 from ptttool.tune.profiles.match import DiffRow
@@ -17,7 +17,6 @@ from ptttool.wording import clean
 NUMBERS = ("Value", "Profile", "Machine", "Old", "New", "Now")
 # Columns that a narrow terminal does not break.
 WHOLE = (*NUMBERS, "PTT device", "Attribute", "Root port")
-UNKNOWN = "?"
 
 
 def print_readings(machine: Machine, device: PttDevice, readings: Sequence[Reading]) -> None:
@@ -39,7 +38,8 @@ def print_readings(machine: Machine, device: PttDevice, readings: Sequence[Readi
         return
     ports: list[tuple[str, str]] = []
     for port in device.root_ports:
-        behind = [_function_words(function) for function in endpoints_behind(machine, port.address)] or ["(empty)"]
+        behind = [_function_words(function) for function in endpoints_behind(machine, port.address)]
+        behind = behind or [words_behind(machine, port.address)]
         ports += [(str(port.address) if not line else "", words) for line, words in enumerate(behind)]
     print_table(("Root port", "Behind it"), ports)
 
@@ -53,7 +53,7 @@ def print_changes(changes: Iterable[Change], *, dry_run: bool) -> None:
 
 def print_ports(machine: Machine, device: PttDevice) -> None:
     """Print the root ports that a device's attributes act on, in one line."""
-    ports = [f"{port.address} ({names_behind(machine, port.address) or 'empty'})" for port in device.root_ports]
+    ports = [f"{port.address} ({words_behind(machine, port.address).strip('()')})" for port in device.root_ports]
     print_line(clean(f"{device.name}: {_reach(device)}{': ' if ports else ''}{', '.join(ports)}"))
 
 

@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 from ptttool.budget import over_budget
 from ptttool.errors import InputError
@@ -24,6 +23,8 @@ from ptttool.machine.budget import (
     MAX_PATH,
 )
 from ptttool.machine.sources.contract import DEMO
+from ptttool.machine.sources.files import Files, MemoryFiles
+from ptttool.machine.sources.walk import walk_devices
 
 # As the kernel: more links than this on one path are a loop.
 MAX_LINKS = 40
@@ -32,28 +33,6 @@ DATABASES = ("/udev.txt", "/udev.txt.gz", "/sos_commands/devices/udevadm_info_--
 # Read at a time from a packed database, and the most of a line that is kept.
 _PIECE, _LONGEST_LINE = 1 << 16, 1 << 16
 ARCHIVE = Path(__file__).parents[2] / "demo" / "machine.tar.gz"
-
-
-class Files(Protocol):
-    """Files below one root.
-
-    Paths are absolute, without links, ``.`` or ``..``; nothing here follows a link. The methods raise OSError as the system does.
-    """
-
-    def link(self, path: str) -> str | None:
-        """Return the target of a symbolic link; None for all else, a missing path included."""
-
-    def exists(self, path: str) -> bool:
-        """Tell whether there is a file, a folder or a link."""
-
-    def names(self, path: str) -> list[str]:
-        """List the names in a folder, sorted."""
-
-    def read(self, path: str, limit: int) -> bytes:
-        """Read the first ``limit`` bytes of a regular file."""
-
-    def write(self, path: str, data: bytes) -> None:
-        """Replace the content of an existing regular file in place."""
 
 
 class RecordedSource:
@@ -89,17 +68,26 @@ class RecordedSource:
     def devices(self, subsystem: str) -> list[str]:
         """List a subsystem's devices from its folder in sysfs and from the udev database: either can be incomplete."""
         found = {path for path, own in self._database.items() if own.get("SUBSYSTEM") == subsystem and len(path) <= MAX_PATH}
+        is_listed = False
         for folder in (f"/sys/bus/{subsystem}/devices", f"/sys/class/{subsystem}"):
             try:
                 names = self.names(folder)
             except OSError:
                 continue
+            is_listed = True
             for name in names:
                 try:
                     found.add(self.resolve(f"{folder}/{name}"))
                 except OSError:  # a loop of links: not a device
                     continue
+        if not found and not is_listed:
+            found.update(self._walked.get(subsystem, ()))
         return sorted(found, key=lambda path: (path.rsplit("/", 1)[1], path))
+
+    @cached_property
+    def _walked(self) -> dict[str, list[str]]:
+        """The devices by subsystem as their folders below ``/sys/devices`` say it, for copies without the lists of subsystems."""
+        return walk_devices(self._files)
 
     def properties(self, path: str) -> Mapping[str, str]:
         """Return a device's udev properties, as recorded."""
@@ -167,65 +155,6 @@ class RecordedSource:
             except (OSError, EOFError, zlib.error):
                 continue
         return {}
-
-
-class MemoryFiles:
-    """The :class:`Files` of a dictionary.
-
-    Parameters
-    ----------
-    files : dict of str to bytes
-        Contents by path; folders follow from the paths.
-    links : dict of str to str
-        Targets of symbolic links by path.
-    """
-
-    def __init__(self, files: dict[str, bytes], links: dict[str, str]) -> None:
-        self._files = dict(files)
-        self._links = dict(links)
-        self._folders: dict[str, set[str]] = {"/": set()}
-        for path in (*files, *links):
-            self._add_folders(path)
-
-    def _add_folders(self, path: str) -> None:
-        while path != "/":
-            head, _, tail = path.rpartition("/")
-            head = head or "/"
-            known = head in self._folders
-            self._folders.setdefault(head, set()).add(tail)
-            if known:
-                return
-            path = head
-
-    def link(self, path: str) -> str | None:
-        """Return the target of a symbolic link."""
-        return self._links.get(path)
-
-    def exists(self, path: str) -> bool:
-        """Tell whether there is a file, a folder or a link."""
-        return path in self._files or path in self._links or path in self._folders
-
-    def names(self, path: str) -> list[str]:
-        """List the names in a folder."""
-        if path in self._folders:
-            return sorted(self._folders[path])
-        code = errno.ENOTDIR if path in self._files else errno.ENOENT
-        raise OSError(code, os.strerror(code), path)
-
-    def read(self, path: str, limit: int) -> bytes:
-        """Read the first ``limit`` bytes of a file."""
-        self._check(path)
-        return self._files[path][:limit]
-
-    def write(self, path: str, data: bytes) -> None:
-        """Replace the content of a file."""
-        self._check(path)
-        self._files[path] = data
-
-    def _check(self, path: str) -> None:
-        if path not in self._files:
-            code = errno.EISDIR if path in self._folders else errno.ENOENT
-            raise OSError(code, os.strerror(code), path)
 
 
 class DemoSource(RecordedSource):

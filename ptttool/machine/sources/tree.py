@@ -57,6 +57,13 @@ class FolderFiles:
             return False
         return True
 
+    def is_folder(self, path: str) -> bool:
+        """Tell whether there is a folder; False for a link."""
+        try:
+            return stat.S_ISDIR(os.lstat(self._real(path)).st_mode)
+        except OSError:
+            return False
+
     def names(self, path: str) -> list[str]:
         """List the names in a folder."""
         return sorted(os.listdir(self._real(path)))  # noqa: PTH208

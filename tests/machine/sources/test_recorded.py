@@ -7,7 +7,8 @@ import pytest
 from ptttool.errors import InputError
 from ptttool.machine import budget
 from ptttool.machine.sources import recorded
-from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource, parse_export_db
+from ptttool.machine.sources.files import MemoryFiles
+from ptttool.machine.sources.recorded import RecordedSource, parse_export_db
 
 
 def test_blocks_and_properties() -> None:
