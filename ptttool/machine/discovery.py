@@ -16,7 +16,7 @@ from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.budget import MAX_DEVICES, MAX_FILTERS
-from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.old_kernels import ComputedFilters, match_pci
 from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.pmu import PMU_PREFIX
@@ -27,6 +27,8 @@ from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.sources.udev import UdevSource
 from ptttool.machine.unusable.offline_cpus import with_offline_cpus
 from ptttool.machine.unusable.without_driver import explain_absence, report_functions
+from ptttool.pci import PciAddress
+from ptttool.wording import in_words, shortened
 
 
 def open_source(sysfs: Path | str | None = None, demo: bool = False) -> Source:
@@ -105,10 +107,21 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
     # Where a device's function is not known (before 6.5), it may be any.
     if devices and all(device.pci is not None for device in devices):
         diagnostics += report_functions(functions, devices)
+    diagnostics += _unrecorded_ports(source, devices, functions)
     devices = with_offline_cpus(source, sorted(devices, key=_order))
     kernel = first_line(source, "/proc/sys/kernel/osrelease")
     hostname = first_line(source, "/proc/sys/kernel/hostname")
     return Machine(readable(source.origin), tuple(devices), functions, kernel, hostname, tuple(diagnostics))
+
+
+def _unrecorded_ports(source: Source, devices: list[PttDevice], functions: dict[PciAddress, PciFunction]) -> list[Diagnostic]:
+    """Report root ports that are not among the functions, where there are functions."""
+    missing = sorted({str(port.address) for device in devices for port in device.root_ports if port.address not in functions})
+    if not missing or not functions:
+        return []
+    was = "found" if source.live else "recorded"
+    message = f"no PCI function is {was} for {shortened(in_words(missing), 400)}: what is behind is not known"
+    return [Diagnostic(Severity.WARNING, "ports-not-recorded", message, details={"ports": missing})]
 
 
 def require_devices(source: Source) -> tuple[PttDevice, ...]:

@@ -119,6 +119,17 @@ def link_words(machine: Machine, function: PciFunction) -> str | None:
     return f"Speed {shown_speed}{speed_remark}, Width {shown_width}{_compare(link.width, link.max_width, down)}"
 
 
+def port_link(machine: Machine, port: PciAddress) -> str:
+    """Describe the link below a port in short: ``16GT/s x4``; ``(downgraded)`` where what is at its other end could do more."""
+    function = machine.functions.get(port)
+    if function is None or function.link is None:
+        return UNKNOWN
+    speed, width = _transfers(function.link.speed), function.link.width
+    shown = f"{f'{speed:g}GT/s' if speed else UNKNOWN} {UNKNOWN if width is None else f'x{width}'}"
+    below = (link_words(machine, one) or "" for one in machine.children.get(port, ()))
+    return f"{shown} (downgraded)" if any("(downgraded)" in words for words in below) else shown
+
+
 def _transfers(text: str | None) -> float | None:
     """Return the GT/s of sysfs's ``16.0 GT/s PCIe``; 0 for a speed that the kernel cannot name, None where it says nothing."""
     if text is None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -89,13 +90,65 @@ def test_the_table(ptt_machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setenv("COLUMNS", "120")
     assert main(["list"]) == 0
     out = [re.split(r" {2,}", line.strip()) for line in lines(capsys)]
-    assert out[0] == ["PTT device", "SICL", "Core", "PCI", "NUMA", "CPUs", "PMU type", "Root port", "Behind it"]
-    assert out[1] == ["hisi_ptt0_0", "0", "0", "0000:00:08.0", "0", "0-1", "11", "0000:00:10.0", "nvme0"]
-    assert out[3] == ["0000:00:12.0", "(empty)"]
-    assert out[6] == ["hisi_ptt2_0", "2", "0", "0000:00:0a.0", "1", "2-3", "13", "none"]
-    assert out[8] == ["Requesters: hisi_ptt0_0 2, hisi_ptt0_2 7, hisi_ptt2_0 none (ptttool filters lists them)"]
-    assert out[9] == ["Event terms: direction config:20-23, filter config:0-19, format config:32-35, type config:24-31"]
+    assert out[0] == ["PTT device", "PCI", "NUMA", "CPUs", "Root port", "Link", "Behind it", "Driver"]
+    assert out[1] == ["hisi_ptt0_0", "0000:00:08.0", "0", "0-1", "0000:00:10.0", "2.5GT/s x1", "nvme0", "nvme"]
+    assert out[3] == ["0000:00:12.0", "16GT/s x4", "(empty)"]
+    assert out[6] == ["hisi_ptt2_0", "0000:00:0a.0", "1", "2-3", "none"]
+    assert out[8][0].startswith("Kernel: 6.12.")
+    assert out[9] == ["Requesters: hisi_ptt0_0 2, hisi_ptt0_2 7, hisi_ptt2_0 none (ptttool filters lists them)"]
     assert out[10] == ["Tune attributes: qos_tx_cpl, qos_tx_np, qos_tx_p, rx_alloc_buf_level, tx_alloc_buf_level"]
+
+
+def test_what_developers_see(ptt_machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main(["list", "--verbose"]) == 0
+    out = [re.split(r" {2,}", line.strip()) for line in lines(capsys)]
+    assert out[0][:4] == ["PTT device", "SICL", "Core", "PMU type"]
+    assert out[6][:4] == ["hisi_ptt2_0", "2", "0", "13"]
+    assert out[10] == ["Event terms: direction config:20-23, filter config:0-19, format config:32-35, type config:24-31"]
+
+
+COPY = shutil.ignore_patterns("udev.txt")
+
+
+def copy_without(tmp_path: Path, *folders: str) -> Path:
+    """A copy of a machine without some of its folders, and without its udev database."""
+    copy = Path(shutil.copytree(MACHINES / NEW, tmp_path / "machine", symlinks=True, ignore=COPY))
+    for folder in folders:
+        for found in copy.glob(folder):
+            shutil.rmtree(found)
+    return copy
+
+
+def test_a_copy_without_the_lists_of_devices(tmp_path: Path) -> None:
+    """Folders of devices are found without ``/sys/bus`` and ``/sys/class``."""
+    whole = document(run(["list", "--json", "--sysfs", str(copy_without(tmp_path / "whole"))]))
+    part = document(run(["list", "--json", "--sysfs", str(copy_without(tmp_path / "part", "sys/bus", "sys/class"))]))
+    assert whole["functions"] and part["functions"]
+    for one in (whole, part):
+        one.pop("origin")
+        for function in one["functions"]:  # links of nvme subsystems are not there any more
+            function["kernel_names"].sort()
+    assert part == whole
+
+
+def test_what_is_not_recorded_is_not_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = copy_without(tmp_path / "nothing", "sys/bus/pci", "sys/devices/platform/*/pci*/0000*:1*", "sys/class/n*")
+    for device in nothing.glob("sys/devices/platform/*/pci*/0000*:0[1-9]*"):
+        if "hisi" not in "".join(child.name for child in device.iterdir()):
+            shutil.rmtree(device)
+    assert main(["list", "--sysfs", str(nothing)]) == 0
+    captured = capsys.readouterr()
+    assert "0000:00:10.0" in captured.out
+    assert "empty" not in captured.out
+    assert "not known" in captured.err
+    assert main(["tune", "show", "--json", "--sysfs", str(nothing), "0_0"]) == 0
+    (device,) = json.loads(capsys.readouterr().out)["devices"]
+    assert [port["behind"] for port in device["root_ports"]] == [None, None, None]
+    assert main(["tune", "set", "--sysfs", str(nothing), "0_0", "qos_tx_p=1"]) == 0
+    assert "empty" not in capsys.readouterr().out
+    assert main(["filters", "--json", "--sysfs", str(nothing), "0_0"]) == 0
+    assert {one["kernel_names"] is None for one in json.loads(capsys.readouterr().out)["devices"][0]["root_ports"]} == {True}
 
 
 @pytest.mark.ptt_machine("6.1")
@@ -115,7 +168,7 @@ def test_the_tree(ptt_machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, cap
     assert (
         "\n".join(lines(capsys))
         == """\
-hisi_ptt0_2  PCI 0000:00:09.0, NUMA node 0, CPUs 0-1, PMU type 12
+hisi_ptt0_2  PCI 0000:00:09.0, NUMA node 0, CPUs 0-1
 ├── 0000:00:14.0  Red Hat, Inc. QEMU PCIe Root port
 │   Speed 2.5GT/s, Width x1
 │   └── 0000:04:00.0  Texas Instruments XIO3130 PCI Express Switch (Upstream)
@@ -152,7 +205,7 @@ def test_one_device(ptt_machine: FakeMachine, name: str, capsys: pytest.CaptureF
 
 
 def test_details(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "hisi_ptt0_2"]) == 0
+    assert main(["list", "hisi_ptt0_2", "--verbose"]) == 0
     facts = dict(re.split(r" {2,}", line, maxsplit=1) for line in lines(capsys) if line and not line.startswith(" "))
     assert facts["PCI name"] == "Huawei Technologies Co., Ltd. Device [19e5:a12e]"
     assert facts["In sysfs"] == f"{BUS}/0000:00:09.0/hisi_ptt0_2"

@@ -26,14 +26,18 @@ def list_devices(
     tree: Annotated[
         bool, typer.Option("--tree", help="Show what is behind each root port, with PCI names, and links in the words of lspci.")
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("-v", "--verbose", help="Also SICL and core, PMU type, path in sysfs, bits of the event terms."),
+    ] = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
     """List PTT devices, their root ports and what is behind them.
 
-    For each device: PCI address, NUMA node, the CPUs that can record it, the type number of its PMU, and its root ports with what is
-    behind them. Notes on standard error say what the kernel does not say, and what cannot be read; reading everything needs root.
+    For each device: PCI address, NUMA node, the CPUs that can record it, and its root ports with their links and what is behind them.
+    Notes on standard error say what the kernel does not say, and what cannot be read; reading everything needs root.
     """
     from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, print_diagnostics
     from ptttool.cli.views.unfinished import print_unfinished
@@ -58,11 +62,11 @@ def list_devices(
         for one in device_tree(machine):
             out.print(one)
     elif chosen is not None:
-        out.print(device_details(machine, chosen))
+        out.print(device_details(machine, chosen, verbose=verbose))
     else:
-        out.print(device_table(machine, out.width))
+        out.print(device_table(machine, out.width, verbose=verbose))
         out.print()
-        for line in common_lines(machine):
+        for line in common_lines(machine, verbose=verbose):
             out.print(line)
     print_diagnostics(machine)
     print_unfinished(source)

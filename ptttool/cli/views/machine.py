@@ -8,9 +8,9 @@ from ptttool.cli.terminal.talk import note
 from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
-from ptttool.machine.topology import UNKNOWN, all_diagnostics, device_groups, link_words, words_behind
+from ptttool.machine.topology import UNKNOWN, all_diagnostics, device_groups, endpoints_behind, link_words, port_link, words_behind
 from ptttool.pci import PciAddress
-from ptttool.wording import clean
+from ptttool.wording import clean, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.tree import Tree
 
-# From WIDE columns on, the PCI address has its own column; from FULL columns on, SICL and core have theirs.
+# From WIDE columns on, links are shown and the PCI address has its own column; from FULL columns on, the drivers have theirs.
 WIDE, FULL = 80, 110
 COMBINE = {True: "several may be combined", False: "one at a time"}
+# What older kernels lack, by the code of the diagnostic that explains it.
+LACKS = {"pci-unknown": "no link from a PTT device to its PCI function", "filters-computed": "no lists of filters"}
 PORTS_UNKNOWN = "the kernel does not say which root ports belong to which device"
 
 
@@ -43,30 +45,40 @@ def _text(value: object) -> str:
     return UNKNOWN if value is None else clean(str(value))
 
 
-def device_table(machine: Machine, width: int) -> Table:
+def device_table(machine: Machine, width: int, *, verbose: bool = False) -> Table:
     """Make a table with one row for each root port; the columns of the device are filled in its first row."""
     wide, full = width >= WIDE, width >= FULL
-    own = ["PTT device", *(["SICL", "Core"] if full else []), *(["PCI"] if wide else []), "NUMA", "CPUs", "PMU type"]
-    own[-1] = "PMU type" if wide else "Type"
-    numbers = ("SICL", "Core", "NUMA", "PMU type", "Type")
-    table = _table(*own, "Root port", "Behind it", right=numbers, whole=("PTT device", "PCI", "Root port", *numbers))
+    own = ["PTT device", *(["SICL", "Core", "PMU type"] if verbose else []), *(["PCI"] if wide else []), "NUMA", "CPUs"]
+    table = _table(
+        *own, "Root port", *(["Link"] if wide else []), "Behind it", *(["Driver"] if full else []),
+        right=("SICL", "Core", "NUMA", "PMU type"), whole=("PTT device", "PCI", "Root port", "SICL", "Core", "NUMA", "PMU type"),
+    )  # fmt: skip
 
     def rows(device: PttDevice) -> list[list[str]]:
         name, pci = clean(device.name), _text(device.pci)
-        numbers_in_name = [_text(device.sicl), _text(device.core)] if full else []
-        state = [_text(device.numa_node), cpu_text(device), _text(device.pmu_type)]
-        first = [name, *numbers_in_name, *([pci] if wide else []), *state]
+        numbers = [_text(device.sicl), _text(device.core), _text(device.pmu_type)] if verbose else []
+        first = [name, *numbers, *([pci] if wide else []), _text(device.numa_node), cpu_text(device)]
         return [first] if wide else [first, [pci]]
 
+    def port(address: PciAddress) -> list[str]:
+        cells = [str(address), *([port_link(machine, address)] if wide else []), clean(words_behind(machine, address))]
+        return [*cells, clean(_drivers(machine, address))] if full else cells
+
     for group in device_groups(machine):
-        ports = [[str(one.address), clean(words_behind(machine, one.address))] for one in group[0].root_ports]
+        ports = [port(one.address) for one in group[0].root_ports]
         if group[0].ports_known:
-            _add_side_by_side(table, rows(group[0]), ports or [["none", ""]], len(own))
+            _add_side_by_side(table, rows(group[0]), ports or [["none"]], len(own))
         else:
             for device in group:
-                _add_side_by_side(table, rows(device), [["unknown", ""]], len(own))
+                _add_side_by_side(table, rows(device), [["unknown"]], len(own))
             _add_side_by_side(table, [["any of these"]], ports, len(own))
     return table
+
+
+def _drivers(machine: Machine, port: PciAddress) -> str:
+    """Name the drivers of the endpoints behind a port."""
+    names = [function.driver or "none" for function in endpoints_behind(machine, port)]
+    return ", ".join(dict.fromkeys(names))
 
 
 def _add_side_by_side(table: Table, left: list[list[str]], right: list[list[str]], columns: int) -> None:
@@ -75,14 +87,16 @@ def _add_side_by_side(table: Table, left: list[list[str]], right: list[list[str]
         table.add_row(*cells, *[""] * (columns - len(cells)), *(right[number] if number < len(right) else []))
 
 
-def common_lines(machine: Machine) -> Iterator[str]:
-    """Yield lines with the number of requesters, the event terms and the tune attributes; devices with equal values share a line."""
+def common_lines(machine: Machine, *, verbose: bool = False) -> Iterator[str]:
+    """Yield lines with the kernel, the number of requesters and the tune attributes; devices with equal values share a line."""
+    lacks = {one.code: text for device in machine.devices for one in device.diagnostics for code, text in LACKS.items() if one.code == code}
+    yield clean(f"Kernel: {_text(machine.kernel)}{f' ({in_words(lacks.values())})' if lacks else ''}")
     counts = ", ".join(f"{device.name} {len(device.requesters) or 'none'}" for device in machine.devices if device.ports_known)
     if counts:
         yield clean(f"Requesters: {counts} (ptttool filters lists them)")
     terms = {device.name: ", ".join(f"{name} {term}" for name, term in sorted(device.format.items())) for device in machine.devices}
     attributes = {device.name: ", ".join(attribute.name for attribute in device.tune) for device in machine.devices}
-    for what, texts in (("Event terms", terms), ("Tune attributes", attributes)):
+    for what, texts in (("Event terms", terms), ("Tune attributes", attributes)) if verbose else (("Tune attributes", attributes),):
         owners: dict[str, list[str]] = {}
         for name, text in texts.items():
             owners.setdefault(text or "none", []).append(name)
@@ -91,32 +105,39 @@ def common_lines(machine: Machine) -> Iterator[str]:
             yield clean(f"{what}{owner}: {text}")
 
 
-def device_details(machine: Machine, device: PttDevice) -> Table:
+def device_details(machine: Machine, device: PttDevice, *, verbose: bool = False) -> Table:
     """Make a table of everything about one device."""
     table = _table("Fact", "Value", whole=("Fact",))
     table.show_header = False
     function = machine.functions.get(device.pci) if device.pci is not None else None
-    facts: list[tuple[str, str]] = [
-        ("PTT device", clean(device.name)),
-        ("SICL", _text(device.sicl)),
-        ("Core", _text(device.core)),
+    facts: list[tuple[str, str]] = [("PTT device", clean(device.name))]
+    if verbose:
+        facts += [("SICL", _text(device.sicl)), ("Core", _text(device.core)), ("PMU type", _text(device.pmu_type))]
+    facts += [
         ("PCI address", _text(device.pci)),
         ("PCI name", _text(function.name if function is not None else None)),
         ("NUMA node", _text(device.numa_node)),
         ("CPUs", cpu_text(device)),
-        ("PMU type", _text(device.pmu_type)),
-        ("In sysfs", clean(device.sysfs)),
+        ("Kernel", _text(machine.kernel)),
     ]
-    facts += _listed("Event terms", (f"{name} {term}" for name, term in sorted(device.format.items())))
+    if verbose:
+        facts.append(("In sysfs", clean(device.sysfs)))
+        facts += _listed("Event terms", (f"{name} {term}" for name, term in sorted(device.format.items())))
     facts += _listed(
         "Tune attributes",
         (f"{attribute.name} {_text(attribute.problem if attribute.value is None else attribute.value)}" for attribute in device.tune),
     )
-    facts += _listed("Root ports", (f"{one.address}  {words_behind(machine, one.address)}" for one in device.root_ports))
+    facts += _listed("Root ports", (_port_line(machine, one.address) for one in device.root_ports))
     facts += _listed("Requesters", (f"{one.address}  {_who(machine, one)}" for one in device.requesters))
     for name, value in facts:
         table.add_row(name, value)
     return table
+
+
+def _port_line(machine: Machine, port: PciAddress) -> str:
+    """Describe a root port: address, link, what is behind it with its drivers."""
+    drivers = _drivers(machine, port)
+    return f"{port}  {port_link(machine, port)}  {words_behind(machine, port)}{f'  driver {drivers}' if drivers else ''}"
 
 
 def _listed(name: str, values: Iterator[str]) -> list[tuple[str, str]]:
@@ -127,7 +148,7 @@ def _listed(name: str, values: Iterator[str]) -> list[tuple[str, str]]:
 def _who(machine: Machine, one: Filter) -> str:
     function = machine.functions.get(one.address)
     if function is None:
-        return "(not among the PCI functions)"
+        return UNKNOWN
     return ", ".join(function.kernel_names) or function.name
 
 
@@ -159,7 +180,7 @@ def cpu_text(device: PttDevice) -> str:
 
 
 def _title(device: PttDevice) -> str:
-    facts = (("PCI", device.pci), ("NUMA node", device.numa_node), ("CPUs", cpu_text(device)), ("PMU type", device.pmu_type))
+    facts = (("PCI", device.pci), ("NUMA node", device.numa_node), ("CPUs", cpu_text(device)))
     return f"{clean(device.name)}  {', '.join(f'{name} {_text(value)}' for name, value in facts)}"
 
 
