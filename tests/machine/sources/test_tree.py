@@ -159,6 +159,15 @@ class TestSosreports:
     def test_without_links_and_database(self, report: Path) -> None:
         shutil.rmtree(report / "sys/bus")
         shutil.rmtree(report / "sos_commands")
+        whole = read_machine(TreeSource(MACHINES / NEW))
+        machine = read_machine(TreeSource(report))
+        assert machine.devices == whole.devices
+        assert machine.functions.keys() == whole.functions.keys()
+
+    def test_without_any_pci_function(self, report: Path) -> None:
+        shutil.rmtree(report / "sys/bus")
+        shutil.rmtree(report / "sys/devices")
+        shutil.rmtree(report / "sos_commands")
         machine = read_machine(TreeSource(report))
         assert machine.devices == ()
         assert [one.code for one in machine.diagnostics] == ["no-pci-functions"]
