@@ -23,7 +23,8 @@ from ptttool.machine.budget import (
     MAX_PATH,
 )
 from ptttool.machine.sources.contract import DEMO
-from ptttool.machine.sources.files import Files, MemoryFiles
+from ptttool.machine.sources.files import Files
+from ptttool.machine.sources.files import MemoryFiles as MemoryFiles
 from ptttool.machine.sources.walk import walk_devices
 
 # As the kernel: more links than this on one path are a loop.
