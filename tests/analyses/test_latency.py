@@ -63,11 +63,12 @@ def check_spread(spread: Spread, times: list[tuple[int, int]]) -> None:
     """A spread is that of (time, index) pairs."""
     assert spread.n == len(times)
     if not times:
-        assert spread == Spread(0, None, None, None, None, None, None, None, None)
+        assert spread == Spread(0, None, None, None, None, None, None, None, None, None)
         return
     values = sorted(time for time, _ in times)
     assert (spread.min, spread.max) == (values[0], values[-1])
     assert spread.mean == pytest.approx(sum(values) / len(values))
+    assert spread.min_index == min(index for time, index in times if time == values[0])
     assert spread.max_index == min(index for time, index in times if time == values[-1])
     for name, share in SHARES.items():
         exact = values[max(math.ceil(share * len(values)), 1) - 1]

@@ -11,12 +11,16 @@ PAGE, SECTOR, ENTRY, SLOT = 4096, 512, 64, 16
 
 
 class Access(NamedTuple):
-    """A memory read or write of one requester: `size` is 4 × Length, `enabled` what is not disabled of it."""
+    """A memory read or write of one requester.
+
+    `size` is 4 × Length, `enabled` what is not disabled of it, `number` that of its TLP in the recording.
+    """
 
     is_read: bool
     address: int
     size: int
     enabled: int
+    number: int
 
 
 @dataclass
@@ -84,6 +88,7 @@ class DriveFound:
     written: int = 0
     lists: int = 0
     peak: int | None = None
+    peak_index: int | None = None
 
 
 @dataclass
@@ -140,7 +145,9 @@ def drive(accesses: Sequence[Access]) -> DriveFound:
     flight = lowest = highest = 0
     for access in accesses:
         flight += is_fetch(access) - is_record(access)
-        lowest, highest = min(lowest, flight), max(highest, flight)
+        lowest = min(lowest, flight)
+        if flight > highest:
+            highest, found.peak_index = flight, access.number
     singles = sum(page.exact for page in entries.values())
     followed = singles == found.submitted == sum(entries[page].exact for page in entry_pages) and records.keys() == record_pages
     found.commands = max(found.submitted - (lowest if followed else 0), found.completed)

@@ -125,7 +125,7 @@ def test_latency(tmp_path: Path) -> None:
     with reported("workloads/w-randread-4dw", tmp_path) as found:
         result = found.results["latency"]
     assert isinstance(result, Latency)
-    spread = Spread(5000, 1.0, 60.0, 50.0, 100.0, 120.0, 140.0, 900.0, 77)
+    spread = Spread(5000, 1.0, 60.0, 50.0, 100.0, 120.0, 140.0, 900.0, 3, 77)
     group = replace(result.directions[0], ticks=spread)
     calm = replace(result, unmatched=Unmatched(5, 0, 9, 3), short=0, directions=[group])
     assert codes(advice_on({"latency": calm}, {})) == ["tick-unknown"]

@@ -31,7 +31,7 @@ class Io(TlpAnalysis[IoResult]):
 
     name = "io"
     meaning = "commands of NVMe drives with their bytes and latency, packets of network controllers"
-    columns = ("kind", "requester", "address", "length_dw", "requested_bytes", "byte_count", *CLOCK_COLUMNS)
+    columns = ("index", "kind", "requester", "address", "length_dw", "requested_bytes", "byte_count", *CLOCK_COLUMNS)
     needs = (
         Need("completed commands, bytes read from drives, received packets", _OPTIONS, inbound=("P",)),
         Need("fetched commands, bytes written to drives, bytes sent", _OPTIONS, inbound=("NP",)),

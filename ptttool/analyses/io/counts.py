@@ -169,6 +169,7 @@ class _Part:
         self.counts = counts
         self.at = at
         self.kinds: Any = batch.values("kind").array
+        self.indexes: Any = batch.values("index").array
         self.requesters: Any = batch.values("requester").array
         self.valid = batch.values("requester").valid
         self.addresses: Any = batch.values("address").array
@@ -373,7 +374,11 @@ class _Part:
                 edge.first_window.has_written = first_data >> 32 == requester
                 continue
             levels = so_far[start:end] - (int(so_far[start - 1]) if start else 0)
-            edge.flight = Flight(int(levels[-1]), min(int(levels.min()), 0), max(int(levels.max()), 0))
+            edge.flight = Flight(int(levels[-1]), min(int(levels.min()), 0))
+            most = int(np.argmax(levels))
+            if levels[most] > 0:
+                row = int(places[start + most]) & 0xFFFFFFFF
+                edge.flight.highest, edge.flight.highest_index = int(levels[most]), int(self.indexes[row])
             edge.first_window = Window(first_data < int(places[start]), True, not is_fetch[start])
             self._add_windows(edge, requester, places[start:end], is_fetch[start:end], levels, data)
 

@@ -19,16 +19,20 @@ class Flight:
         The difference at the end.
     lowest, highest : int
         Its extremes; the difference begins at 0.
+    highest_index : int or None
+        Number of the fetch in the recording at which it was highest, the first one of several; None where it was highest at the start.
     """
 
     change: int = 0
     lowest: int = 0
     highest: int = 0
+    highest_index: int | None = None
 
     def merge(self, later: Flight) -> None:
         """Add the part behind."""
         self.lowest = min(self.lowest, self.change + later.lowest)
-        self.highest = max(self.highest, self.change + later.highest)
+        if self.change + later.highest > self.highest:
+            self.highest, self.highest_index = self.change + later.highest, later.highest_index
         self.change += later.change
 
 

@@ -103,6 +103,7 @@ def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InF
         at_start=at_start,
         at_end=at_end,
         peak=at_start + flight.highest,
+        peak_index=flight.highest_index,
         mean=mean,
         ticks=ticks,
         ns=None if ticks is None or tick_ns is None else ticks * tick_ns,

@@ -60,6 +60,8 @@ class InFlight:
         How many there were at both ends of the recording; at the start at least.
     peak : int
         The most at a time, at least.
+    peak_index : int or None
+        Number of the fetch in the recording with which there were so many, the first one of several; None where it was at the start.
     mean : float or None
         The mean over time; None where time is not known.
     ticks : float or None
@@ -76,6 +78,7 @@ class InFlight:
     at_start: int
     at_end: int
     peak: int
+    peak_index: int | None
     mean: float | None
     ticks: float | None
     ns: float | None

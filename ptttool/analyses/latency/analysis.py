@@ -178,12 +178,13 @@ def _group(group: Group, key: str, is_timed: bool) -> LatencyGroup:
 def _spread(group: Group | None, which: int) -> Spread:
     n = 0 if group is None else int(group.row["timed"][which])
     if group is None or not n:
-        return Spread(0, None, None, None, None, None, None, None, None)
+        return Spread(0, None, None, None, None, None, None, None, None, None)
     row, bins, counts = group.row, group.bins[which], group.counts[which]
     smallest, largest = int(row["smallest"][which]), int(row["largest"][which])
     found = (percentile(bins, counts, share) for share in (0.5, 0.9, 0.99, 0.999))
     p50, p90, p99, p999 = (None if value is None else min(max(value, smallest), largest) for value in found)
-    return Spread(n, smallest, int(row["ticks"][which]) / n, p50, p90, p99, p999, largest, int(row["index"][which]))
+    smallest_at, largest_at = int(row["smallest_at"][which]), int(row["largest_at"][which])
+    return Spread(n, smallest, int(row["ticks"][which]) / n, p50, p90, p99, p999, largest, smallest_at, largest_at)
 
 
 def _scaled(spread: Spread | None, time: TimeFacts) -> Spread | None:

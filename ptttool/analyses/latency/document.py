@@ -25,8 +25,8 @@ class Spread:
         Number of times.
     min, mean, p50, p90, p99, p999, max : float or None
         Smallest, mean, percentiles, largest; None without times. The smallest and the largest are exact.
-    max_index : int or None
-        Number of the request with the largest time in the recording; the first one of several.
+    min_index, max_index : int or None
+        Numbers of the requests with the smallest and with the largest time in the recording; the first ones of several.
     """
 
     n: int
@@ -37,6 +37,7 @@ class Spread:
     p99: float | None
     p999: float | None
     max: float | None
+    min_index: int | None
     max_index: int | None
 
 

@@ -38,10 +38,11 @@ _VALUE_MASK: Final = (1 << _BY_SHIFT) - 1
 
 ROW = np.dtype([
     ("key", "i8"), ("endings", "i8", (ENDINGS,)), ("requested", "i8"), ("received", "i8"),
-    ("timed", "i8", (2,)), ("ticks", "i8", (2,)), ("smallest", "i8", (2,)), ("largest", "i8", (2,)), ("index", "i8", (2,)),
+    ("timed", "i8", (2,)), ("ticks", "i8", (2,)), ("smallest", "i8", (2,)), ("largest", "i8", (2,)),
+    ("smallest_at", "i8", (2,)), ("largest_at", "i8", (2,)),
 ])  # fmt: skip
-"""Sums of a group. `timed`, `ticks`, `smallest`, `largest` and `index` (the request's, of the largest) are of the time to the first
-completion, and of that to the last one; without any time `smallest` is -1, `largest` -1."""
+"""Sums of a group. `timed`, `ticks`, `smallest`, `largest`, and the numbers of the requests with these (`smallest_at`, `largest_at`) are of
+the time to the first completion, and of that to the last one; without any time `largest` is -1."""
 
 _NO_INDEX: Final = np.iinfo(np.int64).max
 
@@ -194,16 +195,16 @@ def _sums(ended: Transactions, group: Array, count: int) -> Array:
         known = np.flatnonzero(times >= 0)
         of, values = group[known], times[known]
         sums["timed"][:, which] = np.bincount(of, minlength=count)
-        smallest, largest, index = np.full(count, _NO_INDEX), np.full(count, -1), np.full(count, _NO_INDEX)
+        smallest, largest = np.full(count, _NO_INDEX), np.full(count, -1)
         ticks = np.zeros(count, dtype=np.int64)
         np.add.at(ticks, of, values)
         np.minimum.at(smallest, of, values)
         np.maximum.at(largest, of, values)
-        at_most = np.flatnonzero(values == largest[of])
-        np.minimum.at(index, of[at_most], request[known[at_most]])
-        sums["ticks"][:, which], sums["smallest"][:, which], sums["largest"][:, which], sums["index"][:, which] = (
-            ticks, smallest, largest, index,
-        )  # fmt: skip
+        sums["ticks"][:, which], sums["smallest"][:, which], sums["largest"][:, which] = ticks, smallest, largest
+        for name, extreme in (("smallest_at", smallest), ("largest_at", largest)):
+            index, rows = np.full(count, _NO_INDEX), np.flatnonzero(values == extreme[of])
+            np.minimum.at(index, of[rows], request[known[rows]])
+            sums[name][:, which] = index
     return sums
 
 
@@ -218,8 +219,9 @@ def _summed_rows(rows: Array) -> Array:
         sums[name] = np.add.reduceat(rows[name], starts)
     sums["smallest"] = np.minimum.reduceat(rows["smallest"], starts)
     sums["largest"] = np.maximum.reduceat(rows["largest"], starts)
-    # Of those with the largest time, the first one.
+    # Of those with the extreme time, the first one.
     of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
-    index = np.where(rows["largest"] == sums["largest"][of], rows["index"], _NO_INDEX)
-    sums["index"] = np.minimum.reduceat(index, starts)
+    for name in ("smallest", "largest"):
+        index = np.where(rows[name] == sums[name][of], rows[f"{name}_at"], _NO_INDEX)
+        sums[f"{name}_at"] = np.minimum.reduceat(index, starts)
     return sums

@@ -317,6 +317,7 @@ def batch_of(tlps: list[Tlp], first: int = 0) -> Batch:
 
     dws = [tlp.size // 4 for tlp in tlps]
     columns = {
+        "index": Values(range(first, first + len(tlps))),
         "kind": column([KINDS.index(tlp.kind) for tlp in tlps], "u1"),
         "requester": column([tlp.requester for tlp in tlps], "u2"),
         "address": column([tlp.address for tlp in tlps], "u8"),

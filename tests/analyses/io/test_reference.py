@@ -27,8 +27,8 @@ CONTEXT = AnalysisContext("-", Contents(Mode.FILE), Machine("test", functions=FU
 
 def accesses_of(tlps: Sequence[Tlp], requester: int) -> list[Access]:
     return [
-        Access(tlp.kind == "MRd", tlp.address, tlp.size, tlp.size if tlp.enabled is None else tlp.enabled)
-        for tlp in tlps
+        Access(tlp.kind == "MRd", tlp.address, tlp.size, tlp.size if tlp.enabled is None else tlp.enabled, index)
+        for index, tlp in enumerate(tlps)
         if tlp.requester == requester
     ]
 
@@ -74,6 +74,8 @@ def test_a_drive(tlps: list[Tlp], unit: int) -> None:
     assert (found.submitted, found.completed, found.commands) == (expected.submitted, expected.completed, expected.commands)
     assert (found.data_bytes.read, found.data_bytes.write, found.list_bytes) == (expected.read, expected.written, expected.lists)
     assert (None if found.in_flight is None else found.in_flight.peak) == expected.peak
+    if found.in_flight is not None:
+        assert found.in_flight.peak_index == expected.peak_index
 
 
 @given(tlps=traffic(), unit=st.sampled_from((3, 50, 1 << 17)))
