@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         set_tune_attributes,
         tune_attributes,
     )
+    from ptttool.api.planning import CapturePlan, plan_for
     from ptttool.api.recording import Recording, open
     from ptttool.decoders.contract import PROTOCOLS
     from ptttool.diagnostics import Diagnostic, Severity
@@ -89,6 +90,7 @@ __all__ = [
     "Batch",
     "BuiltEvent",
     "BusyError",
+    "CapturePlan",
     "Change",
     "ChangeState",
     "ChosenEvent",
@@ -148,6 +150,7 @@ __all__ = [
     "find_machine",
     "find_unfinished",
     "open",
+    "plan_for",
     "plan_recording",
     "record",
     "recover_recording",
@@ -175,6 +178,7 @@ _HOMES = {
             "diff_tune_profile examine_machine find_device find_devices find_machine recover_tune_attributes save_tune_profile "
             "set_tune_attributes tune_attributes"
         ),
+        "ptttool.api.planning": "CapturePlan plan_for",
         "ptttool.api.recording": "Recording open",
         "ptttool.decoders.contract": "PROTOCOLS",
         "ptttool.diagnostics": "Diagnostic Severity",

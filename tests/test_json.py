@@ -43,6 +43,7 @@ RUNS = [
     ("doctor", "doctor --demo", 1),
     ("doctor", "doctor --sysfs fixtures/machines/kunpeng-6.1 0_2", 1),
     ("event", "event --demo --rootport 0000:00:10.0", 0),
+    ("plan", "plan --demo --rootport nvme0 --for latency,traffic --write-speed 1M", 0),
     ("event", "event --demo --requester nvme0 --type np --direction outbound --format 8dw", 0),
     ("explain", "explain --demo 0x7080001", 0),
     ("explain", "explain --demo hisi_ptt0_0/filter=0x80001,type=9,direction=0,format=1/", 0),

@@ -61,6 +61,8 @@ class Analysis(ABC, Generic[R]):
         The columns that :meth:`update` needs. Empty, without further ones: the result follows from the context alone.
     needs : tuple of Need
         What has to be traced, so that the result tells everything.
+    one_need_is_enough : bool
+        Whether what one of ``needs`` brings is enough for a result.
     sums_recordings : bool
         Whether recordings can be summed up: see :meth:`add_recording`.
     """
@@ -69,6 +71,7 @@ class Analysis(ABC, Generic[R]):
     meaning: ClassVar[str]
     columns: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[Need, ...]] = ()
+    one_need_is_enough: ClassVar[bool] = False
     sums_recordings: ClassVar[bool] = False
 
     @classmethod
@@ -83,7 +86,10 @@ class Analysis(ABC, Generic[R]):
         missing = [column for column in cls.columns if column not in captured.columns]
         if missing:
             return [Lack(LackCode.COLUMNS, f"the columns {', '.join(missing)}", "the rows of this protocol do not have them")]
-        return [lack for need in cls.needs for lack in need.lacks(captured)]
+        by_need = [list(need.lacks(captured)) for need in cls.needs]
+        if cls.one_need_is_enough and not all(by_need):
+            return min(by_need, key=len, default=[])
+        return [lack for lacks in by_need for lack in lacks]
 
     @classmethod
     def further_columns(cls, contents: Contents) -> tuple[str, ...]:  # noqa: ARG003 - for those that derive it

@@ -85,16 +85,20 @@ def find_counters(source: Source, device: PttDevice, ports: tuple[PciAddress, ..
     if device.sicl is None or device.core is None:
         return None
     pmu = f"hisi_pcie{device.sicl}_core{device.core}"
-    folder = f"/sys/bus/event_source/devices/{pmu}/events"
-    try:
-        there = set(source.names(folder))
-    except OSError:
-        return None
+    there = events_of(source, pmu)
     events = tuple(name for name in _EVENTS if name in there)
     port = 0
     for address in ports:
         port |= root_port_value(address) & _NO_PORT
     return CounterPlan(pmu, events, port or _NO_PORT, perf.path) if events else None
+
+
+def events_of(source: Source, pmu: str) -> frozenset[str]:
+    """Return the names of the events of a PMU; none where the kernel does not have it."""
+    try:
+        return frozenset(source.names(f"/sys/bus/event_source/devices/{pmu}/events"))
+    except OSError:
+        return frozenset()
 
 
 class Counting:

@@ -76,6 +76,7 @@ LINES = {
     "doctor": "doctor --demo",
     "duckdb": "duckdb",
     "event": "event --demo --rootport 0000:00:10.0",
+    "plan": "plan --demo --rootport 0000:00:10.0 --for latency",
     "explain": "explain --demo 0x7080001",
     "filters": "filters --demo",
     "flow": f"flow --jobs 2 --elf {ROOT}/fixtures/riscv/program.elf {ROOT}/fixtures/etrace/median-basic.bin",

@@ -23,6 +23,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "filters": [],
     "info": [],
     "list": ["--tree"],
+    "plan": ["--rootport", "nvme0", "--for", "latency"],
     "report": ["-o", "report.html"],
     "top": ["--rootport", "0000:00:10.0", "--count", "1", "--batch"],
     "trace": ["--rootport", "0000:00:10.0", "-o", "new.data"],

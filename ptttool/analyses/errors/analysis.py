@@ -53,6 +53,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
     carried = ("direction",)
     needs = (
         Need("completions of requests of devices", "--format 4dw --direction both", outbound=("CPL",)),
+        Need("completions of requests of the processor", "--direction inbound --type cpl", inbound=("CPL A",), is_vital=False),
         Need("poisoned data, attributes", "--format 8dw", format=Format.DW8),
     )
 

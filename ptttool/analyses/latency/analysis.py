@@ -16,7 +16,7 @@ from ptttool.analyses.latency.sums import SIZES, By, Group, LatencySums
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
 from ptttool.analyses.matching.traced import untraced_answers
 from ptttool.analyses.matching.transactions import Ending
-from ptttool.analyses.needs import Captured, Lack, Need
+from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.model import TimeModel
@@ -47,15 +47,11 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         Need("requests of the processor with their completions", f"{_BOTH} --completions a", inbound=("CPL A",), outbound=("NP",)),
     )
 
+    one_need_is_enough = True
+
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)
         self._sums = LatencySums()
-
-    @classmethod
-    def lacks(cls, captured: Captured) -> list[Lack]:
-        """Return what cannot be seen: nothing, where one direction of requests is traced with its completions."""
-        by_need = [list(need.lacks(captured)) for need in cls.needs]
-        return super().lacks(captured) if all(by_need) else min(by_need, key=len)
 
     def add(self, ended: Transactions) -> None:
         """Add requests that have ended."""

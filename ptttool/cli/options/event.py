@@ -94,6 +94,13 @@ CpuOption = Annotated[
 ]
 
 
+def one_requester(given: list[str] | None) -> str | None:
+    """Return the one requester of the options; a UsageError where there are two."""
+    if given is not None and len(given) > 1:
+        raise UsageError("one requester can be traced at a time", hint="give --requester once", code="two-requesters")
+    return given[0] if given else None
+
+
 def event_options(
     *,
     rootport: list[str] | None,
@@ -115,11 +122,9 @@ def event_options(
     """
     from ptttool.capture.event.choose import EventOptions
 
-    if requester is not None and len(requester) > 1:
-        raise UsageError("one requester can be traced at a time", hint="give --requester once", code="two-requesters")
     return EventOptions(
         root_ports=tuple(rootport or ()),
-        requester=requester[0] if requester else None,
+        requester=one_requester(requester),
         types=parse_types(",".join(types)) if types else tuple(TlpType),
         direction=direction,
         completions=completions,

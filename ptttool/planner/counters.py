@@ -1,0 +1,133 @@
+"""Events of the ``hisi_pcie`` PMU that answer a question without a trace: they count in hardware, and lose nothing.
+
+Names as in the driver (drivers/perf/hisilicon/hisi_pcie_pmu.c) and its document (Documentation/admin-guide/perf/hisi-pcie-pmu.rst):
+``rx`` is what root ports receive, ``tx`` what they send; a rate is flux by time, a mean latency is latency by cnt. Both of a pair have to
+count at the same time: they are one group for perf.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ptttool.capture.counters import events_of
+from ptttool.machine.model import PttDevice
+from ptttool.machine.pmu import requester_value, root_port_value
+from ptttool.pci import PciAddress
+
+_Pairs = tuple[tuple[str, str], ...]
+_RATES: Final[_Pairs] = tuple(
+    (f"{towards}_{kind}_flux", f"{towards}_{kind}_time") for towards in ("rx", "tx") for kind in ("mwr", "mrd", "cpl")
+)
+_PORT_BITS: Final = 0xFFFF
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What counters say of a purpose, and what they do not.
+
+    Parameters
+    ----------
+    says : str
+        What they say.
+    leaves_out : str
+        What only a trace says.
+    pairs : tuple of tuple of str
+        The events, in pairs that count together.
+    """
+
+    says: str
+    leaves_out: str
+    pairs: _Pairs
+
+
+ANSWERS: Final[Mapping[str, Answer]] = {
+    "traffic": Answer("rates of writes, reads and completions in each direction (flux by time)", "who the requesters are, and sizes",
+        _RATES),
+    "bandwidth": Answer("mean rates in each direction (flux by time)", "bursts, and who they are of", _RATES),
+    "latency": Answer(
+        "mean latency of reads of devices (rx_mrd_latency by rx_mrd_cnt)", "percentiles, single requests, requesters",
+        (("rx_mrd_latency", "rx_mrd_cnt"),),
+    ),
+    "mmio": Answer(
+        "mean latency of reads of the processor (tx_mrd_latency by tx_mrd_cnt)", "registers, polling, percentiles",
+        (("tx_mrd_latency", "tx_mrd_cnt"),),
+    ),
+}  # fmt: skip
+"""By purpose; other purposes look at single TLPs, which counters do not know."""
+
+
+@dataclass(frozen=True)
+class CounterAdvice:
+    """Counters that answer a purpose.
+
+    Parameters
+    ----------
+    purpose : str
+        The purpose.
+    pmu : str
+        Name of the PMU.
+    is_there : bool
+        Whether the machine has it, with these events.
+    says, leaves_out : str
+        What counters say of the purpose, and what they do not.
+    events : tuple of str
+        Names of the events.
+    command : tuple of str
+        The arguments of the perf command.
+    command_line : str
+        The same as one line for a shell.
+    """
+
+    purpose: str
+    pmu: str
+    is_there: bool
+    says: str
+    leaves_out: str
+    events: tuple[str, ...]
+    command: tuple[str, ...]
+    command_line: str
+
+
+def advise(
+    purposes: Iterable[str], device: PttDevice, ports: Sequence[PciAddress], requester: PciAddress | None, seconds: float
+) -> list[CounterAdvice]:
+    """Return what counters answer of purposes, with the command that counts.
+
+    Parameters
+    ----------
+    purposes : iterable of str
+        The purposes.
+    device : PttDevice
+        The PTT device: the PMU of its core counts.
+    ports : sequence of PciAddress
+        The root ports to count.
+    requester : PciAddress or None
+        The one requester to count instead.
+    seconds : float
+        How long to count.
+    """
+    if device.sicl is None or device.core is None:
+        return []
+    pmu = f"hisi_pcie{device.sicl}_core{device.core}"
+    there = () if device.source is None else events_of(device.source, pmu)
+    selected = sum({root_port_value(port) & _PORT_BITS for port in ports})
+    of = f"port={selected:#x}" if requester is None else f"bdf={requester_value(requester):#x}"
+    found = []
+    for purpose in purposes:
+        answer = ANSWERS.get(purpose)
+        if answer is None:
+            continue
+        # An older driver has fewer of them.
+        pairs = [pair for pair in answer.pairs if set(pair) <= set(there)] or list(answer.pairs)
+        groups = ["{" + ",".join(f"{pmu}/{event},{of}/" for event in pair) + "}" for pair in pairs]
+        command = ("perf", "stat", "-a", *(word for group in groups for word in ("-e", group)), "--", "sleep", f"{seconds:.9g}")
+        found.append(
+            CounterAdvice(
+                purpose, pmu, all(set(pair) <= set(there) for pair in pairs), answer.says, answer.leaves_out,
+                tuple(event for pair in pairs for event in pair), command, shlex.join(command),
+            )
+        )  # fmt: skip
+    return found

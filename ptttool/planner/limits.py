@@ -1,0 +1,78 @@
+"""What a recording of a plan cannot show, however well it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ptttool.analyses.contract import ANALYSES
+from ptttool.analyses.needs import LackCode
+from ptttool.capture.event.terms import Direction, Format
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.pci import PciAddress
+from ptttool.planner.runs import Run, Wanted, lacking
+from ptttool.wording import in_words
+
+_TIMED = ("latency", "outstanding", "mmio", "bandwidth")
+_MATCHED = ("latency", "outstanding", "mmio", "errors")
+
+
+def limits_of(purposes: Sequence[str], wanted: Sequence[Wanted], runs: Sequence[Run], requester: PciAddress | None) -> Iterator[Diagnostic]:
+    """Yield what recordings of the runs cannot show of the purposes.
+
+    Parameters
+    ----------
+    purposes : sequence of str
+        The purposes.
+    wanted : sequence of Wanted
+        What they need.
+    runs : sequence of Run
+        The runs of the plan.
+    requester : PciAddress or None
+        The one requester that is traced.
+    """
+    for one, lack in lacking(wanted, runs, None if requester is None else requester.routing_id):
+        severity = Severity.WARNING if lack.is_vital else Severity.INFO
+        message = f"{one.purpose}: {lack.what}: no run traces them"
+        if lack.code is LackCode.FILTERED:
+            message = f"{one.purpose}: {lack.what}: possibly not all, since {lack.why}"
+        yield Diagnostic(severity, lack.code, message, details={"purpose": one.purpose, "what": lack.what})
+    for purpose in purposes:
+        analysis = ANALYSES.get(purpose)
+        if analysis.one_need_is_enough:
+            for other in analysis.needs[1:]:
+                if not any(run.brings(other) for run in runs):
+                    message = f"{purpose}: {other.what} are not in it; they take a recording of their own: ptttool trace {other.options}"
+                    yield Diagnostic(Severity.INFO, "other-need", message, details={"purpose": purpose, "options": other.options})
+    if len(runs) > 1:
+        yield Diagnostic(
+            Severity.INFO,
+            "one-after-another",
+            f"{len(runs)} runs, one after another: they see different moments, and no transaction is matched across them",
+        )
+    if any(run.direction is Direction.BOTH and len(run.types) > 1 for run in runs):
+        yield Diagnostic(
+            Severity.INFO,
+            "several-types-outbound",
+            "requests and their completions need two types in one recording with outbound TLPs; the kernel's document allows one type "
+            "outbound, so ptttool looks afterwards whether both are there",
+        )
+    yield from _of_format(purposes, runs)
+    if set(purposes) & set(_TIMED):
+        message = "times are ticks of the device: no document says how long one is, --tick-ns gives it where it is known"
+        yield Diagnostic(Severity.INFO, "ticks", message)
+    if set(purposes) & set(_MATCHED):
+        message = "requests that began before the recording, or end after it, have no partner in it: in a short one these are many"
+        yield Diagnostic(Severity.INFO, "open-ends", message)
+    message = "a loss is not flagged by the driver: a trace that ends early, or a buffer that is overwritten, shows by signs only"
+    yield Diagnostic(Severity.INFO, "silent-loss", message)
+
+
+def _of_format(purposes: Sequence[str], runs: Sequence[Run]) -> Iterator[Diagnostic]:
+    formats = {run.format for run in runs}
+    if Format.DW4 in formats and not set(purposes) <= {"loss"}:
+        where = "" if len(formats) == 1 else f" in the runs {in_words(run.name for run in runs if run.format is Format.DW4)}"
+        message = f"4DW records have no prefix (PASID), no poisoned bit and no attributes{where}, and 11 bits of time: longer gaps are cut"
+        yield Diagnostic(Severity.INFO, "4dw", message)
+    if Format.DW8 in formats:
+        message = "8DW records are of one direction: a request and its completion are never in one recording"
+        yield Diagnostic(Severity.INFO, "8dw", message)

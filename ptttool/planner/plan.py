@@ -1,0 +1,227 @@
+"""A plan: the runs that answer a question, what they cost, and the commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ptttool.capture.checks.host import free_bytes
+from ptttool.capture.event.choose import ChosenEvent, EventOptions
+from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
+from ptttool.capture.plan import check_aux_size
+from ptttool.diagnostics import Diagnostic
+from ptttool.machine.details.read import with_details
+from ptttool.machine.model import Machine, PttDevice
+from ptttool.pci import PciAddress
+from ptttool.planner.counters import CounterAdvice, advise
+from ptttool.planner.limits import limits_of
+from ptttool.planner.runs import Run, Wanted, runs_for, wanted_for
+from ptttool.planner.volume import LinkFacts, Volume, aux_size_for, link_facts, volume_of
+
+DEFAULT_SECONDS: Final = 10.0
+"""How long each run of a plan is, where nobody says otherwise."""
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a plan.
+
+    Parameters
+    ----------
+    run : Run
+        What is traced.
+    chosen : ChosenEvent
+        Its event.
+    purposes : tuple of str
+        What it is for.
+    volume : Volume
+        How much it can produce.
+    """
+
+    run: Run
+    chosen: ChosenEvent
+    purposes: tuple[str, ...]
+    volume: Volume
+
+
+@dataclass(frozen=True)
+class CapturePlan:
+    """How to record, so that purposes are answered.
+
+    Parameters
+    ----------
+    purposes : tuple of str
+        Names of analyses.
+    wanted : tuple of Wanted
+        What they need.
+    runs : tuple of PlannedRun
+        The runs, in order.
+    link : LinkFacts
+        The links of the traced ports.
+    seconds : float
+        Duration of each run.
+    aux_size : int
+        Bytes of the AUX area.
+    output : Path
+        Where the recording goes.
+    free : int or None
+        Free bytes there.
+    counters : tuple of CounterAdvice
+        Counters that answer purposes without a trace.
+    limits : tuple of Diagnostic
+        What the recordings cannot show.
+    """
+
+    purposes: tuple[str, ...]
+    wanted: tuple[Wanted, ...]
+    runs: tuple[PlannedRun, ...]
+    link: LinkFacts
+    seconds: float
+    aux_size: int
+    output: Path
+    free: int | None
+    counters: tuple[CounterAdvice, ...]
+    limits: tuple[Diagnostic, ...]
+
+    @property
+    def device(self) -> PttDevice:
+        """The PTT device that traces."""
+        device = self.runs[0].chosen.device
+        assert device is not None
+        return device
+
+    @property
+    def root_ports(self) -> tuple[PciAddress, ...]:
+        """The root ports that are traced; none for a requester."""
+        return self.runs[0].chosen.request.root_ports
+
+    @property
+    def requester(self) -> PciAddress | None:
+        """The one requester that is traced."""
+        return self.runs[0].chosen.request.requester
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """How names were understood, and what the events bring; what all runs say is said once."""
+        found = {(one.code, one.message): one for planned in self.runs for one in planned.chosen.diagnostics}
+        return tuple(found.values())
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command that records."""
+        of = (
+            [word for port in self.root_ports for word in ("--rootport", str(port))]
+            if self.requester is None
+            else ["--requester", str(self.requester)]
+        )
+        words = ["ptttool", "trace", *of]
+        if not self.device.ports_known:
+            words += ["--device", self.device.name]
+        words += ["--for", ",".join(self.purposes), "--duration", f"{self.seconds:.9g}"]
+        if self.aux_size != DEFAULT_AUX_SIZE:
+            words += ["--aux-size", f"{self.aux_size >> 20}M"]
+        return (*words, "-o", str(self.output))
+
+    @property
+    def command_line(self) -> str:
+        """The same as one line for a shell."""
+        return shlex.join(self.command)
+
+
+def plan_runs(
+    purposes: Sequence[str],
+    options: EventOptions,
+    choose: Callable[[EventOptions], ChosenEvent],
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    output: Path = Path("perf.data"),
+    aux_size: int | None = None,
+    write_speed: float | None = None,
+    override: Callable[[list[Run]], list[Run]] = list,
+) -> CapturePlan:
+    """Plan the recordings that answer purposes.
+
+    Parameters
+    ----------
+    purposes : sequence of str
+        Names of analyses.
+    options : EventOptions
+        Which root ports, or which requester, and the device; the plan chooses everything else.
+    choose : Callable
+        Builds the event of options on the machine.
+    seconds : float
+        Duration of each run.
+    output : Path
+        Where the recording goes.
+    aux_size : int or None
+        Bytes of the AUX area; None to choose by the link.
+    write_speed : float or None
+        Bytes a second that can be written to the output; None where it is not known.
+    override : Callable
+        Replaces what the user has asked for otherwise in the runs.
+
+    Raises
+    ------
+    UsageError
+        A request cannot be traced.
+    DeviceError
+        A name is unknown, or no PTT device traces it.
+    """
+    if aux_size is not None:
+        check_aux_size(aux_size)
+    wanted = wanted_for(purposes)
+    runs = override(runs_for(wanted))
+    chosen: list[ChosenEvent] = []
+    for run in runs:
+        each = replace(options, types=run.types, direction=run.direction, completions=run.completions, format=run.format)
+        if chosen and chosen[0].device is not None:
+            each = replace(each, device=chosen[0].device.name)
+        chosen.append(choose(each))
+    first = chosen[0]
+    assert first.device is not None
+    assert first.machine is not None
+    machine = _detailed(first.machine, first.device)
+    ports = first.request.root_ports if first.request.requester is None else _port_of(machine, first.request.requester)
+    link = link_facts(machine, ports)
+    size = aux_size or aux_size_for(runs, link)
+    free = free_bytes(output.absolute().parent)
+    return CapturePlan(
+        purposes=tuple(purposes),
+        wanted=tuple(wanted),
+        runs=tuple(
+            PlannedRun(run, event, _purposes_of(run, wanted, purposes), volume_of(run, link, size, free, write_speed))
+            for run, event in zip(runs, chosen, strict=True)
+        ),
+        link=link,
+        seconds=seconds,
+        aux_size=size,
+        output=output,
+        free=free,
+        counters=tuple(advise(purposes, first.device, first.request.root_ports, first.request.requester, seconds)),
+        limits=tuple(limits_of(purposes, wanted, runs, first.request.requester)),
+    )
+
+
+def _detailed(machine: Machine, device: PttDevice) -> Machine:
+    return machine if device.source is None else with_details(device.source, machine)
+
+
+def _port_of(machine: Machine, requester: PciAddress) -> tuple[PciAddress, ...]:
+    port = machine.root_port_of(requester)
+    return () if port is None else (port,)
+
+
+def _purposes_of(run: Run, wanted: Sequence[Wanted], purposes: Sequence[str]) -> tuple[str, ...]:
+    """Return what a run is for: the purposes that need some of it, and those that need nothing in particular."""
+    flow = run.flow
+    found = {one.purpose for one in wanted if one.need.format in (None, run.format) and _is_part(one, flow.inbound, flow.outbound)}
+    found |= {purpose for purpose in purposes if purpose not in {one.purpose for one in wanted}}
+    return tuple(purpose for purpose in purposes if purpose in found)
+
+
+def _is_part(one: Wanted, inbound: Sequence[str], outbound: Sequence[str]) -> bool:
+    need = one.need
+    return not (need.inbound or need.outbound) or bool(set(need.inbound) & set(inbound)) or bool(set(need.outbound) & set(outbound))

@@ -1,0 +1,243 @@
+"""From what analyses need to the fewest runs that bring it, in the device's own limits.
+
+An event of the device is of one format and one direction. Only 4DW has events of both directions; of the inbound completions they hold
+CPL A or CPL B. Outbound, the kernel's document (Documentation/trace/hisi-ptt.rst) allows one type at a time. So a need may take a run of
+its own, and a need of several outbound types as many runs as it has types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ptttool.analyses.contract import ANALYSES
+from ptttool.analyses.needs import Captured, Lack, Need
+from ptttool.capture.event.terms import DIRECTION_VALUES, DIRECTIONS, Completions, Direction, Flow, Format, TlpType
+from ptttool.errors import UsageError
+from ptttool.tlp.columns import TLP_SCHEMA
+
+_ALL = tuple(TlpType)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recording of a plan.
+
+    Parameters
+    ----------
+    types : tuple of TlpType
+        The types of TLPs.
+    direction : Direction
+        The direction.
+    completions : Completions or None
+        Which inbound completions, where not all can be traced.
+    format : Format
+        The format of the records.
+    """
+
+    types: tuple[TlpType, ...] = _ALL
+    direction: Direction = Direction.INBOUND
+    completions: Completions | None = None
+    format: Format = Format.DW4
+
+    @property
+    def flow(self) -> Flow:
+        """The TLPs that are traced."""
+        return DIRECTIONS[self.format][DIRECTION_VALUES[self.format, self.direction, self.completions]].of_types(self.types)
+
+    @property
+    def name(self) -> str:
+        """A short name, for files: ``outbound-np``, ``both-np-cpl-a``."""
+        words = [self.direction.value, *(() if self.types == _ALL else self.types)]
+        words += [] if self.completions is None else [self.completions.value]
+        return "-".join([*words, *(() if self.format is Format.DW4 else (self.format.value,))])
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of ``ptttool trace``, all of them."""
+        words = ["--format", self.format.value, "--direction", self.direction.value, "--type", ",".join(self.types)]
+        return (*words, *(() if self.completions is None else ("--completions", self.completions.value)))
+
+    def brings(self, need: Need) -> bool:
+        """Return whether a recording of the run has what an analysis needs, as far as the event says."""
+        return not any(need.lacks(Captured(self.flow, self.format)))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Something that a purpose needs.
+
+    Parameters
+    ----------
+    purpose : str
+        The purpose.
+    need : Need
+        What it needs.
+    """
+
+    purpose: str
+    need: Need
+
+
+def parse_purposes(text: str) -> tuple[str, ...]:
+    """Read a list of purposes, the names of analyses: ``traffic,latency``; each counts once.
+
+    Raises
+    ------
+    UsageError
+        A name is not that of an analysis (``unknown-analysis``).
+    """
+    names = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+    for name in names:
+        if not set(ANALYSES.get(name).columns) <= {column.name for column in TLP_SCHEMA}:
+            raise UsageError(f"{name} is not an analysis of TLPs: no recording of a PTT device answers it", code="no-tlps")
+    return names
+
+
+def wanted_for(purposes: Iterable[str]) -> list[Wanted]:
+    """Return what purposes need; of several needs of which one is enough, the first."""
+    found = []
+    for purpose in purposes:
+        analysis = ANALYSES.get(purpose)
+        needs = analysis.needs[:1] if analysis.one_need_is_enough else analysis.needs
+        found += [Wanted(purpose, need) for need in needs]
+    return found
+
+
+def runs_for(wanted: Sequence[Wanted]) -> list[Run]:
+    """Return the runs that bring what is wanted, each in the cheapest event that has it.
+
+    What has to be in one recording comes first, since the rest may be in it already. Purposes that need nothing in particular get what is
+    inbound.
+
+    Parameters
+    ----------
+    wanted : sequence of Wanted
+        What the purposes need.
+    """
+    runs: list[Run] = []
+    needs = [one.need for one in wanted]
+    for need in needs:
+        if need.inbound and need.outbound and not any(run.brings(need) for run in runs):
+            completions = _completions(need.inbound, Format.DW4, Direction.BOTH)
+            _add(runs, Run(_types((*need.inbound, *need.outbound)), Direction.BOTH, completions, need.format or Format.DW4))
+    # Whole headers first: what any format holds may then be in these recordings.
+    one_way = sorted((need for need in needs if not (need.inbound and need.outbound)), key=lambda need: need.format is not Format.DW8)
+    for need in one_way:
+        for part in _parts(need):
+            if not any(run.brings(part) for run in runs):
+                _add(runs, _run_of(part, runs))
+    return runs or [Run()]
+
+
+def lacking(wanted: Iterable[Wanted], runs: Sequence[Run], requester: int | None = None) -> list[tuple[Wanted, Lack]]:
+    """Return what purposes need and no run brings.
+
+    Parameters
+    ----------
+    wanted : iterable of Wanted
+        What the purposes need.
+    runs : sequence of Run
+        The runs.
+    requester : int or None
+        The requester that they filter for.
+    """
+    found = []
+    for one in wanted:
+        for part in _parts(one.need):
+            lacks = [list(part.lacks(Captured(run.flow, run.format, requester))) for run in runs]
+            if lacks and all(lacks):
+                found.append((one, min(lacks, key=len)[0]))
+    return found
+
+
+def _parts(need: Need) -> list[Need]:
+    """Cut a need of one direction into what one event holds: outbound, one type; 8DW inbound, CPL A or all others."""
+    if need.outbound:
+        return [replace(need, outbound=(group,)) for group in need.outbound]
+    if need.format is Format.DW8 and need.inbound:
+        apart = tuple(group for group in need.inbound if group == "CPL A")
+        others = tuple(group for group in need.inbound if group != "CPL A")
+        return [replace(need, inbound=groups) for groups in (others, apart) if groups]
+    return [need]
+
+
+def _run_of(need: Need, runs: Sequence[Run]) -> Run:
+    if need.outbound:
+        return Run(_types(need.outbound), Direction.OUTBOUND, None, need.format or Format.DW4)
+    groups = need.inbound or ("P", "NP")  # a format alone: requests have the fields that answers lack
+    layout = need.format
+    if layout is None:
+        # A run of whole headers that there is anyway can take requests along.
+        is_there = any(run.format is Format.DW8 and run.direction is Direction.INBOUND for run in runs)
+        layout = Format.DW8 if is_there and not any(group.startswith("CPL") for group in groups) else Format.DW4
+    return Run(_types(groups), Direction.INBOUND, _completions(groups, layout, Direction.INBOUND), layout)
+
+
+def _completions(groups: Iterable[str], layout: Format, direction: Direction) -> Completions | None:
+    """Return the option for completions, where the event has a choice and completions are among the types."""
+    named = [group for group in groups if group.startswith("CPL")]
+    if (layout, direction, Completions.A) not in DIRECTION_VALUES:
+        return None
+    if "CPL A" in named:
+        return Completions.A
+    if direction is Direction.BOTH:
+        return Completions.B
+    return Completions.B if named else None
+
+
+def _types(groups: Iterable[str]) -> tuple[TlpType, ...]:
+    given = {group.split()[0].lower() for group in groups}
+    return tuple(one for one in TlpType if one in given)
+
+
+def _add(runs: list[Run], run: Run) -> None:
+    """Add a run, or widen one of the same event that differs only in its types, where several types are allowed."""
+    for number, other in enumerate(runs):
+        if replace(other, types=run.types) == run and run.direction is not Direction.OUTBOUND:
+            runs[number] = replace(other, types=tuple(one for one in TlpType if one in {*other.types, *run.types}))
+            return
+    runs.append(run)
+
+
+def overridden(
+    runs: Sequence[Run],
+    *,
+    types: tuple[TlpType, ...] | None = None,
+    direction: Direction | None = None,
+    completions: Completions | None = None,
+    format: Format | None = None,
+) -> list[Run]:
+    """Return runs with what the user has asked for explicitly; runs that are then the same are one.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        The runs of a plan.
+    types, direction, completions, format
+        What replaces the plan's choice; None leaves it.
+
+    Raises
+    ------
+    UsageError
+        8DW has no event of both directions (``8dw-both``).
+    """
+    found: list[Run] = []
+    for run in runs:
+        layout, towards = format or run.format, direction or run.direction
+        given = types or run.types
+        if (layout, towards, None) not in DIRECTION_VALUES:
+            message = "8DW cannot hold both directions, and the plan needs requests together with their completions"
+            raise UsageError(message, hint="leave --format out", code="8dw-both")
+        choice = completions or run.completions
+        if choice is not None and ((layout, towards, choice) not in DIRECTION_VALUES or TlpType.COMPLETION not in given):
+            choice = completions  # the user's own is refused where it has no effect
+        found += split(replace(run, types=given, direction=towards, completions=choice, format=layout))
+    return list(dict.fromkeys(found))
+
+
+def split(run: Run) -> list[Run]:
+    """Return the runs that an outbound run of several types takes, one for each type; any other run as it is."""
+    if run.direction is not Direction.OUTBOUND:
+        return [run]
+    return [replace(run, types=(one,)) for one in TlpType if one in run.types]
