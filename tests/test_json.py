@@ -18,7 +18,7 @@ from ptttool.capture.names import sidecar_path
 from ptttool.cli.main import main
 from ptttool.cli.schemas import schemas
 from ptttool.documents import to_json
-from tests.support import captures
+from tests.support import captures, machines
 
 PORT = ["--rootport", "0000:00:10.0"]
 
@@ -39,6 +39,9 @@ RUNS = [
     ("tune-diff", "tune diff --demo {profile}", 0),
     ("tune-apply", "tune apply --demo {profile}", 0),
     ("tune-recover", "tune recover --demo", 0),
+    ("tune-history", "tune history --sysfs {machine}", 0),
+    ("tune-undo", "tune undo --sysfs {machine}", 0),
+    ("tune-profiles", "tune profiles", 0),
     ("tune-recover", "tune recover --demo --restore", 0),
     ("doctor", "doctor --demo", 1),
     ("doctor", "doctor --sysfs fixtures/machines/kunpeng-6.1 0_2", 1),
@@ -119,6 +122,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found["left"] = str(folder / "left")
     Path(found["left"]).mkdir()
     (Path(found["left"]) / f"perf.data.{'0' * 16}.part").write_bytes(Path(found["cut"]).read_bytes())
+    found["machine"] = str(machines.copy_of(machines.NEW, folder))
     with redirect_stdout(io.StringIO()):
         assert main(["tune", "save", "--demo", found["profile"]]) == 0
         assert main(["trace", "--demo", *PORT, "-o", found["recording"]]) == 0
@@ -126,6 +130,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def printed(command: str, files: dict[str, str], capsys: pytest.CaptureFixture[str], code: int) -> dict[str, Any]:
+    if command.startswith("tune undo"):
+        assert main(["tune", "apply", "storage", "--sysfs", files["machine"]]) == 0
+        capsys.readouterr()
     force = ["--force"] if command.startswith(("tune save", "generate", "decode {capture}")) else []
     assert main([*(word.format(**files) if "{" in word else word for word in command.split()), *force, "--json"]) == code
     document: dict[str, Any] = json.loads(capsys.readouterr().out)

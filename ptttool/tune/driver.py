@@ -205,7 +205,12 @@ def set_attributes(
 
 
 def apply_changes(
-    changes: Sequence[Change], *, on_change: OnChange | None = None, session: Session | None = None, repairs: Sequence[int] = ()
+    changes: Sequence[Change],
+    *,
+    on_change: OnChange | None = None,
+    session: Session | None = None,
+    repairs: Sequence[int] = (),
+    undoes: Sequence[int] = (),
 ) -> tuple[Change, ...]:
     """Write every attribute that differs, one write each, and read it back.
 
@@ -222,6 +227,8 @@ def apply_changes(
         old value that is not the planned one any more is an error.
     repairs : Sequence[int]
         Numbers of earlier changes, cut off, that these restore or complete.
+    undoes : Sequence[int]
+        Numbers of earlier changes from before which these write the values.
 
     Returns
     -------
@@ -247,11 +254,11 @@ def apply_changes(
             return ()
         with tuning(source_of(changes[0].device), "Python: apply changes") as own:
             _require_old_values(changes)
-            return apply_changes(changes, on_change=on_change, session=own, repairs=repairs)
+            return apply_changes(changes, on_change=on_change, session=own, repairs=repairs, undoes=undoes)
     differing = [change for change in changes if change.differs]
     with held_signals() as caught:
         steps = [Step(change.device.name, change.attribute, change.old, change.new) for change in differing]
-        recorder = session.begin(steps, [change.device for change in differing], repairs)
+        recorder = session.begin(steps, [change.device for change in differing], repairs, undoes)
         run = Run(recorder, on_change or _ignore)
         try:
             for change in differing:

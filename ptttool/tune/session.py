@@ -64,7 +64,9 @@ class Session:
     unfinished: Unfinished = field(default_factory=Unfinished)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
-    def begin(self, steps: Sequence[Step], devices: Sequence[PttDevice], repairs: Sequence[int] = ()) -> JournalWriter | NoRecorder:
+    def begin(
+        self, steps: Sequence[Step], devices: Sequence[PttDevice], repairs: Sequence[int] = (), undoes: Sequence[int] = ()
+    ) -> JournalWriter | NoRecorder:
         """Note a change in the journal before its first write.
 
         Parameters
@@ -75,16 +77,18 @@ class Session:
             The devices of the steps.
         repairs : Sequence[int]
             The changes that this one restores or completes.
+        undoes : Sequence[int]
+            The changes from before which this one writes the values. Such a change is noted also without a step.
 
         Raises
         ------
         AccessError, OutputError
             ``no-journal``: the journal cannot be written. Nothing was changed.
         """
-        if self.journal is None or not steps:
+        if self.journal is None or not (steps or undoes):
             return NoRecorder()
         try:
-            writer = self.journal.begin(Author.of_this_process(self.source, self.command, devices), steps, repairs)
+            writer = self.journal.begin(Author.of_this_process(self.source, self.command, devices), steps, repairs, undoes)
         except (OSError, AccessError) as error:
             raise no_journal(self.journal.folder, error) from None
         _remove_old_trees(self.journal.folder)

@@ -15,7 +15,7 @@ import typer
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
 from tests import ROOT
-from tests.support import captures
+from tests.support import captures, machines
 
 # What a command imports beside the standard library, and what Python itself looks for.
 OTHERS = "ptttool typer rich numpy polars msgspec zstandard pyudev tomli_w distributed fsspec capstone elftools google perfetto "
@@ -88,13 +88,16 @@ LINES = {
     "tlp": "tlp 04000001 0000220f 01070000",
     "top": "top --demo --rootport 0000:00:10.0 --batch --count 1",
     "trace": "trace --demo --rootport 0000:00:10.0 --duration 1 -o traced.data",
-    "tune apply": "tune apply --demo --dry-run profile.toml",
+    "tune apply": "tune apply --sysfs machine storage",
     "tune diff": "tune diff --demo profile.toml",
     "tune get": "tune get --demo hisi_ptt0_0",
+    "tune history": "tune history --demo",
+    "tune profiles": "tune profiles",
     "tune recover": "tune recover --demo",
     "tune save": "tune save --demo --force profile.toml",
     "tune set": "tune set --demo --dry-run hisi_ptt0_0 qos_tx_cpl=1",
     "tune show": "tune show --demo",
+    "tune undo": "tune undo --sysfs machine",
     "wireshark install": "wireshark install --folder plugins --force",
     "wireshark path": "wireshark path",
 }
@@ -109,6 +112,7 @@ def test_every_command(planted: Path, script: Path) -> None:
     assert names == set(LINES), "each command needs a line here"
     order = [*FIRST, *sorted(names - {*FIRST})]
     codes = planted / "codes.json"
+    machines.copy_of(machines.NEW, planted).rename(planted / "machine")
     (planted / f"unfinished.data.{'0' * 16}.part").write_bytes(captures.content("6.12/x-idle"))
     done = run(planted, str(script), "lines", json.dumps([LINES[name].split() for name in order]), str(codes))
     assert done.returncode == 0, done.stderr

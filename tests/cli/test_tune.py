@@ -158,7 +158,7 @@ def test_get_prints_nothing_if_one_cannot_be_read(driver: Driver, run: Run) -> N
 
 def test_set(driver: Driver, run: Run) -> None:
     code, out, err = run("set", "hisi_ptt0_0", "qos_tx_p=2", "qos_tx_cpl=1", "tx_path_rx_req_alloc_buf_level=0")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "ptttool: to undo it: ptttool tune undo\n")
     assert out.splitlines() == [
         "hisi_ptt0_0/qos_tx_p: 1 → 2",
         "hisi_ptt0_0/qos_tx_cpl: already 1",
@@ -525,10 +525,11 @@ print(json.dumps([code, sorted(entered)]))
 
 
 def test_apply_takes_a_short_path(tmp_path: Path) -> None:
-    """From the command line to the bytes it enters fifteen modules: those in which a function is called.
+    """From the command line to the bytes it enters sixteen modules: those in which a function is called.
 
     Two of them load the commands. Two are a change's safety: the session, which locks the machine, and the reads and writes of single
-    values, which recovery shares with the driver. A profile is parsed in one, and compared with the machine in another.
+    values, which recovery shares with the driver. A profile is parsed in one, and compared with the machine in another; a third knows the
+    profiles that come with ptttool.
     """
     file = tmp_path / "p.toml"
     file.write_text("version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 2\n")
@@ -536,7 +537,7 @@ def test_apply_takes_a_short_path(tmp_path: Path) -> None:
     code, entered = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60, cwd=ROOT).stdout)
     assert code == 0
     assert "ptttool.tune.driver" in entered
-    assert len(entered) <= 15, entered
+    assert len(entered) <= 16, entered
 
 
 def test_an_empty_profile_changes_nothing(driver: Driver, run: Run, folder: Path) -> None:
@@ -554,7 +555,7 @@ def test_a_profile_from_standard_input(run: Run) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ptttool", "tune", "diff", "-", "--demo"], input=out, capture_output=True, text=True, timeout=60
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_control_characters_of_a_profile_do_not_reach_the_terminal(driver: Driver, run: Run, folder: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from ptttool.cli.terminal.streams import CLOSED
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorDocument, dumps
 from ptttool.errors import PtttoolError
@@ -71,9 +72,26 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json_text(value))
 
 
+def is_read() -> bool:
+    """Tell whether standard output is open. If not, a change that was made stays a success: only its report is lost."""
+    return "stdout" not in CLOSED
+
+
 def print_line(text: str) -> None:
     """Write a line of data to standard output."""
     sys.stdout.write(text + "\n")
+
+
+def print_wrapped(text: str) -> None:
+    """Write a sentence to standard output: wrapped between words on a terminal, else on one line."""
+    line = clean(text)
+    if sys.stdout.isatty():
+        import shutil
+        import textwrap
+
+        columns = max(shutil.get_terminal_size().columns, 20)
+        line = textwrap.fill(line, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    print_line(line)
 
 
 def print_labelled(label: str, text: str, at: int = _TEXT_AT) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ptttool.cli.terminal.talk import console, note, print_line
+from ptttool.cli.terminal.talk import console, note, print_line, print_wrapped
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import DEMO, Source
 from ptttool.machine.topology import UNKNOWN, endpoints_behind, words_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, TunePlan
-from ptttool.tune.profiles.match import DiffRow
+from ptttool.tune.profiles.match import DiffRow, RowState
 from ptttool.tune.values import Reading
-from ptttool.wording import clean
+from ptttool.wording import clean, counted, in_words
 
 NUMBERS = ("Value", "Profile", "Machine", "Old", "New", "Now")
 # Columns that a narrow terminal does not break.
@@ -54,7 +54,7 @@ def print_changes(changes: Iterable[Change], *, dry_run: bool) -> None:
 def print_ports(machine: Machine, device: PttDevice) -> None:
     """Print the root ports that a device's attributes act on, in one line."""
     ports = [f"{port.address} ({words_behind(machine, port.address).strip('()')})" for port in device.root_ports]
-    print_line(clean(f"{device.name}: {_reach(device)}{': ' if ports else ''}{', '.join(ports)}"))
+    print_wrapped(f"{device.name}: {_reach(device)}{': ' if ports else ''}{', '.join(ports)}")
 
 
 def print_applied(plan: TunePlan) -> None:
@@ -68,26 +68,48 @@ def print_applied(plan: TunePlan) -> None:
         note(f"{len(plan.changes) - len(differing)} of {len(plan.changes)} tune attributes already have the profile's values")
 
 
-def print_rows(rows: Sequence[DiffRow]) -> None:
-    """Print a profile beside the machine."""
-    print_table(
-        ("PTT device", "Attribute", "Profile", "Machine", "Result"),
-        [(row.device, row.attribute or "(none)", value_text(row.profile), value_text(row.machine), row.state) for row in rows],
-    )
+def print_rows(rows: Sequence[DiffRow], *, every: bool) -> None:
+    """Print a profile beside the machine: what differs first, the rest only if ``every`` is true."""
+    same = [row for row in rows if row.state is RowState.SAME]
+    shown = [row for row in rows if row.state is not RowState.SAME] + (same if every else [])
+    if shown:
+        print_table(
+            ("PTT device", "Attribute", "Profile", "Machine", "Result"),
+            [(row.device, row.attribute or "(none)", value_text(row.profile), value_text(row.machine), row.state) for row in shown],
+        )
+    if same and not every:
+        which = "all" if len(same) == len(rows) else f"{len(same)} of"
+        note(f"{which} {counted(len(rows), 'tune attribute')} {_have(len(same))} the profile's values: --all shows them")
+    elif not rows:
+        note("the profile names no tune attribute")
 
 
 def note_left_alone(pairs: Sequence[tuple[str, str | None]]) -> None:
-    """Print which devices and attributes a profile does not name, on standard error."""
-    if pairs:
-        names = (device if attribute is None else f"{device}/{attribute}" for device, attribute in pairs)
-        note(clean(f"not in the profile, left alone: {', '.join(names)}"))
+    """Print which devices and attributes a profile does not name, on standard error; devices with the same ones together."""
+    attributes: dict[str, list[str]] = {}
+    for device, attribute in pairs:
+        attributes.setdefault(device, []).extend([] if attribute is None else [attribute])
+    alike: dict[str, list[str]] = {}
+    for device, names in attributes.items():
+        alike.setdefault(", ".join(names), []).append(device)
+    if alike:
+        groups = "; ".join(in_words(devices) + (f": {names}" if names else "") for names, devices in alike.items())
+        note(clean(f"not in the profile, left alone: {groups}"))
 
 
-def note_target(source: Source, plan: TunePlan) -> None:
-    """Print that nothing was written, or that it was not written to this machine, on standard error."""
+def note_result(source: Source, plan: TunePlan, *, journal: bool) -> None:
+    """Print what to know after a change on standard error: that nothing was written, or not to this machine, and how it is undone."""
     if not plan.done:
         note("dry run: nothing was written")
-    elif not source.live and any(change.differs for change in plan.changes):
+        return
+    note_target(source, plan.changes)
+    if any(change.differs for change in plan.changes) and source.identity is not None:
+        note(f"to undo it: {_undo_command(source, plan, journal)}")
+
+
+def note_target(source: Source, changes: Sequence[Change]) -> None:
+    """Print on standard error that changes were not written to this machine."""
+    if not source.live and any(change.differs for change in changes):
         lost = ", and lost when this command ends" if source.origin == DEMO else ""
         note(f"written to {clean(source.origin)}, not to this machine{lost}")
 
@@ -107,6 +129,23 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def value_text(value: int | None) -> str:
     """Return a value as a cell of a table."""
     return UNKNOWN if value is None else str(value)
+
+
+def _undo_command(source: Source, plan: TunePlan, journal: bool) -> str:
+    import shlex
+
+    where = "" if source.live else f" --sysfs {shlex.quote(clean(source.origin))}"
+    if journal:
+        return f"ptttool tune undo{where}"
+    old: dict[str, list[str]] = {}
+    for change in plan.changes:
+        if change.differs:
+            old.setdefault(change.device.name, []).append(f"{change.attribute}={change.old}")
+    return clean("; ".join(f"ptttool tune set{where} {device} {' '.join(values)}" for device, values in old.items()))
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
 
 
 def _reach(device: PttDevice) -> str:

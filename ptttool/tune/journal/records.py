@@ -103,6 +103,8 @@ class ChangeRecord:
         Its attributes, in the order of the writes.
     repairs : tuple of int
         The changes that this one restores or completes.
+    undoes : tuple of int
+        The changes from before which this one writes the values.
     failed : bool
         True if undoing it failed.
     outcome : Outcome or None
@@ -119,6 +121,7 @@ class ChangeRecord:
     author: Author
     steps: tuple[Step, ...]
     repairs: tuple[int, ...] = ()
+    undoes: tuple[int, ...] = ()
     failed: bool = False
     outcome: Outcome | None = None
     by: int | None = None
@@ -180,7 +183,9 @@ def parse_change(data: bytes, number: int, path: str) -> ChangeRecord | None:
     return replace(change, steps=tuple(steps), damaged_lines=tuple(damaged))
 
 
-def begin_record(number: int, author: Author, steps: Sequence[Step], repairs: Sequence[int]) -> dict[str, object]:
+def begin_record(
+    number: int, author: Author, steps: Sequence[Step], repairs: Sequence[int], undoes: Sequence[int] = ()
+) -> dict[str, object]:
     """Make the first line of a change."""
     return {
         "record": "begin",
@@ -188,6 +193,7 @@ def begin_record(number: int, author: Author, steps: Sequence[Step], repairs: Se
         "number": number,
         **{key: getattr(author, key) for key in Author.__dataclass_fields__},
         "repairs": list(repairs),
+        **({"undoes": list(undoes)} if undoes else {}),
         "steps": [
             {"device": step.device, "attribute": step.attribute, "old": step.old, "new": step.new}
             | ({"between": list(step.between)} if step.between else {})
@@ -246,7 +252,8 @@ def _change_of(begin: dict[str, Any], number: int) -> ChangeRecord:
         kernel=None if begin["kernel"] is None else _text(begin["kernel"]),
         driver={_text(device): _number(value) for device, value in begin["driver"].items()},
     )
-    return ChangeRecord(number, author, steps, repairs=tuple(_number(each) for each in begin["repairs"]))
+    repairs, undoes = (tuple(_number(each) for each in numbers) for numbers in (begin["repairs"], begin.get("undoes", ())))
+    return ChangeRecord(number, author, steps, repairs=repairs, undoes=undoes)
 
 
 def _follow(change: ChangeRecord, steps: list[Step], record: dict[str, Any]) -> ChangeRecord:

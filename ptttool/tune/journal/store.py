@@ -95,7 +95,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def begin(self, author: Author, steps: Sequence[Step], repairs: Sequence[int] = ()) -> JournalWriter:
+    def begin(self, author: Author, steps: Sequence[Step], repairs: Sequence[int] = (), undoes: Sequence[int] = ()) -> JournalWriter:
         """Write the first line of a new change and wait until it is on the disk.
 
         Parameters
@@ -106,6 +106,8 @@ class Journal:
             What is to be written.
         repairs : Sequence[int]
             The changes that this one restores or completes.
+        undoes : Sequence[int]
+            The changes from before which this one writes the values.
 
         Raises
         ------
@@ -123,7 +125,7 @@ class Journal:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(name, flags, 0o600, dir_fd=folder)
             try:
-                _write(descriptor, journal_line(begin_record(number, author, steps, repairs)))
+                _write(descriptor, journal_line(begin_record(number, author, steps, repairs, undoes)))
                 os.fsync(descriptor)
                 os.fsync(folder)
             except BaseException:
@@ -157,10 +159,22 @@ class Journal:
         return self._read(f"{number:08}{OPEN}")
 
     def changes(self) -> Iterator[ChangeRecord]:
-        """Read all changes, the oldest first; those that cannot be read are left out."""
+        """Read all changes, the oldest first; those that cannot be read are left out. Raises OSError where the folder cannot be read."""
+        return (found for found in self.entries() if isinstance(found, ChangeRecord))
+
+    def entries(self) -> Iterator[ChangeRecord | InputError]:
+        """Read all changes, the oldest first; one that cannot be read is an error. Raises OSError where the folder cannot be read."""
         for name in self._names():
-            with suppress(InputError, OSError):
+            try:
                 record = self._read(name)
+            except InputError as error:
+                yield error
+            except FileNotFoundError:  # renamed, or removed, meanwhile
+                continue
+            except OSError as error:
+                reason = error.strerror or str(error)
+                yield InputError(self.folder / name, reason, code="journal-damaged", number=int(name[:8]))
+            else:
                 if record is not None:
                     yield record
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ptttool.diagnostics import Diagnostic, Severity
@@ -12,7 +12,7 @@ from ptttool.errors import DeviceError, InputError
 from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import find_attribute, suggest
 from ptttool.tune.driver import Change, OnChange, Setting, TunePlan, plan_changes
-from ptttool.tune.profiles.profile import Profile
+from ptttool.tune.profiles.profile import EVERY_DEVICE, Profile
 from ptttool.tune.session import tuning
 from ptttool.tune.values import attribute_names, source_of
 from ptttool.wording import html_table
@@ -125,7 +125,9 @@ def plan_profile(profile: Profile, devices: Sequence[PttDevice], *, ignore_missi
     AccessError, HardwareError
         An old value cannot be read.
     """
-    matched = match_profile(profile, devices, _known(devices), ignore_missing=ignore_missing)
+    known = _known(devices)
+    profile = on_machine(profile, known)
+    matched = match_profile(profile, devices, known, ignore_missing=ignore_missing)
     skipped = (name if attribute is None else f"{name}/{attribute}" for name, attribute in matched.missing)
     missing = [Diagnostic(Severity.WARNING, "missing", f"{what} is not on this machine: skipped", where=what) for what in skipped]
     return TunePlan(
@@ -170,9 +172,34 @@ def diff_profile(profile: Profile, devices: Sequence[PttDevice]) -> ProfileDiff:
     AccessError, HardwareError, DeviceError
         A value cannot be read.
     """
-    matched = match_profile(profile, devices, _known(devices), ignore_missing=True)
+    known = _known(devices)
+    profile = on_machine(profile, known)
+    matched = match_profile(profile, devices, known, ignore_missing=True)
     rows = compare(profile, matched, plan_changes(matched.settings))
     return ProfileDiff(profile.path, tuple(rows), matched.left_alone, profile.diagnostics)
+
+
+def on_machine(profile: Profile, known: Mapping[str, Sequence[str]]) -> Profile:
+    """Return a profile in which the values for every device stand below the names of the devices.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile.
+    known : Mapping[str, Sequence[str]]
+        The attributes of the machine's devices, by device.
+    """
+    every = profile.devices.get(EVERY_DEVICE)
+    if every is None:
+        return profile
+    devices = {name: dict(values) for name, values in profile.devices.items() if name != EVERY_DEVICE}
+    for name, attributes in known.items():
+        own = devices.setdefault(name, {}) if attributes else {}
+        named = {find_attribute(attributes, attribute) or attribute for attribute in own}
+        for attribute, value in every.items():
+            if attributes and (find_attribute(attributes, attribute) or attribute) not in named:
+                own[attribute] = value
+    return replace(profile, devices=devices)
 
 
 def match_profile(

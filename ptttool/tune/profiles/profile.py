@@ -7,7 +7,8 @@
     [devices.hisi_ptt0_0]
     qos_tx_cpl = 1
 
-A profile has no date, so two profiles of an unchanged machine are equal files.
+``[devices."*"]`` has values for every device that has tune attributes; what is below the name of a device counts more. ``description`` and
+``why`` are texts for people. A profile has no date, so two profiles of an unchanged machine are equal files.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from ptttool.tune.budget import MAX_DOTS, MAX_PROFILE_BYTES
 from ptttool.wording import shortened
 
 VERSION = 1
+EVERY_DEVICE = "*"
+"""In a profile: every device that has tune attributes."""
 # A number of TOML has 64 bits.
 _LARGEST_NUMBER = (1 << 63) - 1
 
@@ -41,20 +44,27 @@ class Profile:
     path : str
         Its file, for messages.
     devices : Mapping[str, Mapping[str, int]]
-        Values, 0 to 2, by device and attribute.
+        Values, 0 to 2, by device and attribute; the device :data:`EVERY_DEVICE` stands for all.
     clamped : Mapping[str, int]
         Values in the file above 2, by key (``devices.hisi_ptt0_0.qos_tx_p``).
+    description, why : str
+        Texts for people: what the profile is for, and the reasons.
+    notes : tuple of Diagnostic
+        What is odd about where the values are from.
     """
 
     path: str
     devices: Mapping[str, Mapping[str, int]]
     clamped: Mapping[str, int] = field(default_factory=dict)
+    description: str = ""
+    why: str = ""
+    notes: tuple[Diagnostic, ...] = ()
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """One for each value that was clamped."""
+        """What is odd: one for each value that was clamped, and the notes."""
         shown = {key: str(value) if value < 10**24 else "a number of more than 24 digits" for key, value in self.clamped.items()}
-        return tuple(clamped_value(f"{self.path}: {key}", value) for key, value in shown.items())
+        return (*self.notes, *(clamped_value(f"{self.path}: {key}", value) for key, value in shown.items()))
 
 
 def load_profile(path: str | Path) -> Profile:
@@ -124,6 +134,10 @@ def _checked(document: dict[str, Any], path: str) -> Profile:
     if version > VERSION:
         raise wrong("version", f"{version} is newer than the version that this ptttool reads, {VERSION}")
     devices = document.pop("devices", {})
+    texts = {key: document.pop(key, "") for key in ("description", "why")}
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            raise wrong(key, "not a text", hint=f'write {key} = "…"')
     if document:
         raise wrong(next(iter(document)), "unknown key", hint="tune attributes belong below [devices.NAME]")
     if not isinstance(devices, dict):
@@ -141,7 +155,7 @@ def _checked(document: dict[str, Any], path: str) -> Profile:
             found[device][attribute] = clamp(value)
             if value > LARGEST:
                 clamped[key] = value
-    return Profile(path, found, clamped)
+    return Profile(path, found, clamped, **texts)
 
 
 def _shown(value: object) -> str:

@@ -1,0 +1,180 @@
+"""``ptttool tune save``, ``apply``, ``diff`` and ``profiles``: all tune attributes of a machine at once."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption
+from ptttool.cli.commands.tune.group import JOURNAL, DryRunOption, NoJournalOption, ProfileArgument, carry_out, tune
+from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.terminal.talk import is_read, note, print_diagnostics, print_json
+from ptttool.errors import UsageError
+from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    pass
+
+
+_SAVE = (Example("ptttool tune save before.toml", "Keep the values of all devices before a change.", on_demo=True),)
+
+
+@tune.command("save", stage=Stage.TUNE, rank=40, examples=_SAVE)
+def save(
+    file: Annotated[str, typer.Argument(help="The profile to write; - is standard output.", metavar="FILE")],
+    force: ForceOption = False,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Save the values of all devices as a profile, a TOML file.
+
+    The power-on values are not documented: save a profile before the first change. If one tune attribute cannot be read, nothing is
+    saved.
+    """
+    from ptttool.machine.discovery import open_source, require_machine
+    from ptttool.tune.profiles.snapshot import take_snapshot, write_profile
+    from ptttool.tune.session import tuning
+
+    if file == "-" and json:
+        raise UsageError("--json and the profile cannot both go to standard output", hint="give a file's name instead of -")
+    source = open_source(sysfs, demo)
+    machine = require_machine(source, tune=False)
+    # Alone: a profile of half a change is of no use.
+    with tuning(source, f"tune save {file}", reads=True) as session:
+        print_diagnostics(session.diagnostics)
+        snapshot = take_snapshot(machine)
+    print_diagnostics(snapshot.diagnostics)
+    if file == "-":
+        sys.stdout.write(snapshot.text)
+        return
+    with tidy_end():
+        write_profile(file, snapshot, force=force)
+    if json:
+        from ptttool.tune.documents import TuneSaveDocument
+
+        print_json(TuneSaveDocument.of(file, snapshot))
+    else:
+        count = sum(len(attributes) for attributes in snapshot.devices.values())
+        note(f"{count} tune attributes of {len(snapshot.devices)} devices saved in {clean(file)}")
+
+
+_APPLY = (
+    Example("ptttool tune apply raid.toml", "Set what a profile says, all or none.", on_demo=True),
+    Example("ptttool tune apply --dry-run raid.toml", "What would be written.", on_demo=True),
+)
+
+
+@tune.command("apply", stage=Stage.TUNE, rank=60, examples=_APPLY, files=JOURNAL)
+def apply(
+    file: ProfileArgument,
+    dry_run: DryRunOption = False,
+    ignore_missing: Annotated[
+        bool, typer.Option("--ignore-missing", help="Skip devices and attributes of the profile that this machine does not have.")
+    ] = False,
+    no_journal: NoJournalOption = False,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Set tune attributes to the values of a profile, all or none.
+
+    Everything is checked and read first; only what differs is written, and read back. If a write fails, the tune attributes of all
+    devices are restored. Devices and attributes that the profile does not name are left alone.
+
+    One process at a time changes the tune attributes of a machine, and each change is in a journal: see "tune set".
+    """
+    from ptttool.cli.views.tune import note_result, print_applied
+    from ptttool.cli.views.unfinished import print_unfinished
+    from ptttool.machine.discovery import open_source, require_devices
+    from ptttool.tune.profiles.match import plan_profile
+    from ptttool.tune.profiles.named import find_profile
+    from ptttool.tune.session import tuning
+
+    source = open_source(sysfs, demo)
+    profile = find_profile(file, source)
+    devices = require_devices(source)
+    if dry_run:
+        print_unfinished(source)
+        plan = plan_profile(profile, devices, ignore_missing=ignore_missing)
+        print_diagnostics(plan.diagnostics)
+    else:
+        with tuning(source, f"tune apply {file}", journal=not no_journal) as session:
+            plan = carry_out(session, plan_profile(profile, devices, ignore_missing=ignore_missing))
+    if json:
+        from ptttool.tune.documents import TuneApplyDocument
+
+        print_json(TuneApplyDocument.of(profile.path, plan))
+    elif dry_run or is_read():
+        print_applied(plan)
+    note_result(source, plan, journal=not no_journal)
+
+
+_DIFF = (Example("ptttool tune diff raid.toml", "What a profile would change; exit code 1 if anything.", on_demo=True, exit_code=1),)
+
+
+@tune.command("diff", stage=Stage.TUNE, rank=50, examples=_DIFF)
+def diff(
+    file: ProfileArgument,
+    every: Annotated[bool, typer.Option("--all", help="Show also the tune attributes that do not differ.")] = False,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Compare a profile with the machine: show what differs.
+
+    Exit code 0: the machine has every value of the profile. 1: a value differs, or a device or attribute of the profile is missing on
+    the machine. Others: the comparison was not possible. Attributes that the profile does not name are not compared.
+    """
+    from ptttool.cli.views.tune import note_left_alone, print_rows
+    from ptttool.cli.views.unfinished import print_unfinished
+    from ptttool.machine.discovery import open_source, require_devices
+    from ptttool.tune.profiles.match import diff_profile
+    from ptttool.tune.profiles.named import find_profile
+
+    source = open_source(sysfs, demo)
+    profile = find_profile(file, source)
+    devices = require_devices(source)
+    print_unfinished(source)
+    found = diff_profile(profile, devices)
+    print_diagnostics(found.diagnostics)
+    if json:
+        from ptttool.tune.documents import TuneDiffDocument
+
+        print_json(TuneDiffDocument.of(found))
+    else:
+        print_rows(found.rows, every=every)
+        note_left_alone(found.left_alone)
+    raise typer.Exit(0 if found.equal else 1)
+
+
+_PROFILES = (
+    Example("ptttool tune profiles", "The profiles that come with ptttool, and the reasons for their values."),
+    Example("ptttool tune profiles storage", "The text of one, to make one of your own of it."),
+)
+
+
+@tune.command("profiles", stage=Stage.TUNE, rank=65, examples=_PROFILES)
+def profiles(
+    name: Annotated[str | None, typer.Argument(help="Print this one's text, to make one of your own of it.", metavar="NAME")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the profiles that come with ptttool.
+
+    Each is shown with its values and the reasons. "tune apply" and "tune diff" take their names. A file of the same name is ./NAME.
+    """
+    from ptttool.tune.profiles.named import built_in_names, built_in_profile, built_in_text
+
+    if json:
+        from ptttool.tune.profiles.documents import TuneProfilesDocument
+
+        print_json(TuneProfilesDocument.of([built_in_profile(one) for one in ([name] if name else built_in_names())]))
+    elif name is not None:
+        sys.stdout.write(built_in_text(name))
+    else:
+        from ptttool.cli.views.tune_history import print_profiles
+
+        print_profiles([built_in_profile(one) for one in built_in_names()])

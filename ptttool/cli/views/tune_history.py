@@ -1,0 +1,77 @@
+"""Show the history of tune attributes, what was undone, and the profiles that come with ptttool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptttool.cli.terminal.talk import note, print_line, print_wrapped, warn
+from ptttool.tune.journal.history import History
+from ptttool.tune.journal.records import ChangeRecord, Outcome, Step
+from ptttool.tune.profiles.named import FROM_JOURNAL
+from ptttool.tune.profiles.profile import EVERY_DEVICE, Profile
+from ptttool.wording import clean, counted, in_words
+
+ENDS = {
+    Outcome.DONE: "",
+    Outcome.RESTORED: "failed or was interrupted, and was undone at once",
+    Outcome.UNTOUCHED: "was cut off before it changed anything",
+    Outcome.COMPLETE: "was cut off after its last write",
+    Outcome.RECOVERED: "was cut off, and then recovered",
+    Outcome.SUPERSEDED: "was cut off; later changes have set its tune attributes",
+    Outcome.REBOOT: "was cut off, and the machine was started again",
+    Outcome.KEPT: "was cut off, and its values were kept as they were",
+}
+
+
+def print_history(history: History, limit: int) -> None:
+    """Print the last changes, the last first: a line for each, and below it what was changed."""
+    undone, boot = history.undone, history.boot
+    earlier = False
+    for change in history.changes[::-1][:limit]:
+        if change.author.boot_id != boot and not earlier:
+            earlier = True
+            print_line("before the machine was started:")
+        print_wrapped(f"{change.number}  {change.author.started}  {change.author.who}  {change.author.command}{_end(change, undone)}")
+        for step in change.steps:
+            print_line(clean(f"    {step.device}/{step.attribute}: {_values(step)}"))
+    if len(history.changes) > limit:
+        note(f"{counted(len(history.changes) - limit, 'earlier change')} not shown: --limit {len(history.changes)} shows all")
+    if not history.changes:
+        where = "this machine has no journal" if history.folder is None else f"there is no change in the journal {history.folder}"
+        note(clean(where))
+    for problem in history.damaged:
+        warn(clean(problem.message))
+
+
+def note_undone(undone: Sequence[ChangeRecord], *, dry_run: bool) -> None:
+    """Print which changes were undone, on standard error."""
+    names = in_words(f"{change.number} ({change.author.command!r}, {change.author.started})" for change in undone)
+    note(clean(f"{'would undo' if dry_run else 'undone'}: change {names}"))
+
+
+def print_profiles(profiles: Sequence[Profile]) -> None:
+    """Print profiles, each with its values and the reasons."""
+    for number, profile in enumerate(profiles):
+        if number:
+            print_line("")
+        print_line(clean(f"{profile.path}: {profile.description}"))
+        values = [f"{attribute}={value}" for attribute, value in profile.devices.get(EVERY_DEVICE, {}).items()]
+        print_line(f"    {' '.join(values) if values else 'values from the journal' if profile.path == FROM_JOURNAL else 'no value'}")
+        print_wrapped(f"    {' '.join(profile.why.split())}")
+
+
+def _end(change: ChangeRecord, undone: dict[int, int]) -> str:
+    if change.number in undone:
+        return f" (undone by {undone[change.number]})"
+    if change.undoes:
+        return f" (undid {in_words(change.undoes)})"
+    if change.outcome is None:
+        return " (cut off: see 'ptttool tune recover')"
+    end = ENDS[change.outcome]
+    return f" ({end})" if end else ""
+
+
+def _values(step: Step) -> str:
+    if step.between:
+        return f"{step.old} → {', '.join(map(str, step.between))} for a time → {step.new}"
+    return f"{step.old} → {step.new}"

@@ -1,0 +1,71 @@
+"""Profiles by name: those that come with ptttool, and files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import UsageError
+from ptttool.machine.sources.contract import Source
+from ptttool.tune.journal.history import read_history
+from ptttool.tune.profiles.profile import Profile, load_profile, parse_profile
+
+FOLDER = Path(__file__).with_name("built_in")
+FROM_JOURNAL = "default"
+
+
+def built_in_names() -> list[str]:
+    """List the names of the profiles that come with ptttool."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def built_in_text(name: str) -> str:
+    """Return the text of a profile that comes with ptttool.
+
+    Raises
+    ------
+    UsageError
+        There is none of that name.
+    """
+    if name not in built_in_names():
+        known = ", ".join(built_in_names())
+        raise UsageError(f"{name!r} does not come with ptttool", hint=f"known: {known}", code="unknown-profile", known=built_in_names())
+    return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def built_in_profile(name: str) -> Profile:
+    """Return a profile that comes with ptttool; that with the values from the journal is empty. Raises UsageError as the text does."""
+    return parse_profile(built_in_text(name).encode(), name)
+
+
+def find_profile(name: str | Path, source: Source) -> Profile:
+    """Return a profile that comes with ptttool, or one from a file.
+
+    Parameters
+    ----------
+    name : str or Path
+        A name without a slash that comes with ptttool counts more than a file: ``./storage`` is the file.
+    source : Source
+        The machine, whose journal has the values of ``default``.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it is not a profile. The journal cannot be read.
+    AccessError
+        The file, or the journal, cannot be read.
+    """
+    if str(name) not in built_in_names() or isinstance(name, Path):
+        return load_profile(name)
+    profile = built_in_profile(str(name))
+    return _from_journal(profile, source) if name == FROM_JOURNAL else profile
+
+
+def _from_journal(profile: Profile, source: Source) -> Profile:
+    history = read_history(source)
+    notes = []
+    if not history.reaches_back:
+        message = "the journal does not reach back to the start of the machine: these are the oldest values in it"
+        notes.append(Diagnostic(Severity.WARNING, "not-from-the-start", message, where=str(history.folder)))
+    return replace(profile, devices=history.first_values(), notes=tuple(notes))
