@@ -37,7 +37,7 @@ _UNUSED = """
     lib/python*/pydoc_data lib/python*/sqlite3 lib/python*/curses lib/python*/dbm lib/python*/test
     lib/python*/site-packages/bin lib/python*/site-packages/*/tests lib/python*/site-packages/*/*/tests
     lib/python*/site-packages/numpy/f2py lib/python*/site-packages/numpy/_core/include lib/python*/site-packages/numpy/_core/lib
-    lib/python*/site-packages/capstone/include
+    lib/python*/site-packages/numpy/_core/*_tests.*.so lib/python*/site-packages/capstone/include
 """.split()
 
 
@@ -96,6 +96,9 @@ def prune(python: Path) -> None:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     for cache in [*python.rglob("__pycache__")]:
         shutil.rmtree(cache)
+    for path in python.rglob("*"):  # some wheels make all their files executable
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
 
 
 def licences(bundle: Path, build: Path, made: dict[str, str]) -> None:
@@ -222,7 +225,7 @@ def archive(bundle: Path, file: Path, when: int) -> None:
     partial.replace(file)
 
 
-def _time() -> int:
+def time_of_release() -> int:
     """Return the time of the last commit, which archives get as the time of their files; today's where there is no repository."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given is None:
@@ -288,7 +291,7 @@ def assemble(arch: str, build: Path, output: Path) -> Path:
     (bundle / "CONTENTS").write_text(contents(build, needs, bundle, made, arch), encoding="utf-8")
     output.mkdir(parents=True, exist_ok=True)
     file = output / f"{bundle.name}.tar.gz"
-    archive(bundle, file, _time())
+    archive(bundle, file, time_of_release())
     return file
 
 
