@@ -21,7 +21,7 @@ from packages.bundle.assemble import ARCHITECTURES, ROOT, CannotBuild, name_of, 
 
 HERE = Path(__file__).resolve().parent
 # What Debian calls the processors.
-_DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def version_of(version: str) -> str:
@@ -82,7 +82,7 @@ def debian_package(bundle: Path, arch: str, work: Path, output: Path) -> Path:
     )
     (tree / "debian" / "rules").chmod(0o755)
     # Nothing is compiled for the other processor here, so its compiler need not be there (-d).
-    _run(["dpkg-buildpackage", "-b", "-d", "-us", "-uc", f"--host-arch={_DEBIAN[arch]}"], tree, work / "build.log")
+    _run(["dpkg-buildpackage", "-b", "-d", "-us", "-uc", f"--host-arch={DEBIAN[arch]}"], tree, work / "build.log")
     (made,) = work.glob("*.deb")
     _run(["lintian", "--fail-on=error", "--tag-display-limit=0", made], work, work / "lintian.log")
     output.mkdir(parents=True, exist_ok=True)

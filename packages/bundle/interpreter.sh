@@ -89,6 +89,9 @@ libraries() {
 
 # Without what ptttool and its packages do not import: TLS, databases, curses, readline, Tk. Modules are part of the program: it starts faster.
 interpreter() {
+    # The date in sys.version, which programs parse: the same for the same sources.
+    SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l "$build/sources/python$PYTHON/debian/changelog" -S Timestamp)
+    export SOURCE_DATE_EPOCH
     prefix=$build/$arch/libraries
     rm -rf "$build/$arch/cpython" "$build/$arch/installed"
     mkdir -p "$build/$arch/cpython"
@@ -103,7 +106,7 @@ interpreter() {
         set -- "$@" "${name%:*}_CFLAGS=-I$prefix/include" "${name%:*}_LIBS=-L$prefix/lib -l${name#*:}"
     done
     "$build/sources/python$PYTHON/configure" "$@" --prefix=/python --without-ensurepip --disable-test-modules --with-pkg-config=no \
-        MODULE_BUILDTYPE=static LDFLAGS=-s OPT="-O3 -DNDEBUG -fwrapv -fno-sanitize=undefined -Wno-builtin-macro-redefined -U__DATE__ -U__TIME__"
+        MODULE_BUILDTYPE=static LDFLAGS=-s OPT="-O3 -DNDEBUG -fwrapv -fno-sanitize=undefined -Wno-date-time"
     make -j "$(nproc)"
     make install DESTDIR="$build/$arch/installed"
     rm -rf "$result"
