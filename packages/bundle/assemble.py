@@ -284,7 +284,7 @@ def assemble(arch: str, build: Path, output: Path) -> Path:
     )
     command = bundle / "bin" / "ptttool"
     command.parent.mkdir()
-    shutil.copy(HERE / "ptttool.sh", command)
+    shutil.copy(HERE / "entry_point", command)
     command.chmod(0o755)
     licences(bundle, build, made)
     needs = checked(bundle, arch, made)

@@ -1,0 +1,74 @@
+"""The Debian package and the RPM package: their recipes hold together."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from packages import build
+from packages.bundle.assemble import SHELLS, settings
+from tests import ROOT
+
+SYSTEM = build.HERE / "system"
+SPEC = build.HERE / "rpm" / "ptttool.spec"
+RULES = build.HERE / "deb" / "debian" / "rules"
+UNIT = SYSTEM / "ptttool-apply@.service"
+
+
+@pytest.mark.parametrize(
+    ("python", "package"),
+    [("1.2.3", "1.2.3"), ("0.2.0.dev0", "0.2.0~dev0"), ("1.0rc1", "1.0~rc1"), ("1.0a2", "1.0~a2"), ("1.0.post1", "1.0.post1")],
+)
+def test_versions_before_a_release_sort_before_it(python: str, package: str) -> None:
+    assert build.version_of(python) == package
+    if "~" in package and shutil.which("dpkg"):
+        subprocess.run(["dpkg", "--compare-versions", package, "lt", package.partition("~")[0]], check=True)
+
+
+@pytest.mark.parametrize("recipe", [SPEC, RULES], ids=["rpm", "deb"])
+def test_recipes_install_what_the_bundle_has_and_the_system_takes(recipe: Path) -> None:
+    text = recipe.read_text(encoding="utf-8")
+    for path in (*(Path(path).parts[0] for path in SHELLS.values()), *(path.name for path in SYSTEM.iterdir()), "man"):
+        assert path in text
+
+
+def test_the_spec_parses() -> None:
+    if shutil.which("rpmspec") is None:
+        pytest.fail("rpmspec is missing: the Makefile installs it")
+    values = {"version_of": "1.2", "glibc": settings()["GLIBC"], "bundle": "/nonexistent", "system": str(SYSTEM)}
+    command = ["rpmspec", "--parse", "--target=aarch64-linux", *(f"--define={name} {value}" for name, value in values.items()), str(SPEC)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    fields = dict(re.findall(r"(?m)^(\w+): *(.*)$", done.stdout))
+    assert (fields["Name"], fields["Version"], fields["AutoReqProv"]) == ("ptttool", "1.2", "no")
+    requires = " ".join(re.findall(r"(?m)^Requires: *(.*)$", done.stdout))
+    assert {"libc.so.6(GLIBC_2.28)(64bit)", "libudev.so.1()(64bit)"} <= set(re.split(r",? +", requires))
+    assert "%{" not in done.stdout.partition("%files")[2]
+
+
+def test_the_unit_is_sound(tmp_path: Path) -> None:
+    """systemd reads it; the command is not installed here, so another stands for it."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.fail("systemd-analyze is missing: the Makefile installs it")
+    unit = tmp_path / UNIT.name
+    unit.write_text(UNIT.read_text(encoding="utf-8").replace("/usr/bin/ptttool", "/bin/true"), encoding="utf-8")
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_rule_starts_the_unit() -> None:
+    text = (SYSTEM / "60-ptttool.rules").read_text(encoding="utf-8")
+    (wanted,) = re.findall(r'SYSTEMD_WANTS\}\+="([^"]+)"', text)
+    assert wanted.replace("%k", "") == UNIT.name
+    assert 'TAG+="systemd"' in text
+
+
+def test_the_profile_that_the_pages_name_is_the_one_that_is_applied() -> None:
+    unit = UNIT.read_text(encoding="utf-8")
+    (applied,) = re.findall(r"(?m)^ExecStart=.* (/etc/\S+)$", unit)
+    assert f"ConditionPathExists={applied}" in unit
+    assert applied in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
