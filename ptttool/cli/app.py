@@ -55,8 +55,8 @@ SysfsOption = Annotated[
     Path | None,
     typer.Option(
         "--sysfs",
-        metavar="DIR",
-        help="Use a recorded or mounted machine instead: a folder that contains sys/, or sys itself. tune set and apply write into it.",
+        metavar="PATH",
+        help="Use a recorded or mounted machine instead: a folder or tar archive that contains sys/, or sys itself, such as an sosreport.",
     ),
 ]
 DemoOption = Annotated[bool, typer.Option("--demo", help="Use the recorded machine that comes with ptttool.")]

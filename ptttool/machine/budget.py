@@ -22,6 +22,12 @@ MAX_DATABASE_DEVICES: Final = 1 << 17
 MAX_DATABASE_PROPERTIES: Final = 1 << 20
 MAX_NAMES_BYTES: Final = 16 << 20
 EXPANDED_FREE: Final = 16 << 20
+MAX_ARCHIVE_BYTES: Final = 2 << 30
+ARCHIVE_FREE: Final = 64 << 20
+ARCHIVE_RATIO: Final = 256
+MAX_ARCHIVE_MEMBERS: Final = 1 << 20
+MAX_ARCHIVE_KEPT: Final = 128 << 20
+MAX_DICTIONARY: Final = 128 << 20
 EXPANDED_RATIO: Final = 64
 
 BUDGETS: Final = (
@@ -42,5 +48,11 @@ BUDGETS: Final = (
     Budget("MAX_NAMES_BYTES", MAX_NAMES_BYTES, "bytes", "The system's list of PCI names (pci.ids), expanded; a longer one is not used."),
     Budget("EXPANDED_FREE", EXPANDED_FREE, "bytes", "Text that a packed udev database may expand to, whatever its size."),
     Budget("EXPANDED_RATIO", EXPANDED_RATIO, "bytes per byte", "Further text for each packed byte; real databases reach about 20."),
+    Budget("MAX_ARCHIVE_BYTES", MAX_ARCHIVE_BYTES, "bytes", "Bytes of an archive of a machine that are read, once expanded."),
+    Budget("ARCHIVE_FREE", ARCHIVE_FREE, "bytes", "What a packed archive of a machine may expand to, whatever its size."),
+    Budget("ARCHIVE_RATIO", ARCHIVE_RATIO, "bytes per byte", "Further bytes for each packed byte; sosreports reach about 20."),
+    Budget("MAX_ARCHIVE_MEMBERS", MAX_ARCHIVE_MEMBERS, "files", "Files, folders and links in an archive of a machine."),
+    Budget("MAX_ARCHIVE_KEPT", MAX_ARCHIVE_KEPT, "bytes", "What is kept of an archive: paths, links, starts of files."),
+    Budget("MAX_DICTIONARY", MAX_DICTIONARY, "bytes", "Memory that a packed archive may ask of its decompressor."),
 )
 """All budgets of this room."""

@@ -37,7 +37,7 @@ def open_source(sysfs: Path | str | None = None, demo: bool = False) -> Source:
     Parameters
     ----------
     sysfs : Path or str, optional
-        The folder of a recorded or mounted machine.
+        The folder of a recorded or mounted machine, or a tar archive of one.
     demo : bool
         Open the recorded machine that comes with ptttool. With neither: the machine this runs on.
 
@@ -46,9 +46,9 @@ def open_source(sysfs: Path | str | None = None, demo: bool = False) -> Source:
     UsageError
         Both are given.
     InputError
-        The folder is not a sysfs.
+        Neither the folder nor the archive holds a sysfs.
     AccessError
-        The folder cannot be read.
+        It cannot be read.
     MissingPackageError
         There is no libudev.
     """
@@ -56,7 +56,13 @@ def open_source(sysfs: Path | str | None = None, demo: bool = False) -> Source:
         raise UsageError("--sysfs and --demo exclude each other")
     if demo:
         return DemoSource()
-    return UdevSource() if sysfs is None else TreeSource(sysfs)
+    if sysfs is None:
+        return UdevSource()
+    if Path(sysfs).is_file():
+        from ptttool.machine.sources.archive import ArchiveSource
+
+        return ArchiveSource(sysfs)
+    return TreeSource(sysfs)
 
 
 def list_devices(source: Source) -> tuple[PttDevice, ...]:
@@ -109,8 +115,10 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
         diagnostics += report_functions(functions, devices)
     diagnostics += _unrecorded_ports(source, devices, functions)
     devices = with_offline_cpus(source, sorted(devices, key=_order))
-    kernel = first_line(source, "/proc/sys/kernel/osrelease")
-    hostname = first_line(source, "/proc/sys/kernel/hostname")
+    kernel, hostname = (first_line(source, f"/proc/sys/kernel/{name}") for name in ("osrelease", "hostname"))
+    if kernel is None and not source.live:  # an sosreport
+        words = (first_line(source, "/sos_commands/kernel/uname_-a") or "").split(" ")
+        hostname, kernel = words[1:3] if words[0] == "Linux" and len(words) > 2 else (hostname, None)
     return Machine(readable(source.origin), tuple(devices), functions, kernel, hostname, tuple(diagnostics))
 
 

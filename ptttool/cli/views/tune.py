@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ptttool.cli.terminal.talk import console, note, print_line, print_wrapped
 from ptttool.machine.model import Machine, PciFunction, PttDevice
-from ptttool.machine.sources.contract import DEMO, Source
+from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import UNKNOWN, endpoints_behind, words_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, TunePlan
@@ -110,7 +110,7 @@ def note_result(source: Source, plan: TunePlan, *, journal: bool) -> None:
 def note_target(source: Source, changes: Sequence[Change]) -> None:
     """Print on standard error that changes were not written to this machine."""
     if not source.live and any(change.differs for change in changes):
-        lost = ", and lost when this command ends" if source.origin == DEMO else ""
+        lost = ", and lost when this command ends" if source.identity is None else ""
         note(f"written to {clean(source.origin)}, not to this machine{lost}")
 
 

@@ -128,7 +128,7 @@ class TreeSource(RecordedSource):
     """
 
     def __init__(self, root: Path | str) -> None:
-        folder = os.path.realpath(root)
+        folder = _below_top(os.path.realpath(root))
         names = _list(str(root), folder)
         if "sys" in names and _is_folder(f"{folder}/sys"):
             inside = _list(f"{root}/sys", f"{folder}/sys")
@@ -145,6 +145,27 @@ class TreeSource(RecordedSource):
             )
         identity = _identity(folder if sysfs_only else f"{folder}/sys")
         super().__init__(FolderFiles(folder.rstrip("/"), sysfs_only=sysfs_only), str(root), identity)
+
+
+def _below_top(folder: str) -> str:
+    """Return the only folder that holds ``sys`` in a folder that holds none itself, such as the one an sosreport was unpacked in."""
+    with suppress(OSError):
+        inside = {entry.name: entry for entry in os.scandir(folder)}
+        if not {"sys", *SYSFS_FOLDERS} & inside.keys():
+            roots = [entry.path for entry in inside.values() if entry.is_dir(follow_symlinks=False) and _has_sysfs(entry.path)]
+            return roots[0] if len(roots) == 1 else folder
+    return folder
+
+
+def _has_sysfs(folder: str) -> bool:
+    return any(_is_there(f"{folder}/sys/{name}") for name in SYSFS_FOLDERS)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return _is_folder(path)
+    except OSError:
+        return False
 
 
 def _identity(sysfs: str) -> str:
@@ -167,8 +188,6 @@ def _list(shown: str, folder: str) -> list[str]:
     except FileNotFoundError:
         raise InputError(shown, "no such folder", code="no-such-folder") from None
     except NotADirectoryError:
-        packed = shown.endswith((".tar", ".gz", ".xz", ".bz2", ".zst", ".zip"))
-        hint = "unpack it first" if packed else "give the folder that holds sys/"
-        raise InputError(shown, "a file, not a folder", hint=hint, code="not-a-folder") from None
+        raise InputError(shown, "neither a folder nor a file", hint="give the folder that holds sys/", code="not-a-machine") from None
     except PermissionError as error:
         raise AccessError(f"{shown}: {error.strerror}", hint=f"{as_root()}, or change the folder's mode") from None

@@ -33,13 +33,6 @@ class TestFolders:
             TreeSource(tmp_path / "nowhere")
         assert (caught.value.code, caught.value.exit_code) == ("no-such-folder", 6)
 
-    def test_packed(self, tmp_path: Path) -> None:
-        packed = tmp_path / "sosreport.tar.xz"
-        packed.write_bytes(b"")
-        with pytest.raises(InputError, match="a file, not a folder") as caught:
-            TreeSource(packed)
-        assert caught.value.hint == "unpack it first"
-
     @pytest.mark.parametrize("content", [None, "sys", "sys/kernel"])
     def test_without_a_sysfs(self, tmp_path: Path, content: str | None) -> None:
         if content is not None:
