@@ -26,7 +26,7 @@ class UdevSource:
     identity = RUNNING
 
     def __init__(self) -> None:
-        elsewhere = "or read a recorded machine with --sysfs DIR or --demo"
+        elsewhere = "or read a recorded machine with --sysfs PATH or --demo"
         try:
             import pyudev
         except ImportError as error:
