@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ptttool.analyses.bandwidth import Bandwidth
+from ptttool.analyses.bandwidth.document import Bandwidth
 from ptttool.analyses.drawing.numbers import with_unit
 from ptttool.analyses.errors.document import Errors
 from ptttool.analyses.io.results import IoResult

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ptttool
-from ptttool.analyses.bandwidth import Bandwidth, BandwidthAnalysis
+from ptttool.analyses.bandwidth.analysis import BandwidthAnalysis
+from ptttool.analyses.bandwidth.document import Bandwidth
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.link import rate_of, rate_of_ports
 from ptttool.analyses.scope import Scope

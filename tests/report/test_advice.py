@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Crossings
-from ptttool.analyses.bandwidth import Bandwidth
+from ptttool.analyses.bandwidth.document import Bandwidth
 from ptttool.analyses.errors.document import ErrorKind, Errors, RequesterErrors
 from ptttool.analyses.latency.document import Latency, Spread, Unmatched
 from ptttool.analyses.loss.analysis import LossSigns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ptttool.analyses.bandwidth import Bandwidth
+from ptttool.analyses.bandwidth.document import Bandwidth
 from ptttool.diagnostics import Severity
 from ptttool.report.model import Advice, around
 

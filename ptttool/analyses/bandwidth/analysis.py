@@ -1,0 +1,136 @@
+"""The analysis ``bandwidth``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ptttool.analyses.bandwidth.cells import CELLS, UNKNOWN, cells_of, extra_dws, numbers
+from ptttool.analyses.bandwidth.document import Bandwidth, Flow
+from ptttool.analyses.bandwidth.gaps import Gaps
+from ptttool.analyses.bandwidth.rates import Rates, bursts_of, line_of
+from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.link import FRAMING, rate_of_ports
+from ptttool.analyses.needs import Need
+from ptttool.analyses.scope import Scope, TlpAnalysis
+from ptttool.analyses.time.facts import TimeFacts
+from ptttool.analyses.time.line import Line
+from ptttool.analyses.time.model import CLOCK_COLUMNS
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.recording.traced_buses import ports_of
+from ptttool.tlp.columns import CLASSES, DIRECTIONS
+
+if TYPE_CHECKING:
+    from ptttool.table.batch import Batch
+
+# TLPs of a group stand below DWs of data in one number, which a double holds exactly: a unit has fewer than 2^20 rows of 2^10 DWs.
+_COUNT_BITS: Final = 20
+
+
+class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
+    """Sums bytes up over time.
+
+    Parameters
+    ----------
+    scope : Scope
+        What is known of the recording.
+    """
+
+    name = "bandwidth"
+    meaning = "TLPs and bytes on the link over time, by direction and class; bursts, idle time, share of the link"
+    columns = (*CLOCK_COLUMNS, "class", "direction", "payload_bytes", "dw0", "prefix")
+    needs = (
+        Need("the inbound load of the link", "--direction inbound", inbound=("P", "NP", "CPL A", "CPL B"), is_vital=False),
+        Need("the outbound load of the link", "--direction both --format 4dw", outbound=("P", "NP", "CPL"), is_vital=False),
+    )
+    # A time line, bursts, idle time: times of different recordings do not join.
+    sums_recordings = False
+
+    def __init__(self, scope: Scope | None = None) -> None:
+        super().__init__(scope)
+        self._clock = self.scope.clock
+        self._line = Line(3 * CELLS, self.scope.grain)
+        self._gaps = Gaps()
+        self._is_partial = False
+
+    def update(self, batch: Batch) -> None:
+        """Add TLPs."""
+        ticks = self._clock.ticks(batch)
+        self._gaps.add(ticks)
+        if not batch.size:
+            return
+        groups = self._line.groups(batch)
+        cells = cells_of(batch)
+        eight_dw = ticks.record_size == 32
+        self._is_partial |= not eight_dw
+        keys = groups.of_rows * CELLS + cells
+        size = len(groups.starts) * CELLS
+        data: Any = batch.values("payload_bytes")
+        weights = (numbers(data.array, data.valid, batch.size) >> 2) * float(1 << _COUNT_BITS) + 1.0
+        both = np.bincount(keys, weights, size).astype(np.int64).reshape(-1, CELLS)
+        tlps, payload = both & ((1 << _COUNT_BITS) - 1), both >> _COUNT_BITS << 2
+        more = np.bincount(keys, extra_dws(batch, eight_dw), size).astype(np.int64).reshape(-1, CELLS) << 2
+        wire = payload + more + tlps * (12 + FRAMING)
+        wire[:, UNKNOWN] = 0
+        self._line.add(batch, ticks, groups, tlps, payload, wire)
+
+    def merge(self, later: BandwidthAnalysis) -> None:
+        """Add the TLPs behind."""
+        seam = self._clock.merge(later._clock)
+        self._line.merge(later._line, seam)
+        self._gaps.merge(later._gaps, seam)
+        self._is_partial |= later._is_partial
+
+    def result(self, context: AnalysisContext) -> Bandwidth:
+        """Return the sums, and rates as far as time is known."""
+        time = self.scope.time_facts(self._clock, context.contents)
+        ports = ports_of(context.contents, context.machine)
+        link = None if ports is None else rate_of_ports(ports)
+        rates = Rates(time.elapsed_ticks or None, time.tick_ns, link)
+        sums = self._line.sums.sum(axis=0).reshape(3, CELLS)
+        known = sums[:, :UNKNOWN].reshape(3, len(DIRECTIONS), len(CLASSES))
+        total = rates.flow(None, None, sums.sum(axis=1))
+        intervals = self._line.intervals(by_rows=time.elapsed_ticks is None)
+        directions = [rates.flow(name, None, known[:, code].sum(axis=1)) for code, name in enumerate(DIRECTIONS)]
+        return Bandwidth(
+            time=time,
+            total=total,
+            directions=directions,
+            flows=[
+                rates.flow(name, tlp_class, known[:, code, number])
+                for code, name in enumerate(DIRECTIONS)
+                for number, tlp_class in enumerate(CLASSES)
+            ],
+            undecodable=int(sums[0, UNKNOWN]),
+            link=link,
+            bursts={} if time.elapsed_ticks is None else bursts_of(intervals, rates),
+            idle=self._gaps.idle(time.elapsed_ticks),
+            line=line_of(intervals),
+            notes=list(self._notes(time, directions)),
+        )
+
+    def _notes(self, time: TimeFacts, directions: Iterable[Flow]) -> Iterator[Diagnostic]:
+        if any(each.share is not None and each.share > 1 for each in directions):
+            yield Diagnostic(
+                Severity.WARNING, "more-than-the-link",
+                "more bytes than the link can carry: the length of a tick, or what is known of the link, is wrong",
+            )  # fmt: skip
+        if time.breaks:
+            yield Diagnostic(
+                Severity.WARNING, "rates-too-high",
+                "time that passed unseen is not counted and TLPs may be missing: rates are those of the time that was seen",
+            )  # fmt: skip
+        if self._is_partial:
+            yield Diagnostic(
+                Severity.INFO, "wire-bytes-partial", "4DW records keep neither prefixes nor digests: wire bytes are without them",
+                "--format 8dw records them",
+            )  # fmt: skip
+        yield Diagnostic(
+            Severity.INFO, "not-traced-at-all",
+            "DLLPs (acknowledgements, flow control), ordered sets and replays are not traced: they take some per cent of a link",
+        )  # fmt: skip
+
+
+ANALYSES.add("bandwidth", BandwidthAnalysis)
