@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         tune_attributes,
     )
     from ptttool.api.planning import CapturePlan, plan_for
+    from ptttool.api.metrics import Metrics, machine_metrics, recording_metrics
     from ptttool.api.recording import Recording, open
     from ptttool.decoders.contract import PROTOCOLS
     from ptttool.diagnostics import Diagnostic, Severity
@@ -112,6 +113,7 @@ __all__ = [
     "Lack",
     "Leftover",
     "Machine",
+    "Metrics",
     "MissingPackageError",
     "Need",
     "NotAsAskedError",
@@ -149,10 +151,12 @@ __all__ = [
     "find_devices",
     "find_machine",
     "find_unfinished",
+    "machine_metrics",
     "open",
     "plan_for",
     "plan_recording",
     "record",
+    "recording_metrics",
     "recover_recording",
     "recover_tune_attributes",
     "samples",
@@ -179,6 +183,7 @@ _HOMES = {
             "set_tune_attributes tune_attributes"
         ),
         "ptttool.api.planning": "CapturePlan plan_for",
+        "ptttool.api.metrics": "Metrics machine_metrics recording_metrics",
         "ptttool.api.recording": "Recording open",
         "ptttool.decoders.contract": "PROTOCOLS",
         "ptttool.diagnostics": "Diagnostic Severity",

@@ -112,10 +112,10 @@ def link_words(machine: Machine, function: PciFunction) -> str | None:
     if link is None:
         return None
     down = faces_down(machine, function)
-    speed = _transfers(link.speed)
+    speed = gigatransfers(link.speed)
     shown_speed = f"{speed:g}GT/s" if speed else "unknown"
     shown_width = f"x{link.width}" if link.width is not None else "unknown"
-    speed_remark = _compare(speed, _transfers(link.max_speed), down)
+    speed_remark = _compare(speed, gigatransfers(link.max_speed), down)
     return f"Speed {shown_speed}{speed_remark}, Width {shown_width}{_compare(link.width, link.max_width, down)}"
 
 
@@ -124,13 +124,13 @@ def port_link(machine: Machine, port: PciAddress) -> str:
     function = machine.functions.get(port)
     if function is None or function.link is None:
         return UNKNOWN
-    speed, width = _transfers(function.link.speed), function.link.width
+    speed, width = gigatransfers(function.link.speed), function.link.width
     shown = f"{f'{speed:g}GT/s' if speed else UNKNOWN} {UNKNOWN if width is None else f'x{width}'}"
     below = (link_words(machine, one) or "" for one in machine.children.get(port, ()))
     return f"{shown} (downgraded)" if any("(downgraded)" in words for words in below) else shown
 
 
-def _transfers(text: str | None) -> float | None:
+def gigatransfers(text: str | None) -> float | None:
     """Return the GT/s of sysfs's ``16.0 GT/s PCIe``; 0 for a speed that the kernel cannot name, None where it says nothing."""
     if text is None:
         return None

@@ -82,6 +82,7 @@ LINES = {
     "flow": f"flow --jobs 2 --elf {ROOT}/fixtures/riscv/program.elf {ROOT}/fixtures/etrace/median-basic.bin",
     "generate": "generate --size 64K --force -o generated.data",
     "info": "info --jobs 2 generated.data",
+    "metrics": "metrics --demo -o out.prom",
     "recover": "recover --dry-run .",
     "list": "list --demo --tree",
     "report": "report --jobs 2 --force -o out.html generated.data",

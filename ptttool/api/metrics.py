@@ -1,0 +1,157 @@
+"""Numbers of a machine and of recordings for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptttool.api.recording import open as open_recording
+from ptttool.doctor.contract import Status
+from ptttool.doctor.examine import examine
+from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
+from ptttool.files.atomic import output_file
+from ptttool.machine.discovery import open_source, read_machine
+from ptttool.metrics.machine import doctor_samples, info, journal_samples, machine_samples
+from ptttool.metrics.model import Samples
+from ptttool.metrics.recordings import ANALYSES, recording_samples
+from ptttool.metrics.text import openmetrics_text, prometheus_text
+from ptttool.perfdata.problems import damage_of
+from ptttool.pipeline.analyzing.several import analyze_recording
+from ptttool.pipeline.workers.pool import size_of, workers_for
+from ptttool.recording.folders import with_folders
+
+__all__ = ["Metrics", "machine_metrics", "recording_metrics"]
+
+MOST_RECORDINGS = 200
+"""Recordings whose metrics are written at once: each has some thirty series."""
+
+# The mode of a file that node_exporter, another user, reads.
+_READABLE = 0o644
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Metrics with their samples.
+
+    Parameters
+    ----------
+    samples : Samples
+        The samples by metric.
+    errors : tuple of PtttoolError
+        Why some recordings could not be read, or not to their end.
+    """
+
+    samples: Samples
+    errors: tuple[PtttoolError, ...] = ()
+
+    def text(self, *, openmetrics: bool = False) -> str:
+        """Return the samples in Prometheus' text format, or in OpenMetrics'."""
+        return openmetrics_text(self.samples) if openmetrics else prometheus_text(self.samples)
+
+    def write(self, path: str | Path, *, openmetrics: bool = False) -> None:
+        """Write the text to a file that all may read; an older one is replaced, at no moment is there half a file.
+
+        Raises
+        ------
+        OutputError, AccessError
+            The file cannot be written.
+        """
+        with output_file(path, force=True, mode=_READABLE) as file:
+            file.write(self.text(openmetrics=openmetrics).encode("utf-8", "backslashreplace"))
+
+    @property
+    def values(self) -> Mapping[str, Mapping[tuple[tuple[str, str], ...], int | float]]:
+        """The values by name of the metric, and by its labels: pairs, sorted."""
+        return {
+            metric.name: {tuple(sorted(one.labels.items())): one.value for one in samples if not one.suffix}
+            for metric, samples in self.samples.families.items()
+        }
+
+
+def machine_metrics(sysfs: str | Path | None = None, *, demo: bool = False, doctor: bool = True) -> Metrics:
+    """Return the metrics of a machine: devices, tune attributes, filters, links, the journal, the doctor's checks.
+
+    Parameters
+    ----------
+    sysfs, demo
+        As :func:`ptttool.find_machine` takes them. A machine without a PTT device has metrics, too.
+    doctor : bool
+        Run the checks of :func:`ptttool.examine_machine`.
+
+    Raises
+    ------
+    UsageError, InputError, AccessError, MissingPackageError
+        As :func:`ptttool.find_machine` does.
+
+    Examples
+    --------
+    >>> found = machine_metrics(demo=True)
+    >>> found.values["ptttool_tune_attribute_value"][("attribute", "qos_tx_p"), ("device", "hisi_ptt0_0")]
+    1
+    """
+    source = open_source(sysfs, demo)
+    samples = info()
+    samples.extend(machine_samples(read_machine(source, tune=True)))
+    samples.extend(journal_samples(source))
+    if doctor:
+        found = examine(source)
+        checks = {answer.check: str(answer.status) for answer in found.answers}
+        samples.extend(doctor_samples(checks, [str(status) for status in Status], found.works))
+    return Metrics(samples)
+
+
+def recording_metrics(paths: str | Path | Sequence[str | Path], *, jobs: int = 1) -> Metrics:
+    """Return the metrics of recordings: TLPs and bytes by direction and class, signs of loss, latency in ticks.
+
+    A recording that cannot be read has ``ptttool_recording_readable 0``, and its error is among the errors of the result.
+
+    Parameters
+    ----------
+    paths : str, Path, or sequence of them
+        Recordings, or folders of recordings.
+    jobs : int
+        Processes that decode.
+
+    Raises
+    ------
+    UsageError
+        There are too many recordings for Prometheus.
+
+    Examples
+    --------
+    >>> found = recording_metrics("fixtures/captures/6.12/m-8dw-port10-type7-dir2.data")
+    >>> sum(found.values["ptttool_recording_tlps"].values())
+    5569
+    """
+    files = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
+    if len(files) > MOST_RECORDINGS:
+        message = f"{len(files)} recordings would be too many series: at most {MOST_RECORDINGS}"
+        raise UsageError(message, hint="write the newest ones, or ask with 'ptttool analyze'", code="too-many-recordings")
+    samples = info()
+    errors: list[PtttoolError] = []
+    with workers_for(max(files, key=size_of, default="-"), jobs, 0) as workers:
+        for path in files:
+            results: Mapping[str, Any] = {}
+            failure: PtttoolError | None = None
+            try:
+                with open_recording(path) as recording:
+                    names = ANALYSES if recording.is_ptt else ("loss",)
+                    results = analyze_recording(
+                        recording, names, workers, machine=recording.machine, went_offline=recording.went_offline
+                    ).results
+                    failure = damage_of(recording)[0]
+            except (InputError, AccessError) as error:
+                failure = error
+            if failure is not None:
+                errors.append(failure)
+            samples.extend(recording_samples(path, results, whole=failure is None, size=_size(path)))
+    return Metrics(samples, tuple(errors))
+
+
+def _size(path: str) -> int | None:
+    with suppress(OSError):
+        return Path(path).stat().st_size
+    return None

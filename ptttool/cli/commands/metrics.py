@@ -1,0 +1,69 @@
+"""``ptttool metrics``: numbers for Prometheus."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.terminal.talk import PrintedError, print_json, warn
+from ptttool.errors import UsageError
+from ptttool.wording import clean
+
+EXAMPLES = (
+    Example("ptttool metrics", "Devices, tune attributes, links and the doctor's checks of this machine.", on_demo=True),
+    Example("ptttool metrics -o ptttool.prom", "For node_exporter's textfile collector: name a file in its folder.", on_demo=True),
+    Example("ptttool metrics nvme.data", "TLPs, bytes, signs of loss and latency of a recording."),
+    Example("ptttool metrics --dashboard", "A dashboard for Grafana: import what this prints."),
+)
+
+
+@app.command("metrics", stage=Stage.MORE, rank=20, examples=EXAMPLES)
+def metrics(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE...", help="Recordings, or folders of them, instead of this machine.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, which is replaced as a whole.", show_default=False),
+    ] = None,
+    openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Write OpenMetrics 1.0 instead of Prometheus' text format.")] = False,
+    doctor: Annotated[bool, typer.Option("--doctor/--no-doctor", help="Run the checks of 'ptttool doctor', too.")] = True,
+    dashboard: Annotated[bool, typer.Option("--dashboard", help="Print a dashboard for Grafana, as JSON, and do nothing else.")] = False,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Print numbers for Prometheus, for node_exporter's textfile collector.
+
+    Of this machine: PTT devices, tune attributes, filters, links, changes that were cut off, and what 'ptttool doctor' says. With FILE,
+    of recordings: TLPs and bytes by direction and class, signs of loss, latency in ticks. A value that is not known has no sample.
+    """
+    from ptttool.api.metrics import machine_metrics, recording_metrics
+    from ptttool.metrics.documents import MetricsDocument
+
+    if json and (output is not None or openmetrics):
+        raise UsageError("--json prints JSON on standard output: -o and --openmetrics are of the text", code="json-is-printed")
+    if dashboard:
+        from ptttool.metrics.dashboard import DASHBOARD
+
+        sys.stdout.write(DASHBOARD.read_text(encoding="utf-8"))
+        return
+    if files and (sysfs is not None or demo):
+        raise UsageError("recordings have their own metrics: --sysfs and --demo are of a machine", code="two-subjects")
+    found = recording_metrics(files) if files else machine_metrics(sysfs, demo=demo, doctor=doctor)
+    if json:
+        print_json(MetricsDocument.of(found.samples))
+    elif output is None or str(output) == "-":
+        sys.stdout.write(found.text(openmetrics=openmetrics))
+    else:
+        found.write(output, openmetrics=openmetrics)
+    for error in found.errors[1:]:
+        warn(clean(error.message))
+    if found.errors:
+        raise PrintedError(found.errors[0]) if json else found.errors[0]

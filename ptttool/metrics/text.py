@@ -1,0 +1,54 @@
+"""Samples as text: Prometheus' text format 0.0.4, which node_exporter's textfile collector reads, and OpenMetrics 1.0.
+
+Sources: prometheus.io/docs/instrumenting/exposition_formats, and the OpenMetrics specification.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ptttool.metrics.model import Kind, Metric, Sample, Samples
+from ptttool.wording import clean, shortened
+
+# Characters of a label's value.
+_LONGEST = 200
+
+
+def prometheus_text(samples: Samples) -> str:
+    """Write samples in Prometheus' text format."""
+    return "".join(_families(samples, openmetrics=False))
+
+
+def openmetrics_text(samples: Samples) -> str:
+    """Write samples in OpenMetrics' text format."""
+    return "".join(_families(samples, openmetrics=True)) + "# EOF\n"
+
+
+def _families(samples: Samples, *, openmetrics: bool) -> Iterator[str]:
+    for metric, found in samples.families.items():
+        name, kind = metric.name, str(metric.kind)
+        if openmetrics and name.endswith("_info"):  # there the suffix is not part of the metric's name
+            name, kind = name.removesuffix("_info"), "info"
+        help_text = _escaped(metric.help)
+        yield f"# HELP {name} {help_text}\n"
+        yield f"# TYPE {name} {kind}\n"
+        if openmetrics and metric.unit:
+            yield f"# UNIT {name} {metric.unit}\n"
+        for sample in found:
+            yield _line(metric, sample)
+
+
+def _line(metric: Metric, sample: Sample) -> str:
+    labels = ",".join(f'{name}="{_escaped(shortened(clean(value), _LONGEST))}"' for name, value in sample.labels.items())
+    return f"{metric.name}{sample.suffix}{f'{{{labels}}}' if labels else ''} {_number(sample.value, metric.kind)}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _number(value: int | float, _kind: Kind) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    return repr(value)
