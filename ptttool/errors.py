@@ -37,7 +37,7 @@ class ExitCode(IntEnum):
     USAGE = 2, "wrong usage: an option, an argument, an expression"
     NO_DEVICE = 3, "no device, or no driver"
     NO_PERMISSION = 4, "no permission"
-    PERF = 5, "perf failed, or the trace is empty or not what was asked for"
+    PERF = 5, "perf failed, or the trace is empty, not what was asked for, or with `--fail-on-loss` incomplete"
     FILE = 6, "bad input: a damaged, foreign or unreadable file; or the output cannot be written"
     HARDWARE = 7, "hardware: no answer in time, or the value read back differs from the one written"
     PACKAGE = 8, "an optional package is missing, or a plug-in is broken"
@@ -144,6 +144,12 @@ class NotAsAskedError(PerfError):
     """perf ended normally, and the recording holds TLPs that its event cannot have traced."""
 
     code = "not-as-asked"
+
+
+class LossError(PerfError):
+    """perf ended normally, and there are signs that something is missing from the recording; ``--fail-on-loss`` was given."""
+
+    code = "loss"
 
 
 class InputError(PtttoolError):

@@ -10,8 +10,10 @@ from ptttool.capture.checks.host import tracers_now
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
 from ptttool.decoders.hisi_ptt.findings import Findings
-from ptttool.errors import EmptyTraceError, NotAsAskedError
+from ptttool.diagnostics import Severity
+from ptttool.errors import EmptyTraceError, LossError, NotAsAskedError
 from ptttool.pipeline.report import Report
+from ptttool.wording import counted
 
 
 def refuse_empty(plan: Plan, recorded: Recorded, report: Report) -> None:
@@ -79,3 +81,25 @@ def not_as_asked(recorded: Recorded, report: Report) -> NotAsAskedError | None:
     error = NotAsAskedError(message, hint=sign.hint, recording=str(recorded.path))
     error.details |= sign.details
     return error
+
+
+def lost(recorded: Recorded, report: Report) -> LossError | None:
+    """Return the error for a recording with signs that something is missing.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        The recording; it is kept.
+    report : Report
+        What the analyses found in it.
+
+    Returns
+    -------
+    LossError or None
+        None without a sign; notes (severity ``info``) are none.
+    """
+    signs = [sign for sign in report.loss if sign.severity is not Severity.INFO]
+    if not signs:
+        return None
+    message = f"{counted(len(signs), 'sign')} that something is missing from the trace: {signs[0].message}; {recorded.path} is kept"
+    return LossError(message, hint=signs[0].hint, recording=str(recorded.path), signs=[sign.code for sign in signs])

@@ -210,6 +210,23 @@ def test_something_else_was_traced(here: Here) -> None:
     assert said.stderr.count("11,089 of 11,598") == 1
 
 
+SPOILT = REPOSITORY / "fixtures" / "captures" / "6.1" / "x-control.data.xz"
+
+
+def test_fail_on_loss(here: Here) -> None:
+    """The recording is reported and kept in either case; the exit code is for CI."""
+    done = here.run(*PORT, "--", "true", STANDIN_RECORDING=str(SPOILT))
+    assert done.returncode == 0
+    done = here.run(*PORT, "--fail-on-loss", "--", "true", STANDIN_RECORDING=str(SPOILT))
+    assert done.returncode == 5
+    assert here.output.read_bytes() == lzma.decompress(SPOILT.read_bytes())
+    done = here.run(*PORT, "--fail-on-loss", "--json", "--", "true", STANDIN_RECORDING=str(SPOILT))
+    body = json.loads(done.stdout)
+    assert (done.returncode, body["error"]["code"], body["error"]["signs"]) == (5, "loss", ["spoilt-restarts"])
+    assert body["summary"]["records"] > 0
+    assert here.run(*PORT, "--fail-on-loss", "--", "true").returncode == 0
+
+
 class TreeThatChanges(LiveTree):
     """A machine one of whose CPUs goes offline once the list of online CPUs has been read a few times."""
 
@@ -618,6 +635,11 @@ def test_signs_of_loss_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
     body = json.loads(replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"), "--json")[1])
     assert [(sign["code"], sign["details"]["leftovers"]) for sign in body["signs_of_loss"]] == [("end-stream", [{"cpu": 1, "bytes": 9712}])]
     assert body["summary"]["findings"]["zero_records"] == 0
+
+
+def test_notes_do_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A small second stream at the end is normal."""
+    assert replayed(capsys, "--demo", "--fail-on-loss", *PORT, "--rootport", "00:11.0", "-o", str(tmp_path / "x"))[0] == 0
 
 
 def test_demo_keeps_the_last_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

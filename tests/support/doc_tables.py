@@ -16,6 +16,7 @@ from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.errors import ExitCode
 from ptttool.exporters.contract import EXPORTERS
 from ptttool.generate.profiles import PROFILES
+from ptttool.metrics.catalogue import METRICS
 from ptttool.table.where.functions import FUNCTIONS, Function
 from ptttool.tlp.columns import DW_COLUMNS, TLP_SCHEMA
 from tests import ROOT
@@ -133,6 +134,12 @@ def _first_sentence(thing: object) -> str:
     return " ".join(lines.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
 
 
+def metrics(*, of_recordings: bool) -> Iterator[str]:
+    for name, metric in METRICS.items():
+        if name.startswith("ptttool_recording_") is of_recordings:
+            yield f"`{name}` | {metric.help.rstrip('.')}"
+
+
 TABLES: Mapping[str, str] = {
     "analyses": table("analysis | what it computes", list(analyses())),
     "budgets": table("room | what is limited | limit", list(budgets())),
@@ -144,6 +151,8 @@ TABLES: Mapping[str, str] = {
     "functions": table("function | result", list(functions())),
     "protocols": table("protocol | what it decodes | records are", list(protocols())),
     "public": table("name | what it is", list(public())),
+    "metrics-of-machines": table("metric | what it says", list(metrics(of_recordings=False))),
+    "metrics-of-recordings": table("metric | what it says", list(metrics(of_recordings=True))),
     "needs": table("analysis | to see | options of `trace`", list(needs())),
     **{f"keys-{each.name}": table("key | meaning", list(keys(each.name))) for each in ANALYSES if _has_schema(each.name)},
     "profiles": table("profile | what goes over the link", list(profiles())),

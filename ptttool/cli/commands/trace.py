@@ -83,6 +83,9 @@ def trace(
         "its name and their number are kept: arguments can hold passwords.")
     ] = False,
     decode: Annotated[bool, typer.Option("--decode/--no-decode", help="Read the recording afterwards and sum it up.")] = True,
+    fail_on_loss: Annotated[
+        bool, typer.Option("--fail-on-loss", help="For CI: end with exit code 5 if something seems to be missing. The recording is kept.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the perf command and do nothing.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what perf itself said.")] = False,
     command: Annotated[
@@ -146,7 +149,7 @@ def trace(
 
     recorded = _record(plan, verbose=verbose, json=json)
     try:
-        report(plan, recorded, decode=decode, json=json)
+        report(plan, recorded, decode=decode, json=json, fail_on_loss=fail_on_loss)
         sys.stdout.flush()
     except OSError as error:
         if recorded.stopped_by != "SIGHUP" or error.errno != errno.EIO:

@@ -30,7 +30,7 @@ _NAMES = {
     Panel.HOW: "--duration --aux-size --cpu --keep-command --interval --window --count",
     Panel.ROWS: "--where --columns --words --limit --offset --at --context --follow --raw --ids --top --list --partition",
     Panel.TIME: "--time-model --tick-ns",
-    Panel.OUTPUT: "--output --to --json --force --verbose --quiet --color --decode",
+    Panel.OUTPUT: "--output --to --json --force --verbose --quiet --color --decode --fail-on-loss --openmetrics --dashboard --doctor",
     Panel.INPUT: "--protocol --protocols --parameter --params --strict --channel --input --downstream",
     Panel.WORK: "--jobs --scheduler --tls-ca --tls-cert --tls-key",
     Panel.MACHINE: "--sysfs --demo",

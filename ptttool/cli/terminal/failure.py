@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from ptttool.cli.terminal.journal import Priority
 from ptttool.cli.terminal.talk import json_text, say
 from ptttool.documents import ErrorDocument
 from ptttool.errors import PtttoolError
@@ -19,9 +20,11 @@ def report_error(error: PtttoolError, arguments: Sequence[str] = ()) -> int:
     if _wants_json(arguments):
         _write_json_error(error)
     message = clean(error.message)
-    say(f"ptttool: error: {message if len(message) <= LONGEST else message[:LONGEST] + '…'}")
-    if error.hint:
-        say(f"ptttool: hint: {clean(error.hint)}")
+    text = message if len(message) <= LONGEST else message[:LONGEST] + "…"
+    hint = clean(error.hint) if error.hint else None
+    say(f"ptttool: error: {text}", Priority.ERROR, code=error.code, hint=hint, exit_code=int(error.exit_code))
+    if hint:
+        say(f"ptttool: hint: {hint}")
     return error.exit_code
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ptttool.cli.terminal.streams import CLOSED
+from ptttool.cli.terminal.journal import Priority, send, takes
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorDocument, dumps
 from ptttool.errors import PtttoolError
@@ -23,19 +24,20 @@ if TYPE_CHECKING:
 _TEXT_AT = 11
 
 
-def note(text: str) -> None:
-    """Write a note to standard error."""
-    say(f"ptttool: {text}")
+def note(text: str, **fields: object) -> None:
+    """Write a note to standard error; the journal of systemd gets the fields, too."""
+    say(f"ptttool: {text}", Priority.INFO, **fields)
 
 
-def warn(text: str) -> None:
-    """Write a warning to standard error."""
-    say(f"ptttool: warning: {text}")
+def warn(text: str, **fields: object) -> None:
+    """Write a warning to standard error; the journal of systemd gets the fields, too."""
+    say(f"ptttool: warning: {text}", Priority.WARNING, **fields)
 
 
 def print_diagnostic(found: Diagnostic) -> None:
     """Write a diagnostic to standard error: a note, or a warning."""
-    (note if found.severity is Severity.INFO else warn)(clean(found.message))
+    about = {"code": found.code, "hint": found.hint, "where": found.where}
+    (note if found.severity is Severity.INFO else warn)(clean(found.message), **about)
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
@@ -44,9 +46,14 @@ def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
         print_diagnostic(found)
 
 
-def say(line: str) -> None:
-    """Write a line to standard error; on a terminal it is wrapped between words."""
-    if sys.stderr.isatty():
+def say(line: str, priority: Priority = Priority.NOTICE, **fields: object) -> None:
+    """Write a line to standard error; on a terminal it is wrapped between words, the journal of systemd gets priority and fields."""
+    if takes(sys.stderr):
+        left = send(line, priority, fields)
+        if left is None:
+            return
+        line = left
+    elif sys.stderr.isatty():
         import shutil
         import textwrap
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ptttool.analyses.loss import causes_of
-from ptttool.api.verdict import not_as_asked, refuse_empty
+from ptttool.api.verdict import lost, not_as_asked, refuse_empty
 from ptttool.capture.documents import RecordedBody, TracedCommand
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
@@ -16,7 +16,7 @@ from ptttool.cli.views.recording import print_report
 from ptttool.cli.views.recording_line import mebibytes
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import OMIT_NONE, ErrorBody, document
-from ptttool.errors import EmptyTraceError
+from ptttool.errors import EmptyTraceError, PerfError
 from ptttool.pipeline.info import Info, info_of
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.report import report_on
@@ -44,8 +44,10 @@ class TraceDocument(RecordedBody):
     error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
 
 
-def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
+def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_loss: bool = False) -> None:
     """Print what was recorded.
+
+    With ``fail_on_loss``, a recording with a sign of loss is a failure.
 
     Raises
     ------
@@ -53,6 +55,8 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
         The recording has no TLP; the file stays.
     NotAsAskedError
         The recording has TLPs that its event cannot have traced; it is reported as any other, and the file stays.
+    LossError
+        With ``fail_on_loss``: something is missing from the recording; it is reported as any other, and the file stays.
     """
     if not json:
         for found in _ending(recorded):
@@ -65,7 +69,9 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool) -> None:
             for cause in () if json else error.details["causes"]:
                 note(f"possible: {clean(cause)}")
             raise
-        failure = not_as_asked(recorded, report)
+        failure: PerfError | None = not_as_asked(recorded, report)
+        if failure is None and fail_on_loss:
+            failure = lost(recorded, report)
         if json:
             body = vars(recorded.document(plan))
             summary = info_of(report) if decode else None
