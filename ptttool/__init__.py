@@ -49,8 +49,8 @@ if TYPE_CHECKING:
         set_tune_attributes,
         tune_attributes,
     )
-    from ptttool.api.planning import CapturePlan, plan_for
     from ptttool.api.metrics import Metrics, machine_metrics, recording_metrics
+    from ptttool.api.planning import CapturePlan, plan_for
     from ptttool.api.recording import Recording, open
     from ptttool.decoders.contract import PROTOCOLS
     from ptttool.diagnostics import Diagnostic, Severity

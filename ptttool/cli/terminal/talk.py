@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from ptttool.cli.terminal.streams import CLOSED
 from ptttool.cli.terminal.journal import Priority, send, takes
+from ptttool.cli.terminal.streams import CLOSED
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorDocument, dumps
 from ptttool.errors import PtttoolError
