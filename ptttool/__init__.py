@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ptttool.api.metrics import Metrics, machine_metrics, recording_metrics
     from ptttool.api.planning import CapturePlan, plan_for
     from ptttool.api.recording import Recording, open
+    from ptttool.api.sweep import SweepOptions, SweepPlan, SweepResult, plan_sweep, sweep_options, sweep_tune_attributes
     from ptttool.decoders.contract import PROTOCOLS
     from ptttool.diagnostics import Diagnostic, Severity
     from ptttool.errors import (
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
         PtttoolError,
         UsageError,
         WorkersError,
+        WorkloadError,
     )
     from ptttool.exporters.contract import EXPORTERS, ExportContext, Exporter
     from ptttool.table.batch import Batch
@@ -136,9 +138,13 @@ __all__ = [
     "Snapshot",
     "Style",
     "Subject",
+    "SweepOptions",
+    "SweepPlan",
+    "SweepResult",
     "TunePlan",
     "UsageError",
     "WorkersError",
+    "WorkloadError",
     "__version__",
     "analyze",
     "apply_tune_profile",
@@ -155,6 +161,7 @@ __all__ = [
     "open",
     "plan_for",
     "plan_recording",
+    "plan_sweep",
     "record",
     "recording_metrics",
     "recover_recording",
@@ -162,6 +169,8 @@ __all__ = [
     "samples",
     "save_tune_profile",
     "set_tune_attributes",
+    "sweep_options",
+    "sweep_tune_attributes",
     "tune_attributes",
 ]
 
@@ -185,11 +194,12 @@ _HOMES = {
         "ptttool.api.planning": "CapturePlan plan_for",
         "ptttool.api.metrics": "Metrics machine_metrics recording_metrics",
         "ptttool.api.recording": "Recording open",
+        "ptttool.api.sweep": "SweepOptions SweepPlan SweepResult plan_sweep sweep_options sweep_tune_attributes",
         "ptttool.decoders.contract": "PROTOCOLS",
         "ptttool.diagnostics": "Diagnostic Severity",
         "ptttool.errors": (
             "AccessError BusyError DeviceError EmptyTraceError ExitCode HardwareError InputError InternalError InterruptedByUserError "
-            "MissingPackageError NotAsAskedError OutputError PerfError PlugInError PtttoolError UsageError WorkersError"
+            "MissingPackageError NotAsAskedError OutputError PerfError PlugInError PtttoolError UsageError WorkersError WorkloadError"
         ),
         "ptttool.exporters.contract": "EXPORTERS ExportContext Exporter",
         "ptttool.table.batch": "Batch",

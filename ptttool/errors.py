@@ -42,6 +42,7 @@ class ExitCode(IntEnum):
     HARDWARE = 7, "hardware: no answer in time, or the value read back differs from the one written"
     PACKAGE = 8, "an optional package is missing, or a plug-in is broken"
     WORKERS = 9, "the processes, or the cluster of `--scheduler`, that do the work failed"
+    WORKLOAD = 10, "the workload of `tune sweep` failed, or printed no metric"
     INTERNAL = 70, "an internal error: a defect of ptttool or of a plug-in"
     BUSY = 75, "busy: another ptttool works on the same machine or device; try again"
     HANGUP = 129, "ended by SIGHUP: the terminal was closed"
@@ -206,6 +207,13 @@ class WorkersError(PtttoolError):
 
     exit_code = ExitCode.WORKERS
     code = "workers"
+
+
+class WorkloadError(PtttoolError):
+    """The workload of a sweep failed, or did not print what is to be measured."""
+
+    exit_code = ExitCode.WORKLOAD
+    code = "workload-failed"
 
 
 class MissingPackageError(PtttoolError):

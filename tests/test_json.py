@@ -42,6 +42,9 @@ RUNS = [
     ("tune-history", "tune history --sysfs {machine}", 0),
     ("tune-undo", "tune undo --sysfs {machine}", 0),
     ("tune-profiles", "tune profiles", 0),
+    # The options come before the workload.
+    ("tune-sweep", "tune sweep --demo --json --device 0_0 --events qos_tx_p --values 2 --metric run:seconds -o {results} -- true", 0),
+    ("tune-sweep-plan", "tune sweep --demo --json --device 0_0 --events qos_tx_p --values 2 --metric run:seconds --dry-run -- true", 0),
     ("tune-recover", "tune recover --demo --restore", 0),
     ("metrics", "metrics --demo", 0),
     ("metrics", "metrics {capture}", 0),
@@ -119,7 +122,7 @@ def closed(schema: Any) -> Any:
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The files that commands name."""
     folder = tmp_path_factory.mktemp("json")
-    found = {name: str(folder / name) for name in ("profile", "recording", "generated", "missing", "folder", "cut")}
+    found = {name: str(folder / name) for name in ("profile", "recording", "generated", "missing", "folder", "cut", "results")}
     found["capture"] = str(captures.path_of("6.12/x-switch-port14", folder))
     Path(found["cut"]).write_bytes(Path(found["capture"]).read_bytes()[:-100])
     found["left"] = str(folder / "left")

@@ -385,20 +385,34 @@ def not_restored(error: PtttoolError, failed: Sequence[tuple[Change, int | None]
     )
 
 
+class _Holder:
+    """A signal handler that takes signals down."""
+
+    def __init__(self, caught: list[int]) -> None:
+        self.caught = caught
+
+    def __call__(self, number: int, _frame: object) -> None:
+        self.caught.append(number)
+
+
 @contextmanager
 def held_signals() -> Iterator[Callable[[], str | None]]:
     """Hold the signals that would end the program; yield a function that returns the name of the first one that came.
 
-    A signal that was ignored before (nohup) stays ignored. Only the main thread can hold signals; in others this does nothing.
+    A signal that was ignored before (nohup) stays ignored. Only the main thread can hold signals; in others this does nothing. Inside of
+    itself it goes on holding them: a signal is not lost where the inner block ends.
     """
     caught: list[int] = []
     before: dict[signal.Signals, Any] = {}
+    outer = None
     if threading.current_thread() is threading.main_thread():
-        for number in HELD_SIGNALS:
+        outer = next((handler for handler in map(signal.getsignal, HELD_SIGNALS) if isinstance(handler, _Holder)), None)
+        for number in () if outer is not None else HELD_SIGNALS:
             if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                before[number] = signal.signal(number, lambda got, _frame: caught.append(got))
+                before[number] = signal.signal(number, _Holder(caught))
+    held = caught if outer is None else outer.caught
     try:
-        yield lambda: signal.Signals(caught[0]).name if caught else None
+        yield lambda: signal.Signals(held[0]).name if held else None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -99,6 +99,7 @@ LINES = {
     "tune set": "tune set --demo --dry-run hisi_ptt0_0 qos_tx_cpl=1",
     "tune show": "tune show --demo",
     "tune undo": "tune undo --sysfs machine",
+    "tune sweep": "tune sweep --demo --device 0_0 --events qos_tx_p --values 2 --metric run:seconds --rounds 1 -o r.parquet -- true",
     "wireshark install": "wireshark install --folder plugins --force",
     "wireshark path": "wireshark path",
 }

@@ -1,5 +1,5 @@
 """``ptttool tune``: work with the tune attributes of PTT devices."""
 
-from ptttool.cli.commands.tune import attributes, history, profiles, recover
+from ptttool.cli.commands.tune import attributes, history, profiles, recover, sweep
 
-__all__ = ["attributes", "history", "profiles", "recover"]
+__all__ = ["attributes", "history", "profiles", "recover", "sweep"]

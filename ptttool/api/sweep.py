@@ -1,0 +1,377 @@
+"""Sweeps: a workload runs with every value of some tune attributes, and statistics say which of them made a difference."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ptttool.api.analyses import analyze
+from ptttool.api.capture import record
+from ptttool.capture.plan import Plan
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import to_json
+from ptttool.errors import OutputError, PtttoolError, UsageError
+from ptttool.files.own_folders import scratch_folder
+from ptttool.machine.model import PttDevice
+from ptttool.sweep.design import DesignKind
+from ptttool.sweep.documents import PlanBody, SweepDocument, failed_runs
+from ptttool.sweep.log import SUFFIX, RunLog, RunRecord, planned_sweep
+from ptttool.sweep.metrics.contract import Metric, MetricError
+from ptttool.sweep.metrics.json_path import follow
+from ptttool.sweep.metrics.parse import parse_metrics
+from ptttool.sweep.metrics.trace import TraceMetric
+from ptttool.sweep.picture import require_picture, write_picture
+from ptttool.sweep.plan import SweepOptions, SweepPlan
+from ptttool.sweep.plan import plan_sweep as plan_of
+from ptttool.sweep.results import write_results
+from ptttool.sweep.run import Observe, Tracer, run_sweep
+from ptttool.sweep.statistics import Measured, MetricResult
+from ptttool.sweep.statistics import analyze as analyze_runs
+from ptttool.sweep.workload import require_command
+from ptttool.tune.session import tuning
+from ptttool.tune.values import source_of
+
+__all__ = ["SweepOptions", "SweepPlan", "SweepResult", "plan_sweep", "sweep_options", "sweep_tune_attributes"]
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep found.
+
+    Parameters
+    ----------
+    plan : SweepPlan
+        What was done, with the values that the hardware took.
+    runs : tuple of RunRecord
+        Every run.
+    results : tuple of MetricResult
+        What they say of each metric.
+    output : Path
+        The file with a row for each run.
+    picture : Path or None
+        The picture.
+    diagnostics : tuple of Diagnostic
+        What was odd.
+    """
+
+    plan: SweepPlan
+    runs: tuple[RunRecord, ...]
+    results: tuple[MetricResult, ...]
+    output: Path
+    picture: Path | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def document(self) -> SweepDocument:
+        """The result as ``--json`` prints it."""
+        return SweepDocument(
+            PlanBody.of(self.plan),
+            failed_runs(self.runs),
+            round(sum(run.seconds for run in self.runs), 3),
+            str(self.output),
+            None if self.picture is None else str(self.picture),
+            list(self.results),
+            list(self.diagnostics),
+        )
+
+
+def sweep_options(
+    attributes: Sequence[str],
+    values: Sequence[int | str],
+    metrics: Sequence[str],
+    command: Sequence[str],
+    *,
+    minimize: bool = False,
+    rounds: int | None = None,
+    design: str = DesignKind.FACTORIAL,
+    seed: int | None = None,
+    warmup: int = 0,
+    timeout: float | None = None,
+) -> SweepOptions:
+    """Say what is to be swept, and how.
+
+    Parameters
+    ----------
+    attributes : Sequence of str
+        Tune attributes.
+    values : Sequence of int or str
+        The values that each of them is to have. The original values are always tried.
+    metrics : Sequence of str
+        What is measured: ``fio:read.iops``, ``run:seconds``, ``json:PATH``, ``regex:EXPRESSION``, ``trace:ANALYSIS.PATH``.
+    command : Sequence of str
+        The workload: a program and its arguments.
+    minimize : bool
+        Lower is better, for metrics of which that is not known.
+    rounds : int, optional
+        How often each setting is measured. Default: as often as the test needs at least.
+    design : str
+        ``factorial``: all combinations of values; ``one-at-a-time``: the other attributes keep their values.
+    seed : int, optional
+        Of the order of the runs. Default: by chance.
+    warmup : int
+        Runs before the first round that do not count.
+    timeout : float, optional
+        Seconds that a run may take.
+
+    Raises
+    ------
+    UsageError
+        A metric is unknown, or a number is out of range.
+
+    Examples
+    --------
+    >>> options = sweep_options(["qos_tx_p"], [0, 1, 2], ["run:seconds"], ["true"])
+    >>> [(metric.name, metric.unit, metric.better.value) for metric in options.metrics]
+    [('run:seconds', 's', 'lower')]
+    """
+    return SweepOptions(
+        tuple(attributes), tuple(str(value) for value in values), parse_metrics(metrics, minimize=minimize), tuple(command), rounds,
+        DesignKind(design), seed, warmup, timeout,
+    )  # fmt: skip
+
+
+def plan_sweep(device: PttDevice, options: SweepOptions) -> SweepPlan:
+    """Plan a sweep: read the attributes, write and run nothing.
+
+    Parameters
+    ----------
+    device : PttDevice
+        A device of a machine.
+    options : SweepOptions
+        From :func:`sweep_options`.
+
+    Returns
+    -------
+    SweepPlan
+        Its settings, rounds and order; diagnostics for values that are clamped, and for rounds that are too few.
+
+    Raises
+    ------
+    UsageError
+        An attribute or a value is unknown, the program is not there, or there is nothing to compare.
+    AccessError, HardwareError, DeviceError
+        An attribute cannot be read.
+
+    Examples
+    --------
+    >>> from ptttool.api.machine import find_devices
+    >>> options = sweep_options(["qos_tx_p"], [0, 1, 2], ["run:seconds"], ["true"], seed=1)
+    >>> plan = plan_sweep(find_devices(demo=True)[0], options)
+    >>> plan.design.settings, plan.rounds, plan.runs
+    (((1,), (0,), (2,)), 7, 21)
+    """
+    require_command(options.command)
+    return plan_of(device, options)
+
+
+def sweep_tune_attributes(
+    device: PttDevice,
+    options: SweepOptions,
+    output: str | Path | None = None,
+    *,
+    picture: str | Path | None = None,
+    resume: str | Path | None = None,
+    force: bool = False,
+    trace: Plan | None = None,
+    journal: bool | str | PathLike[str] = True,
+    planned: Callable[[SweepPlan], object] = lambda _: None,
+    progress: Observe = lambda _: None,
+) -> SweepResult:
+    """Run a workload with every setting, in rounds, and say which settings made a difference.
+
+    The attributes have their original values at the end, whatever ends it; after SIGKILL, :func:`~ptttool.recover_tune_attributes` restores
+    them. Each run is on the disk as soon as it is over, in a file beside the output (``.runs``), which is removed at the end.
+
+    Parameters
+    ----------
+    device : PttDevice
+        A device of a machine.
+    options : SweepOptions
+        From :func:`sweep_options`.
+    output : str or Path, optional
+        The Parquet file with a row for each run. To go on with a sweep, it may be left out.
+    picture : str or Path, optional
+        A picture to draw: ``.svg`` or ``.html``.
+    resume : str or Path, optional
+        The file of runs of a sweep that was cut off: go on with it. Options and workload must be the same.
+    force : bool
+        Replace existing files.
+    trace : Plan, optional
+        What to record during each run, for metrics of traces, from :func:`~ptttool.plan_recording`. Its output is not used.
+    journal : bool, str or path
+        Whether to note the change in the machine's journal; a path is the folder of another journal.
+    planned : callable
+        Called with the plan before the first run.
+    progress : callable
+        Called with a :class:`~ptttool.sweep.run.SweepProgress` before and after each run.
+
+    Returns
+    -------
+    SweepResult
+        The runs, and what they say.
+
+    Raises
+    ------
+    UsageError
+        Something is wrong with the options, or the program is not there.
+    WorkloadError
+        The first run failed, or its output does not hold a metric.
+    BusyError
+        Another process changes tune attributes of the machine.
+    InputError
+        The file of runs is damaged, or of another sweep (``other-sweep``).
+    AccessError, HardwareError, DeviceError, OutputError, InterruptedByUserError
+        An attribute could not be read or written, a result could not be written, or a signal came. The runs so far are in the file of
+        runs. ``details["restored"]`` says whether the original values are back.
+    """
+    require_command(options.command)
+    target = _target(output, resume)
+    if picture is not None:
+        require_picture(picture)
+    _require_new([target] if picture is None else [target, Path(picture)], force)
+    log_path = Path(resume) if resume is not None else target.with_name(target.name + SUFFIX)
+    tracer = _tracer(options.metrics, trace)
+    source = source_of(device)
+    with tuning(source, f"tune sweep {device.name} {','.join(options.attributes)}", journal=journal) as session:
+        if resume is not None and options.seed is None:
+            options = replace(options, seed=planned_sweep(log_path).seed)
+
+        def open_log(plan: SweepPlan) -> RunLog:
+            identity = plan.identity(str(target))
+            return RunLog.resume(log_path, identity) if resume is not None else RunLog.create(log_path, identity, force=force)
+
+        try:
+            plan, log = run_sweep(session, plan_of(device, options), open_log, tracer=tracer, planned=planned, progress=progress)
+        except PtttoolError as error:
+            raise _kept(error, log_path) from None
+        found = tuple(session.diagnostics)
+    results = analyze_runs(plan.design, [_measured(metric, log.runs) for metric in options.metrics])
+    write_results(target, plan, log.runs, force=force)
+    if picture is not None:
+        write_picture(picture, plan, log.runs, results, force=force)
+    log.remove()
+    return SweepResult(
+        plan,
+        tuple(log.runs),
+        results,
+        target,
+        None if picture is None else Path(picture),
+        (*found, *plan.diagnostics, *_odd(plan, log.runs)),
+    )
+
+
+def _target(output: str | Path | None, resume: str | Path | None) -> Path:
+    if output is None and resume is not None:
+        output = planned_sweep(Path(resume)).output
+    if output is None:
+        raise UsageError("--output: where are the results to go?", hint="such as -o results.parquet", code="no-output")
+    if str(output) == "-":
+        raise UsageError("--output: a sweep needs a file, which it can go on with", code="no-output")
+    return Path(output)
+
+
+def _require_new(paths: Sequence[Path], force: bool) -> None:
+    """Raise OutputError before a sweep of hours if its results could not be written."""
+    for path in paths:
+        if path.is_dir():
+            raise OutputError(f"{path}: a folder", code="is-a-folder")
+        if not force and (path.exists() or path.is_symlink()):
+            raise OutputError(f"{path}: exists already", hint="--force overwrites it", code="exists")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path}: there is no folder {path.parent}", hint="make it first", code="no-folder")
+
+
+def _kept(error: PtttoolError, path: Path) -> PtttoolError:
+    """Say where the runs so far are; remove a file without any."""
+    runs = error.details.get("runs")
+    if runs == 0:
+        with suppress(OSError):
+            path.unlink()
+        error.details.pop("log", None)
+    elif runs:
+        hint = f"--resume {path} goes on"
+        error.amended(f"{runs} runs are kept in {path}")
+        error.hint = hint if error.hint is None or "--resume" in error.hint else f"{error.hint}; {hint}"
+    return error
+
+
+def _measured(metric: Metric, runs: Sequence[RunRecord]) -> Measured:
+    values = {(run.round, run.setting): value for run in runs if (value := run.metrics.get(metric.name)) is not None}
+    return Measured(metric.name, metric.unit, metric.better, values)
+
+
+def _odd(plan: SweepPlan, runs: Sequence[RunRecord]) -> list[Diagnostic]:
+    """Report runs that failed."""
+    found = []
+    for setting in plan.design.settings:
+        failed = [run for run in runs if run.setting == setting and run.problem is not None]
+        if failed:
+            label = plan.design.label(setting)
+            message = f"{label}: {len(failed)} of {plan.rounds} runs do not count: {failed[0].problem}"
+            details = {"failed": len(failed), "rounds": [run.round for run in failed]}
+            found.append(Diagnostic(Severity.WARNING, "failed-runs", message, where=label, details=details))
+    return found
+
+
+class _TraceOfRuns:
+    """Records a trace during each run, in a thread, and reads the metrics from it."""
+
+    def __init__(self, plan: Plan, metrics: Sequence[TraceMetric]) -> None:
+        self._plan = plan
+        self._metrics = metrics
+        self._thread: threading.Thread | None = None
+        self._found: dict[str, float] = {}
+        self._error: BaseException | None = None
+
+    def start(self) -> None:
+        """Begin to record."""
+        self._found, self._error = {}, None
+        self._thread = threading.Thread(target=self._record, daemon=True)
+        self._thread.start()
+
+    def finish(self) -> Mapping[str, float]:
+        """Wait for the trace; return the metrics."""
+        assert self._thread is not None
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+    def _record(self) -> None:
+        try:
+            with scratch_folder() as folder:
+                path = folder / "run.data"
+                record(replace(self._plan, output=path))
+                (analyzed,) = analyze(path, sorted({metric.analysis for metric in self._metrics})).recordings
+                documents: dict[str, Any] = {name: to_json(result) for name, result in analyzed.results.items()}
+                for metric in self._metrics:
+                    with suppress(MetricError, TypeError, ValueError):  # what is not there is reported as a missing metric
+                        value = follow(documents[metric.analysis], metric.path, metric.name)
+                        if not isinstance(value, bool):
+                            self._found[metric.name] = float(value)
+        except BaseException as error:
+            self._error = error
+
+
+def _tracer(metrics: Sequence[Metric], plan: Plan | None) -> Tracer | None:
+    from ptttool.analyses.contract import ANALYSES
+
+    traced = [metric for metric in metrics if isinstance(metric, TraceMetric)]
+    for metric in traced:
+        ANALYSES.get(metric.analysis)
+    if traced and plan is None:
+        raise UsageError(
+            f"{traced[0].name}: what is to be traced?", hint="such as --trace '--rootport nvme0 --duration 1s'", code="no-trace-options"
+        )
+    if plan is not None and not traced:
+        raise UsageError("--trace: no metric is of a trace", hint="such as --metric trace:latency.ticks.p99", code="no-trace-metric")
+    if plan is None:
+        return None
+    if plan.seconds is None or plan.command:
+        raise UsageError("--trace: it needs a --duration, and no command", code="bad-trace")
+    return _TraceOfRuns(plan, traced)

@@ -1,0 +1,94 @@
+"""Show what a sweep found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ptttool.cli.terminal.talk import console, note, print_line
+from ptttool.sweep.picture import figure, verdict_words
+from ptttool.sweep.signed_rank import ALPHA, POWER
+from ptttool.sweep.statistics import Comparison, MetricResult, Verdict
+from ptttool.wording import clean, counted, in_words
+
+if TYPE_CHECKING:
+    from ptttool.api.sweep import SweepResult
+
+_RIGHT = ("Runs", "Median", "Difference", "p")
+
+
+def print_result(result: SweepResult) -> None:
+    """Print what a sweep found."""
+    for metric in result.results:
+        _print_metric(metric)
+        print_line("")
+    for line in conclusions(result):
+        print_line(clean(line))
+    note(
+        clean(f"{counted(len(result.runs), 'run')} in {result.output}{'' if result.picture is None else f', picture in {result.picture}'}")
+    )
+
+
+def conclusions(result: SweepResult) -> Iterator[str]:
+    """Say in words what was found of each metric."""
+    for metric in result.results:
+        found = [one for one in metric.comparisons if one.verdict in (Verdict.BETTER, Verdict.WORSE)]
+        if metric.best is not None:
+            yield f"{metric.metric}: {metric.best} is best; to set it: ptttool tune set {result.plan.device.name} {metric.best}"
+        elif any(one.verdict is Verdict.BETTER for one in found):
+            names = in_words(one.subject for one in found if one.verdict is Verdict.BETTER)
+            yield f"{metric.metric}: {names} is better on average; no setting by itself was found to be"
+        elif found:
+            yield f"{metric.metric}: no setting is better than the original values"
+        elif all(one.verdict is Verdict.NO_DATA for one in metric.comparisons):
+            yield f"{metric.metric}: there is nothing to compare: too many runs have no value"
+        elif any(one.verdict is Verdict.TOO_FEW_ROUNDS for one in metric.comparisons):
+            yield f"{metric.metric}: too few rounds to tell: --rounds {result.plan.rounds_needed} at least"
+        else:
+            yield f"{metric.metric}: no difference found{_detectable(metric)}"
+
+
+def _detectable(metric: MetricResult) -> str:
+    """Say which difference would have been found."""
+    known = [one.detectable for one in metric.comparisons if one.detectable is not None and not one.effect]
+    middle = metric.settings[0].median
+    if not known or len(known) < sum(not one.effect for one in metric.comparisons):
+        return ""
+    size = f"{100 * max(known) / abs(middle):.2g} %" if middle else figure(max(known))
+    return f"; one of {size} would have been, with a probability of {POWER:.0%}"
+
+
+def _print_metric(metric: MetricResult) -> None:
+    from rich.table import Table
+
+    print_line(clean(f"{metric.metric}{f' [{metric.unit}]' if metric.unit else ''}, {metric.better} is better"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in ("Setting", "Runs", "Median", "Quartiles", "Difference", "Interval", "p", "Result"):
+        table.add_column(head, justify="right" if head in _RIGHT else "left", no_wrap=head not in ("Setting", "Result"), overflow="fold")
+    compared = {one.subject: one for one in metric.comparisons if not one.effect}
+    for spread in metric.settings:
+        quartiles = "" if spread.q1 is None else f"{figure(spread.q1)} to {figure(spread.q3)}"
+        cells = (spread.setting, str(spread.runs), figure(spread.median), quartiles)
+        one = compared.get(spread.setting)
+        rest = ("", "", "", "original values") if one is None else _cells(one)
+        table.add_row(*(clean(cell) for cell in (*cells, *rest)))
+    for one in metric.comparisons:
+        if one.effect:
+            table.add_row(*(clean(cell) for cell in (f"{one.subject}, mean of all", "", "", "", *_cells(one))))
+    console().print(table)
+    least = min((one.confidence for one in metric.comparisons if one.confidence is not None), default=None)
+    if least is not None:
+        confidence = f"{100 * min(least, 0.95):.3g} %"
+        print_line(f"Interval: of the difference, with a confidence of {confidence}.")
+        print_line(f"p: of the signed-rank test, corrected for all comparisons; {ALPHA} or less counts.")
+
+
+def _cells(one: Comparison) -> tuple[str, str, str, str]:
+    difference = "" if one.shift is None else f"{one.shift_percent:+.2f} %" if one.shift_percent is not None else _signed(one.shift)
+    interval = "" if one.low is None else f"{_signed(one.low)} to {_signed(one.high)}"
+    p = "" if one.p_corrected is None else f"{one.p_corrected:.3f}" if one.p_corrected >= 0.0005 else "<0.001"
+    return difference, interval, p, verdict_words(one).partition(",")[0]
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{'+' if value > 0 else ''}{figure(value)}"

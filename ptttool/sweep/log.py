@@ -1,0 +1,302 @@
+"""The runs of a sweep on the disk: each run is there as soon as it is over, so that a sweep that was cut off can go on.
+
+A file of JSON lines, beside the results that it becomes. The first line is the plan; each of the others is a run. A line that was cut off
+at the end of the file is ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ptttool.documents import to_json
+from ptttool.errors import AccessError, InputError, OutputError
+from ptttool.files.failures import output_failure
+from ptttool.files.own_folders import sync_folder
+from ptttool.sweep.design import Values
+from ptttool.wording import shortened
+
+VERSION = 1
+SUFFIX = ".runs"
+MOST_BYTES = 64 << 20
+KIND = "ptttool-sweep"
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run of the workload under a setting.
+
+    Parameters
+    ----------
+    round : int
+        Its round, counted from 1; 0 for a warm-up, which does not count.
+    order : int
+        Its position among all runs of the sweep, counted from 1; 0 for a warm-up.
+    setting : tuple of int
+        The values of the attributes, as they were read back.
+    ending : str
+        How it ended: ``done``, ``failed``, ``timeout``, ``too-much-output``, ``no-metric`` or ``no-trace``.
+    exit : int
+        Exit status of the workload; minus the number of the signal that ended it.
+    seconds : float
+        How long it ran.
+    started : str
+        Date and time in UTC, ISO 8601.
+    metrics : Mapping of str to float or None
+        The values; null where the run did not yield one.
+    problem : str or None
+        Why a value is missing.
+    """
+
+    round: int
+    order: int
+    setting: Values
+    ending: str
+    exit: int
+    seconds: float
+    started: str
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    problem: str | None = None
+
+
+class RunLog:
+    """The file of runs of a sweep; a context manager.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    runs : list of RunRecord
+        The runs in it.
+    """
+
+    def __init__(self, path: Path, descriptor: int, runs: Sequence[RunRecord] = ()) -> None:
+        self.path = path
+        self.runs = list(runs)
+        self._descriptor = descriptor
+
+    @classmethod
+    def create(cls, path: Path, plan: Mapping[str, Any], *, force: bool = False) -> RunLog:
+        """Begin a file, with the plan on the disk.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        plan : Mapping
+            What must be the same for the sweep to go on.
+        force : bool
+            Remove the file of an earlier sweep.
+
+        Raises
+        ------
+        OutputError
+            ``exists``, or it cannot be written.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            if force:
+                with suppress(FileNotFoundError):
+                    path.unlink()
+            descriptor = os.open(path, flags, 0o666)
+        except FileExistsError:
+            raise OutputError(
+                f"{path}: the runs of an earlier sweep, which did not end",
+                hint=f"--resume {path} goes on with it, --force begins anew",
+                code="exists",
+            ) from None
+        except OSError as error:
+            raise output_failure(path, error) from None
+        log = cls(path, descriptor)
+        try:
+            log._append({"kind": KIND, "version": VERSION, **plan})
+            sync_folder(path.parent)
+        except BaseException:
+            os.close(descriptor)
+            with suppress(OSError):
+                path.unlink()
+            raise
+        return log
+
+    @classmethod
+    def resume(cls, path: Path, plan: Mapping[str, Any]) -> RunLog:
+        """Open the file of a sweep that was cut off.
+
+        Raises
+        ------
+        InputError
+            The file is not one of a sweep, or of a sweep with another plan (``other-sweep``).
+        AccessError
+            ``foreign-file``: it belongs to another user.
+        """
+        descriptor = _open(path)
+        try:
+            data = _read(descriptor, path)
+            lines = data.split(b"\n")
+            head = _line(lines[0], path, 1)
+            if head.get("kind") != KIND:
+                raise InputError(path, "not the runs of a sweep", code="not-a-sweep")
+            if head.get("version") != VERSION:
+                raise InputError(
+                    path, f"version {head.get('version')!r} of a sweep; this ptttool reads version {VERSION}", code="not-a-sweep"
+                )
+            _require_same(path, head, plan)
+            names = len(plan["attributes"])
+            runs = [_run(_line(line, path, at), names, path, at) for at, line in enumerate(lines[1:-1], 2)]
+            if lines[-1]:  # it was cut off
+                os.ftruncate(descriptor, len(data) - len(lines[-1]))
+        except OSError as error:
+            os.close(descriptor)
+            raise output_failure(path, error) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(path, descriptor, runs)
+
+    def add(self, run: RunRecord) -> None:
+        """Add a run, and wait until it is on the disk.
+
+        Raises
+        ------
+        OutputError
+            It cannot be written.
+        """
+        self._append(to_json(run))
+        self.runs.append(run)
+
+    def remove(self) -> None:
+        """Remove the file: the results are elsewhere."""
+        with suppress(OSError):
+            self.path.unlink()
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        data = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        size = os.fstat(self._descriptor).st_size
+        try:
+            rest = data
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            with suppress(OSError):  # half a line is of no use
+                os.ftruncate(self._descriptor, size)
+            raise output_failure(self.path, error) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        os.close(self._descriptor)
+
+
+@dataclass(frozen=True)
+class PlannedSweep:
+    """What a file of runs says of its sweep.
+
+    Parameters
+    ----------
+    output : str
+        The file of results that it is to become.
+    seed : int
+        Of the order of its runs.
+    """
+
+    output: str
+    seed: int
+
+
+def planned_sweep(path: Path) -> PlannedSweep:
+    """Read what a file of runs says of its sweep.
+
+    Raises
+    ------
+    InputError, AccessError
+        As :meth:`RunLog.resume`.
+    """
+    descriptor = _open(path)
+    try:
+        head = _line(_read(descriptor, path).partition(b"\n")[0], path, 1)
+    finally:
+        os.close(descriptor)
+    output, seed = head.get("output"), head.get("seed")
+    if head.get("kind") != KIND or not isinstance(output, str) or type(seed) is not int:
+        raise InputError(path, "not the runs of a sweep", code="not-a-sweep")
+    return PlannedSweep(output, seed)
+
+
+def _open(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise InputError(path, "no such file", hint="without --resume, a new sweep begins", code="no-such-file") from None
+    except PermissionError as error:
+        raise AccessError(f"{path}: {error.strerror}", path=str(path)) from None
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error)) from None
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+        os.close(descriptor)
+        raise AccessError(f"{path}: not a regular file of this user", code="foreign-file", path=str(path))
+    return descriptor
+
+
+def _read(descriptor: int, path: Path) -> bytes:
+    size = os.fstat(descriptor).st_size
+    if size > MOST_BYTES:
+        raise InputError(path, f"{size} bytes: larger than the runs of a sweep can be", code="not-a-sweep")
+    return os.pread(descriptor, size, 0)
+
+
+def _line(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(path, f"line {number} is damaged: {shortened(line.decode('utf-8', 'replace'), 40)!r}", code="not-a-sweep")
+    return found
+
+
+def _require_same(path: Path, head: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+    """Raise InputError if the plan is another one."""
+    other = [key for key, value in to_json(plan).items() if head.get(key) != value]
+    if other:
+        raise InputError(
+            path,
+            "it is a sweep with other settings: "
+            + "; ".join(f"{key} was {_short(head.get(key))}, is {_short(plan[key])}" for key in other),
+            hint="give the same options and the same workload as at first, or begin a new sweep",
+            code="other-sweep",
+            different=other,
+        )
+
+
+def _short(value: object) -> str:
+    return shortened(json.dumps(to_json(value)), 60)
+
+
+def _run(line: Mapping[str, Any], attributes: int, path: Path, number: int) -> RunRecord:
+    try:
+        run = RunRecord(
+            round=int(line["round"]),
+            order=int(line["order"]),
+            setting=tuple(int(value) for value in line["setting"]),
+            ending=str(line["ending"]),
+            exit=int(line["exit"]),
+            seconds=float(line["seconds"]),
+            started=str(line["started"]),
+            metrics={str(name): None if value is None else float(value) for name, value in line["metrics"].items()},
+            problem=None if line["problem"] is None else str(line["problem"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        run = None
+    if run is None or len(run.setting) != attributes:
+        raise InputError(path, f"line {number} is not a run of a sweep", code="not-a-sweep")
+    return run

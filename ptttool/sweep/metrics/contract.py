@@ -1,0 +1,211 @@
+"""What a metric is, and the registry of tools whose metrics are known by name.
+
+A tool is one new file in :mod:`ptttool.sweep.metrics.tools`. It derives :class:`Tool` and registers an object of it with
+``TOOLS.add(NAME, ...)``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, ClassVar
+
+from ptttool.errors import UsageError
+from ptttool.registry import Registry
+
+# Colours, which some tools print into files, too.
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Better(StrEnum):
+    """Which values of a metric are better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a run of the workload left behind.
+
+    Parameters
+    ----------
+    stdout, stderr : bytes
+        What it wrote.
+    seconds : float
+        How long it ran.
+    traced : Mapping of str to float
+        The metrics of the trace that was recorded meanwhile, by name.
+    """
+
+    stdout: bytes
+    stderr: bytes = b""
+    seconds: float = math.nan
+    traced: Mapping[str, float] | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """Standard output, then standard error, as text without colours."""
+        return _COLOUR.sub("", "\n".join(part.decode("utf-8", "replace") for part in (self.stdout, self.stderr) if part))
+
+    @cached_property
+    def json(self) -> Any:
+        """The JSON document on standard output; None if there is none. Lines before it, such as notes of fio, are left out."""
+        import json
+
+        text = self.stdout.decode("utf-8", "replace")
+        found = re.search(r"^\s*[{\[]", text, re.MULTILINE)
+        if found is None:
+            return None
+        try:
+            document, _ = json.JSONDecoder().raw_decode(text, found.end() - 1)
+        except (ValueError, RecursionError):
+            return None
+        return document
+
+
+class MetricError(Exception):
+    """The output of a run does not hold a metric.
+
+    Parameters
+    ----------
+    code : str
+        ``no-metric``, ``not-a-number``, ``several-values`` or ``no-json``.
+    message : str
+        What was seen.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class Metric(ABC):
+    """A number to be read from each run.
+
+    Parameters
+    ----------
+    name : str
+        Its name, as it was given.
+    better : Better
+        Which values are better.
+    unit : str or None
+        Its unit; None where it is not known.
+    """
+
+    traced: ClassVar[bool] = False
+    """True for a metric of a trace that is recorded during the run."""
+
+    def __init__(self, name: str, better: Better, unit: str | None = None) -> None:
+        self.name = name
+        self.better = better
+        self.unit = unit
+
+    @abstractmethod
+    def read(self, output: Output) -> float:
+        """Return the value.
+
+        Raises
+        ------
+        MetricError
+            The output does not hold it.
+        """
+
+    @property
+    def label(self) -> str:
+        """Name and unit."""
+        return self.name if self.unit is None else f"{self.name} [{self.unit}]"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A metric that a tool is known for.
+
+    Parameters
+    ----------
+    unit : str
+        Its unit.
+    better : Better
+        Which values are better.
+    meaning : str
+        What it is, in a few words.
+    """
+
+    unit: str
+    better: Better
+    meaning: str
+
+
+class Tool(ABC):
+    """A workload whose output is known."""
+
+    name: ClassVar[str]
+    metrics: ClassVar[Mapping[str, Known]]
+
+    @abstractmethod
+    def read(self, output: Output, metric: str) -> float:
+        """Return one of :attr:`metrics`.
+
+        Raises
+        ------
+        MetricError
+            The output does not hold it.
+        """
+
+
+TOOLS: Registry[Tool] = Registry("tool", "ptttool.sweep.metrics.tools", entry_points="ptttool.sweep_tools")
+
+
+class ToolMetric(Metric):
+    """A metric that is known by name, such as ``fio:read.iops``."""
+
+    def __init__(self, name: str, tool: Tool, metric: str) -> None:
+        known = tool.metrics[metric]
+        super().__init__(name, known.better, known.unit)
+        self._tool = tool
+        self._metric = metric
+
+    def read(self, output: Output) -> float:
+        """Return the value."""
+        return number(self._tool.read(output, self._metric), self.name)
+
+
+def find_known(tool: Tool, metric: str) -> str:
+    """Return the name of a tool's metric; raise UsageError for an unknown one."""
+    if metric in tool.metrics:
+        return metric
+    import difflib
+
+    near = difflib.get_close_matches(metric.lower(), tool.metrics, n=3)
+    hint = f"did you mean {' or '.join(near)}" if near else f"known: {', '.join(tool.metrics)}"
+    raise UsageError(f"{tool.name} has no metric {metric!r}", hint=hint, code="unknown-metric")
+
+
+def number(value: object, what: str) -> float:
+    """Return a value as a number that can be compared.
+
+    Raises
+    ------
+    MetricError
+        It is not a number, or not a finite one.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise MetricError("not-a-number", f"{what}: {_kind(value)} was read, which is not a number")
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        raise MetricError("not-a-number", f"{what}: {str(value)[:40]!r} was read, which is not a number") from None
+    if not math.isfinite(found):
+        raise MetricError("not-a-number", f"{what}: {found} was read, which cannot be compared")
+    return found
+
+
+def _kind(value: object) -> str:
+    kinds = {bool: "true or false", dict: "an object", list: "a list", type(None): "null"}
+    return kinds.get(type(value), type(value).__name__)

@@ -1,0 +1,98 @@
+"""A metric by the path of a number in a JSON document, such as ``jobs[0].read.iops``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ptttool.errors import UsageError
+from ptttool.sweep.metrics.contract import Better, Metric, MetricError, Output, number
+
+# A name, a number in brackets, or a quoted name in brackets.
+_STEP = re.compile(r"""\.?(?P<name>[^\s.\[\]"']+)|\[(?P<index>-?\d{1,9})\]|\["(?P<double>[^"]*)"\]|\['(?P<single>[^']*)'\]""")
+
+Path = tuple[str | int, ...]
+
+
+def parse_path(text: str) -> Path:
+    """Read a path.
+
+    Parameters
+    ----------
+    text : str
+        Names with dots between them; ``[0]`` or ``.0`` is an element of a list, ``["a.b"]`` a name with a dot. It may begin with ``$``.
+
+    Raises
+    ------
+    UsageError
+        The text is not a path.
+    """
+    rest = text.removeprefix("$")
+    steps: list[str | int] = []
+    at = 0
+    while at < len(rest):
+        found = _STEP.match(rest, at)
+        if found is None or (at and found["name"] is not None and rest[at] != "."):
+            raise UsageError(
+                f"{text!r} is not the path of a number in a JSON document",
+                hint='names with dots between them: jobs[0].read.iops, clat_ns.percentile["99.000000"]',
+                code="bad-metric",
+            )
+        steps.append(
+            int(found["index"])
+            if found["index"] is not None
+            else next(one for one in found.group("name", "double", "single") if one is not None)
+        )
+        at = found.end()
+    if not steps:
+        raise UsageError(f"{text!r}: the path is empty", hint="such as jobs[0].read.iops", code="bad-metric")
+    return tuple(steps)
+
+
+def follow(document: Any, path: Path, what: str) -> Any:
+    """Return what a path leads to in a document.
+
+    Raises
+    ------
+    MetricError
+        It leads nowhere; the message says where it ends.
+    """
+    here = document
+    for at, step in enumerate(path):
+        try:
+            here = here[int(step)] if isinstance(here, list) else here[step]
+        except (KeyError, IndexError, TypeError, ValueError):
+            seen = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path[:at]).lstrip(".") or "the document"
+            raise MetricError("no-metric", f"{what}: {seen} has no {step!r}{_keys(here)}") from None
+    return here
+
+
+class JsonMetric(Metric):
+    """The number at a path of the JSON document on standard output.
+
+    Parameters
+    ----------
+    name : str
+        Name of the metric.
+    path : str
+        As :func:`parse_path` takes it.
+    better : Better
+        Which values are better.
+    """
+
+    def __init__(self, name: str, path: str, better: Better) -> None:
+        super().__init__(name, better)
+        self._path = parse_path(path)
+
+    def read(self, output: Output) -> float:
+        """Return the number."""
+        if output.json is None:
+            raise MetricError("no-json", f"{self.name}: standard output is not a JSON document")
+        return number(follow(output.json, self._path, self.name), self.name)
+
+
+def _keys(value: object) -> str:
+    if isinstance(value, dict) and value:
+        names = [str(key)[:30] for key in list(value)[:8]]
+        return f"; there are {', '.join(names)}{', …' if len(value) > 8 else ''}"
+    return f"; the list has {len(value)} elements" if isinstance(value, list) else ""

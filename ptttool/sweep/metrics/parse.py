@@ -1,0 +1,66 @@
+"""Metrics as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptttool.errors import UsageError
+from ptttool.sweep.metrics.contract import TOOLS, Better, Metric, ToolMetric, find_known
+from ptttool.sweep.metrics.json_path import JsonMetric
+from ptttool.sweep.metrics.pattern import PatternMetric
+from ptttool.sweep.metrics.trace import LOWER, TraceMetric
+
+MOST = 16
+FORMS = "fio:read.iops, run:seconds, trace:latency.ticks.p99, json:jobs[0].read.iops, 'regex:rate=([0-9.]+)'"
+
+
+def parse_metrics(texts: Sequence[str], *, minimize: bool = False) -> tuple[Metric, ...]:
+    """Read metrics.
+
+    Parameters
+    ----------
+    texts : Sequence of str
+        ``TOOL:NAME``, ``trace:ANALYSIS.PATH``, ``json:PATH``, ``regex:EXPRESSION``. Without one of these words, a text with a group is a
+        regular expression, and one that begins with ``$`` a path in a JSON document.
+    minimize : bool
+        Lower is better, where that is not known.
+
+    Raises
+    ------
+    UsageError
+        A text is not a metric, or is given twice; or ``minimize`` contradicts what is known of all of them.
+    """
+    if not texts:
+        raise UsageError("--metric: what is to be measured?", hint=f"such as {FORMS}", code="no-metric")
+    if len(texts) > MOST:
+        raise UsageError(f"{len(texts)} metrics: at most {MOST}", hint="each metric asks for more rounds", code="too-many-metrics")
+    twice = {text for text in texts if texts.count(text) > 1}
+    if twice:
+        raise UsageError(f"metric {min(twice)!r} is given twice", code="bad-metric")
+    metrics = tuple(parse_metric(text, Better.LOWER if minimize else Better.HIGHER) for text in texts)
+    if minimize and all(isinstance(metric, ToolMetric) and metric.better is Better.HIGHER for metric in metrics):
+        raise UsageError(f"--minimize: of {', '.join(texts)} higher values are better", hint="leave --minimize out", code="contradiction")
+    return metrics
+
+
+def parse_metric(text: str, better: Better = Better.HIGHER) -> Metric:
+    """Read one metric; ``better`` holds where it is not known."""
+    kind, colon, rest = text.partition(":")
+    if colon and rest:
+        if kind == "regex":
+            return PatternMetric(text, rest, better)
+        if kind == "json":
+            return JsonMetric(text, rest, better)
+        if kind == "trace":
+            analysis, _, path = rest.partition(".")
+            return TraceMetric(text, analysis, path, Better.LOWER if analysis in LOWER else better)
+        if kind in TOOLS.names():
+            tool = TOOLS.get(kind)
+            return ToolMetric(text, tool, find_known(tool, rest))
+    if text.startswith("$"):
+        return JsonMetric(text, text, better)
+    if "(" in text:
+        return PatternMetric(text, text, better)
+    if colon and kind.isidentifier():
+        TOOLS.get(kind)
+    raise UsageError(f"{text!r} is not a metric", hint=f"such as {FORMS}", code="bad-metric")

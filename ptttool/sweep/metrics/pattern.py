@@ -1,0 +1,49 @@
+"""A metric by a regular expression with one group."""
+
+from __future__ import annotations
+
+import re
+
+from ptttool.errors import UsageError
+from ptttool.sweep.metrics.contract import Better, Metric, MetricError, Output, number
+
+
+class PatternMetric(Metric):
+    """The last number that a regular expression finds in what a run wrote.
+
+    Parameters
+    ----------
+    name : str
+        Name of the metric.
+    pattern : str
+        The expression; its one group is the number. ``^`` and ``$`` match at the ends of lines.
+    better : Better
+        Which values are better.
+
+    Raises
+    ------
+    UsageError
+        It is not a regular expression with one group.
+    """
+
+    def __init__(self, name: str, pattern: str, better: Better) -> None:
+        super().__init__(name, better)
+        try:
+            self._pattern = re.compile(pattern, re.MULTILINE)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise UsageError(f"metric {name!r}: not a regular expression: {error}", code="bad-metric") from None
+        if self._pattern.groups != 1:
+            raise UsageError(
+                f"metric {name!r}: the regular expression has {self._pattern.groups} groups, not one",
+                hint="the number stands in the one group: 'rate=([0-9.]+)'; (?:...) is not a group",
+                code="bad-metric",
+            )
+
+    def read(self, output: Output) -> float:
+        """Return the number of the last match: tools print intermediate results first."""
+        last = None
+        for last in self._pattern.finditer(output.text):  # noqa: B007
+            pass
+        if last is None or last[1] is None:
+            raise MetricError("no-metric", f"nothing in the output matches {self.name!r}")
+        return number(last[1].replace(",", ""), self.name)

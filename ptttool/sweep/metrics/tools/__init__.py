@@ -1,0 +1,1 @@
+"""Tools whose metrics are known by name, one file each."""

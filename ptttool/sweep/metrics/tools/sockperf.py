@@ -1,0 +1,46 @@
+"""Metrics of sockperf: its summaries of latency and of throughput."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from ptttool.sweep.metrics.contract import TOOLS, Better, Known, MetricError, Output, Tool
+from ptttool.sweep.metrics.quantities import NUMBER
+
+PERCENTILES = {f"latency.p{one}": one for one in ("25", "50", "75", "90", "99", "99.9", "99.99", "99.999")}
+_PATTERNS = {
+    "latency.mean": rf"Summary: (?:Latency|Round trip) is ({NUMBER}) usec",
+    "latency.max": rf"<MAX> observation = +({NUMBER})",
+    "rate": rf"Summary: Message Rate is ({NUMBER}) \[msg/sec\]",
+    "bandwidth": rf"Summary: BandWidth is {NUMBER} MBps \(({NUMBER}) Mbps\)",
+    "dropped": r"# dropped messages = ([0-9]+)",
+} | {name: rf"percentile {float(one):.3f} = +({NUMBER})" for name, one in PERCENTILES.items()}
+
+
+class Sockperf(Tool):
+    """sockperf, the client's output."""
+
+    name: ClassVar[str] = "sockperf"
+    metrics: ClassVar = {
+        "latency.mean": Known("us", Better.LOWER, "mean latency"),
+        "latency.max": Known("us", Better.LOWER, "largest latency"),
+        **{name: Known("us", Better.LOWER, f"{one} % percentile of the latency") for name, one in PERCENTILES.items()},
+        "rate": Known("1/s", Better.HIGHER, "messages per second"),
+        "bandwidth": Known("Mbit/s", Better.HIGHER, "bandwidth"),
+        "dropped": Known("messages", Better.LOWER, "dropped messages"),
+    }
+
+    def read(self, output: Output, metric: str) -> float:
+        """Return a metric."""
+        if "sockperf" not in output.text:
+            raise MetricError("no-metric", "the output is not sockperf's")
+        found = re.findall(_PATTERNS[metric], output.text)
+        if not found:
+            raise MetricError("no-metric", f"sockperf printed no {metric}")
+        if len(found) > 1:
+            raise MetricError("several-values", f"sockperf printed {metric} {len(found)} times: one for each server")
+        return float(found[0])
+
+
+TOOLS.add("sockperf", Sockperf())

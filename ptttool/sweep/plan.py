@@ -1,0 +1,222 @@
+"""What a sweep will do: its settings, rounds and metrics, known before its first run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import UsageError
+from ptttool.machine.model import PttDevice
+from ptttool.sweep.design import MOST_ROUNDS, Design, DesignKind, Values, design, schedule
+from ptttool.sweep.metrics.contract import Metric
+from ptttool.sweep.signed_rank import ALPHA, rounds_needed, smallest_p
+from ptttool.sweep.statistics import comparisons_of
+from ptttool.tune.attributes import clamp, clamped_value, parse_assignments, resolve_attributes
+from ptttool.tune.values import attribute_names, read_value
+from ptttool.wording import counted
+
+LONGEST_SEED = 1 << 63
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """What is to be swept, and how.
+
+    Parameters
+    ----------
+    attributes : Sequence of str
+        The tune attributes.
+    values : Sequence of str
+        The values that each of them is to have.
+    metrics : tuple of Metric
+        What is measured.
+    command : tuple of str
+        The workload.
+    rounds : int or None
+        How often each setting is measured; None: as often as the test needs at least.
+    kind : DesignKind
+        Which settings are tried.
+    seed : int or None
+        Of the order of the runs; None: by chance.
+    warmup : int
+        Runs before the first round, which do not count.
+    timeout : float or None
+        Seconds that a run may take.
+    """
+
+    attributes: Sequence[str]
+    values: Sequence[str]
+    metrics: tuple[Metric, ...]
+    command: tuple[str, ...]
+    rounds: int | None = None
+    kind: DesignKind = DesignKind.FACTORIAL
+    seed: int | None = None
+    warmup: int = 0
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rounds is not None and not 1 <= self.rounds <= MOST_ROUNDS:
+            raise UsageError(f"{self.rounds} rounds: from 1 to {MOST_ROUNDS}", code="bad-rounds")
+        if not 0 <= self.warmup <= MOST_ROUNDS:
+            raise UsageError(f"{self.warmup} runs to warm up: from 0 to {MOST_ROUNDS}", code="bad-warmup")
+        if self.seed is not None and not 0 <= self.seed < LONGEST_SEED:
+            raise UsageError("--seed: a whole number from 0, of at most 63 bits", code="bad-seed")
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a sweep will do.
+
+    Parameters
+    ----------
+    device : PttDevice
+        The device.
+    options : SweepOptions
+        What was asked for.
+    originals : Mapping of str to int
+        The attributes with the values that they have: the baseline.
+    values : Mapping of str to tuple of int
+        The values to be tried, by attribute, each once.
+    design : Design
+        The settings.
+    rounds : int
+        How often each setting is measured.
+    seed : int
+        Of the order of the runs.
+    diagnostics : tuple of Diagnostic
+        What is odd about it: values that were clamped, too few rounds.
+    """
+
+    device: PttDevice
+    options: SweepOptions
+    originals: Mapping[str, int]
+    values: Mapping[str, tuple[int, ...]]
+    design: Design
+    rounds: int
+    seed: int
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        """Runs that count."""
+        return self.rounds * len(self.design.settings)
+
+    @property
+    def comparisons(self) -> int:
+        """Comparisons that are made."""
+        return comparisons_of(self.design, len(self.options.metrics))
+
+    @property
+    def rounds_needed(self) -> int:
+        """Rounds with which a difference can be found at all."""
+        return rounds_needed(self.comparisons)
+
+    @property
+    def order(self) -> list[list[Values]]:
+        """The order of the runs, by round."""
+        return schedule(self.design.settings, self.rounds, self.seed)
+
+    def identity(self, output: str) -> dict[str, Any]:
+        """Return what must be the same for a sweep to go on. Of the workload's arguments, which can hold passwords, only a digest."""
+        words = b"\0".join(os.fsencode(word) for word in self.options.command)
+        source = self.device.source
+        return {
+            "output": output,
+            "machine": None if source is None else source.identity,
+            "device": self.device.name,
+            "design": self.design.kind.value,
+            "attributes": list(self.design.attributes),
+            "originals": dict(self.originals),
+            "settings": [list(setting) for setting in self.design.settings],
+            "rounds": self.rounds,
+            "seed": self.seed,
+            "metrics": {metric.name: metric.better.value for metric in self.options.metrics},
+            "program": self.options.command[0],
+            "arguments_sha256": hashlib.sha256(words).hexdigest(),
+        }
+
+    def with_hardware(self, found: Mapping[str, Mapping[int, int]]) -> SweepPlan:
+        """Return the plan with the values that the hardware makes of those that were asked for.
+
+        Parameters
+        ----------
+        found : Mapping
+            What was read back, by attribute and value that was written.
+        """
+        values = {name: tuple(dict.fromkeys(found[name][value] for value in asked)) for name, asked in self.values.items()}
+        odd = [
+            Diagnostic(
+                Severity.WARNING,
+                "clamped-by-hardware",
+                f"{self.device.name}/{name}: {value} was written, {got} is read back: {got} is what is measured",
+                where=f"{self.device.name}/{name}",
+                details={"asked": value, "taken": got},
+            )
+            for name, asked in self.values.items()
+            for value in asked
+            if (got := found[name][value]) != value
+        ]
+        if not odd:
+            return self
+        return _completed(replace(self, values=values, diagnostics=(*self._clamped(), *odd)))
+
+    def _clamped(self) -> tuple[Diagnostic, ...]:
+        return tuple(one for one in self.diagnostics if one.code not in ("too-few-rounds", "few-rounds"))
+
+
+def plan_sweep(device: PttDevice, options: SweepOptions) -> SweepPlan:
+    """Plan a sweep: read the attributes, write nothing.
+
+    Raises
+    ------
+    UsageError
+        An attribute or a value is unknown, or there is nothing to compare.
+    AccessError, HardwareError, DeviceError
+        An attribute cannot be read.
+    """
+    names = attribute_names(device)
+    if not options.attributes:
+        raise UsageError("no tune attribute is named", hint=f"known: {', '.join(names)}", code="no-attribute")
+    if not options.values:
+        raise UsageError("no value is named", hint="such as --values 0,1,2", code="no-value")
+    attributes = list(dict.fromkeys(resolve_attributes(device.name, names, options.attributes)))
+    taken: dict[str, int] = {}
+    for text in dict.fromkeys(options.values):
+        (assignment,) = parse_assignments(device.name, names, [f"{attributes[0]}={text}"])
+        taken[text] = assignment.value
+    odd = [
+        clamped_value("--values", text) for text, value in taken.items() if clamp(int(text[:9])) != int(text[:9]) or value != int(text[:9])
+    ]
+    values = tuple(dict.fromkeys(taken.values()))
+    originals = {name: read_value(device, name) for name in attributes}
+    seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "big")
+    plan = SweepPlan(
+        device,
+        options,
+        originals,
+        dict.fromkeys(attributes, values),
+        design(options.kind, originals, dict.fromkeys(attributes, values)),
+        0,
+        seed,
+        tuple(odd),
+    )
+    return _completed(plan)
+
+
+def _completed(plan: SweepPlan) -> SweepPlan:
+    """Choose settings and rounds for the values of a plan; say where its rounds are too few."""
+    plan = replace(plan, design=design(plan.options.kind, plan.originals, plan.values))
+    rounds = plan.options.rounds or plan.rounds_needed
+    odd = plan.diagnostics
+    if smallest_p(rounds) * plan.comparisons > ALPHA:
+        message = (
+            f"{counted(rounds, 'round')} cannot show a difference, however large it is: "
+            f"{counted(plan.comparisons, 'comparison')} need at least {plan.rounds_needed} rounds"
+        )
+        details = {"rounds": rounds, "needed": plan.rounds_needed, "comparisons": plan.comparisons}
+        odd = (*odd, Diagnostic(Severity.WARNING, "too-few-rounds", message, details=details))
+    return replace(plan, rounds=rounds, diagnostics=odd)

@@ -1,0 +1,262 @@
+"""Carry a sweep out: each run with its setting, the original values at the end."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, WorkloadError
+from ptttool.files.locks import utc_now
+from ptttool.sweep.attributes import BorrowedAttributes, borrowed
+from ptttool.sweep.design import Values
+from ptttool.sweep.log import RunLog, RunRecord
+from ptttool.sweep.metrics.contract import MetricError, Output
+from ptttool.sweep.plan import SweepPlan
+from ptttool.sweep.workload import Ending, Finished, run_workload
+from ptttool.tune.driver import held_signals
+from ptttool.tune.session import Session
+
+NO_METRIC, NO_TRACE = "no-metric", "no-trace"
+
+
+class Tracer(Protocol):
+    """Records a trace while the workload runs."""
+
+    def start(self) -> None:
+        """Begin, and return at once."""
+
+    def finish(self) -> Mapping[str, float]:
+        """Wait for the end of the trace; return the metrics, by name. Raises PtttoolError."""
+
+
+@dataclass(frozen=True)
+class SweepProgress:
+    """How far a sweep is.
+
+    Parameters
+    ----------
+    done, total : int
+        Runs that are over, of those that count.
+    setting : str
+        The setting of the run that begins, or has ended.
+    round, rounds : int
+        Its round.
+    left : float or None
+        Seconds that the rest will take, as the runs so far let expect; None before the first one has ended.
+    run : RunRecord or None
+        The run that has ended; None for one that begins.
+    """
+
+    done: int
+    total: int
+    setting: str
+    round: int
+    rounds: int
+    left: float | None = None
+    run: RunRecord | None = None
+
+
+Observe = Callable[[SweepProgress], object]
+
+
+def run_sweep(
+    session: Session,
+    plan: SweepPlan,
+    open_log: Callable[[SweepPlan], RunLog],
+    *,
+    tracer: Tracer | None = None,
+    planned: Callable[[SweepPlan], object] = lambda _: None,
+    progress: Observe = lambda _: None,
+) -> tuple[SweepPlan, RunLog]:
+    """Run the workload with each setting in each round; skip the runs that the log has already.
+
+    Signals that end a program are held: the run is ended, and the original values are restored. The log is closed at the end.
+
+    Parameters
+    ----------
+    session : Session
+        The right to change the attributes of the machine.
+    plan : SweepPlan
+        What to do.
+    open_log : callable
+        Returns the file of runs for the plan with the values that the hardware takes.
+    tracer : Tracer, optional
+        Records a trace during each run.
+    planned : callable
+        Called with the plan before the first run.
+    progress : callable
+        Called before and after each run.
+
+    Returns
+    -------
+    tuple
+        The plan as it was carried out, and the log with all runs.
+
+    Raises
+    ------
+    WorkloadError
+        The first run failed, or yielded no metric: then no further one is tried.
+    HardwareError
+        ``changed-outside``: somebody else has changed an attribute during a run. Or as :func:`~ptttool.tune.driver.apply_changes`.
+    InterruptedByUserError
+        A signal came. The runs so far are in the log.
+    OutputError
+        A run cannot be written to the log.
+    """
+    if session.unfinished.changes:
+        raise HardwareError(
+            "tune attributes are half done: a change of them was cut off",
+            hint="'ptttool tune recover --restore' first; it shows them without --restore",
+            code="half-done",
+        )
+    with held_signals() as caught, borrowed(session, plan.device, plan.originals, plan.values) as attributes:
+        plan = plan.with_hardware(attributes.probe(plan.values))
+        with open_log(plan) as log:
+            try:
+                _Sweep(plan, attributes, log, tracer, caught, progress).run(planned)
+            except PtttoolError as error:
+                error.details |= {"runs": len(log.runs), "log": str(log.path)}
+                raise
+    return plan, log
+
+
+class _Sweep:
+    """The runs of a sweep, one after the other."""
+
+    def __init__(
+        self,
+        plan: SweepPlan,
+        attributes: BorrowedAttributes,
+        log: RunLog,
+        tracer: Tracer | None,
+        caught: Callable[[], str | None],
+        observe: Observe,
+    ) -> None:
+        self._plan = plan
+        self._attributes = attributes
+        self._log = log
+        self._tracer = tracer
+        self._caught = caught
+        self._observe = observe
+        self._began = time.monotonic()
+        self._ended = 0
+
+    def run(self, planned: Callable[[SweepPlan], object]) -> None:
+        """Carry out what the log does not have yet."""
+        done = {(run.round, run.setting) for run in self._log.runs}
+        todo = [(number, order, setting) for number, order, setting in self._runs() if (number, setting) not in done]
+        planned(self._plan)
+        for _ in range(self._plan.options.warmup if todo else 0):
+            self._require_no_signal()
+            self._warm_up()
+        for at, (number, order, setting) in enumerate(todo):
+            self._require_no_signal()
+            before = SweepProgress(
+                self._plan.runs - len(todo) + at, self._plan.runs, self._plan.design.label(setting), number, self._plan.rounds,
+                self._left(len(todo) - at),
+            )  # fmt: skip
+            self._observe(before)
+            record = self._one(number, order, setting)
+            if not any(run.ending == Ending.DONE for run in (*self._log.runs, record)):
+                raise _first_failed(record)
+            self._log.add(record)
+            self._ended += 1
+            self._observe(replace(before, done=before.done + 1, left=self._left(len(todo) - at - 1), run=record))
+
+    def _runs(self) -> Iterator[tuple[int, int, Values]]:
+        order = 0
+        for number, settings in enumerate(self._plan.order, 1):
+            for setting in settings:
+                order += 1
+                yield number, order, setting
+
+    def _left(self, runs: int) -> float | None:
+        return None if not self._ended else (time.monotonic() - self._began) / self._ended * runs
+
+    def _require_no_signal(self) -> None:
+        name = self._caught()
+        if name is not None:
+            raise InterruptedByUserError(f"interrupted ({name})", ending=signal.Signals[name], signal=name)
+
+    def _warm_up(self) -> None:
+        """Run the workload with the original values; its metrics do not count."""
+        self._observe(SweepProgress(0, self._plan.runs, "warm-up", 0, self._plan.rounds))
+        record = self._one(0, 0, self._plan.design.baseline, traced=False)
+        if record.ending not in (Ending.DONE, NO_METRIC):
+            raise _first_failed(record)
+
+    def _one(self, number: int, order: int, setting: Values, *, traced: bool = True) -> RunRecord:
+        self._attributes.set(setting)
+        self._require(setting, "before")
+        tracer = self._tracer if traced else None
+        started = utc_now()
+        problem = None
+        found: Mapping[str, float] = {}
+        if tracer is not None:
+            tracer.start()
+        try:
+            finished = run_workload(self._plan.options.command, self._plan.options.timeout, lambda: self._caught() is not None)
+        finally:
+            if tracer is not None:
+                try:
+                    found = tracer.finish()
+                except PtttoolError as error:
+                    problem = f"the trace failed: {error.message}"
+        self._require_no_signal()
+        self._require(setting, "after")
+        ending, metrics, why = self._measure(finished, found)
+        if problem is not None and ending == Ending.DONE:
+            ending = NO_TRACE
+        return RunRecord(number, order, setting, str(ending), finished.exit, round(finished.seconds, 6), started, metrics, why or problem)
+
+    def _require(self, setting: Values, when: str) -> None:
+        """Raise HardwareError if the attributes do not have the values of the run."""
+        now = self._attributes.read()
+        if now != setting:
+            names = [
+                f"{self._plan.device.name}/{name} was set to {wanted}, {got} is read"
+                for name, wanted, got in zip(self._attributes.originals, setting, now, strict=True)
+                if got != wanted
+            ]
+            raise HardwareError(
+                f"{'; '.join(names)} {when} a run: another program changes tune attributes of this device, and the run does not count",
+                hint="end that program; --resume then goes on",
+                code="changed-outside",
+                device=self._plan.device.name,
+                wanted=list(setting),
+                got=list(now),
+            )
+
+    def _measure(self, finished: Finished, traced: Mapping[str, float]) -> tuple[str, dict[str, float | None], str | None]:
+        names = [metric.name for metric in self._plan.options.metrics]
+        if finished.ending is not Ending.DONE:
+            return finished.ending, dict.fromkeys(names), finished.reason
+        output = Output(finished.stdout, finished.stderr, finished.seconds, traced)
+        values: dict[str, float | None] = {}
+        problems = []
+        for metric in self._plan.options.metrics:
+            try:
+                values[metric.name] = metric.read(output)
+            except MetricError as error:
+                values[metric.name] = None
+                problems.append(error.message)
+        return NO_METRIC if problems else Ending.DONE, values, "; ".join(problems) or None
+
+
+def _first_failed(record: RunRecord) -> WorkloadError:
+    """Make the error of a sweep whose first run fails: the others would, too."""
+    hint = {
+        Ending.FAILED: "try the workload by itself",
+        Ending.TIMEOUT: "a longer --timeout, or a shorter workload",
+        NO_METRIC: "run the workload by itself, and look for the number in its output",
+    }.get(record.ending)
+    return WorkloadError(
+        f"the first run failed: {record.problem or record.ending}",
+        hint=hint,
+        code=NO_METRIC if record.ending == NO_METRIC else "workload-failed",
+        ending=record.ending,
+        workload_exit=record.exit,
+    )
