@@ -34,7 +34,7 @@ SHELLS = {
 _UNUSED = """
     include share bin/idle* bin/pydoc* bin/python*-config lib/pkgconfig lib/*.a
     lib/python*/config-* lib/python*/idlelib lib/python*/tkinter lib/python*/turtledemo lib/python*/turtle.py lib/python*/ensurepip
-    lib/python*/pydoc_data lib/python*/sqlite3 lib/python*/curses lib/python*/dbm lib/python*/test
+    lib/python*/pydoc_data lib/python*/ctypes/macholib lib/python*/sqlite3 lib/python*/curses lib/python*/dbm lib/python*/test
     lib/python*/site-packages/bin lib/python*/site-packages/*/tests lib/python*/site-packages/*/*/tests
     lib/python*/site-packages/numpy/f2py lib/python*/site-packages/numpy/_core/include lib/python*/site-packages/numpy/_core/lib
     lib/python*/site-packages/numpy/_core/*_tests.*.so lib/python*/site-packages/capstone/include
@@ -116,6 +116,13 @@ def completion(shell: str) -> str:
     script = _run([Path(sys.executable).parent / "ptttool"], env={**os.environ, "_PTTTOOL_COMPLETE": f"source_{shell}"})
     if "ptttool" not in script:
         raise CannotBuild(f"no completion for {shell}")
+    script = script.strip() + "\n"
+    if shell == "zsh":
+        # zsh loads the file at the first completion, whose answer it expects of the file itself; #compdef stands in its first line.
+        function = re.search(r"(?m)^(\w+)\(\)", script)
+        if not script.startswith("#compdef") or function is None:
+            raise CannotBuild("the completion for zsh is not one that zsh loads")
+        script += f'\n[[ $zsh_eval_context[-1] == loadautofunc ]] && {function[1]} "$@"\n'
     return script
 
 

@@ -13,6 +13,8 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _CODES = {errno.EFBIG: "file-too-large", errno.EROFS: "read-only"} | dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "disk-full")
 
+_PROCESS = Path("/proc/self")
+
 
 def output_code(error: OSError) -> str:
     """Return the code of the error for an output that cannot be written: ``cannot-write`` if there is none for the cause."""
@@ -34,8 +36,8 @@ def output_failure(path: str | Path, error: OSError, *, kind: str = "file") -> P
     Returns
     -------
     PtttoolError
-        An OutputError with the code ``disk-full``, ``file-too-large``, ``read-only`` or ``cannot-write``, or an AccessError with
-        ``output-not-permitted``.
+        An OutputError with the code ``disk-full``, ``file-too-large``, ``read-only``, ``no-procfs`` or ``cannot-write``, or an AccessError
+        with ``output-not-permitted``.
     """
     reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
     message = f"{path}: {reason}"
@@ -49,4 +51,7 @@ def output_failure(path: str | Path, error: OSError, *, kind: str = "file") -> P
     if error.errno in (errno.EACCES, errno.EPERM):
         hint = "write to another folder, or run as a user who may write there"
         return AccessError(message, hint=hint, code="output-not-permitted")
+    if error.errno == errno.ENOENT and not _PROCESS.exists():
+        # Files get their names by way of procfs; a changed root often lacks it.
+        return OutputError(message, hint="procfs is not mounted here: mount -t proc proc /proc", code="no-procfs")
     return OutputError(message, code=output_code(error))

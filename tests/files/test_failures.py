@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
 from ptttool.errors import ExitCode
+from ptttool.files import failures
 from ptttool.files.failures import output_failure
 
 CODES = {
@@ -34,3 +36,10 @@ def test_codes(number: int, kind: str) -> None:
 def test_an_error_without_a_text() -> None:
     assert os.strerror(errno.EIO) in output_failure("x", OSError(errno.EIO, None)).message
     assert "odd" in output_failure("x", OSError("odd")).message
+
+
+def test_a_root_without_procfs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    assert output_failure("x", gone).code == "cannot-write"
+    monkeypatch.setattr(failures, "_PROCESS", tmp_path / "self")
+    assert output_failure("x", gone).code == "no-procfs"

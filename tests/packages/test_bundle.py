@@ -159,3 +159,4 @@ def test_completion_is_for_the_command(shell: str) -> None:
     assert "ptttool" in script
     assert str(ROOT) not in script
     assert "\0" not in script
+    assert (shell == "zsh") == script.startswith("#compdef ptttool\n")
