@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -60,11 +61,16 @@ def test_the_unit_is_sound(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_rule_starts_the_unit() -> None:
-    text = (SYSTEM / "60-ptttool.rules").read_text(encoding="utf-8")
-    (wanted,) = re.findall(r'SYSTEMD_WANTS\}\+="([^"]+)"', text)
-    assert wanted.replace("%k", "") == UNIT.name
-    assert 'TAG+="systemd"' in text
+def test_the_rule_starts_the_unit(tmp_path: Path) -> None:
+    """udev reads the rule, for a device of umockdev's, and would have systemd start the unit."""
+    (tmp_path / "device").write_text("P: /devices/hisi_ptt0_2\nE: SUBSYSTEM=event_source\nA: type=12\n\n")
+    of_this_test = 'mount -t tmpfs none /run && mkdir -p /run/udev/rules.d && cp "$1" /run/udev/rules.d'
+    script = f'{of_this_test} && umockdev-run -d "$2" -- udevadm test --action=add /sys/devices/hisi_ptt0_2'
+    command = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
+    done = subprocess.run([*command, "sh", SYSTEM / "60-ptttool.rules", tmp_path / "device"], capture_output=True, text=True, check=False)
+    properties = dict(re.findall(r"(?m)^(\w+)=(.*)$", done.stdout))
+    assert properties.get("SYSTEMD_WANTS") == UNIT.name.replace("@", "@hisi_ptt0_2"), done.stderr
+    assert "systemd" in properties["TAGS"].split(":")
 
 
 def test_the_profile_that_the_pages_name_is_the_one_that_is_applied() -> None:
