@@ -8,7 +8,7 @@ from pathlib import Path
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.doctor.contract import Check, Finding, Status, in_order, ok
 from ptttool.doctor.facts import Facts, look
-from ptttool.errors import ExitCode
+from ptttool.errors import ExitCode, PtttoolError
 from ptttool.machine.sources.contract import Source
 
 
@@ -87,5 +87,8 @@ def examination_of(facts: Facts) -> Examination:
 
 
 def _answer(one: Check, facts: Facts) -> Answer:
-    found = sorted(one.run(facts), key=lambda finding: -finding.rank)
+    try:
+        found = sorted(one.run(facts), key=lambda finding: -finding.rank)
+    except PtttoolError as error:  # the others have their say all the same
+        found = [Finding(Status.UNKNOWN, error.code, error.message, error.hint)]
     return Answer(one.name, one.needed, tuple(found) or (ok("nothing to report"),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
 from ptttool.testing import FakeMachine
 from ptttool.testing.presets import kunpeng
 from tests.support import machines
+from tests.support.distributions import make_distribution
 from tests.support.machines import BUS, NEW, OLD
 
 ROOT_RIGHTS = Rights(capabilities=(1 << 41) - 1, paranoid=4, mlock_kb=516, memlock=8 << 20, cpus=4)
@@ -480,6 +482,30 @@ def test_a_check_file_is_found_beside_its_siblings(tmp_path: Path) -> None:
         text=True,
     )
     assert (done.returncode, done.stdout.split()[:2]) == (ExitCode.NO_DEVICE, ["failed", "toy"])
+
+
+def test_checks_of_an_installed_package(tmp_path: Path) -> None:
+    good = (
+        "from ptttool.doctor.contract import check, ok\n\n\n@check('good', order=2)\ndef good(facts):\n    yield ok(facts.machine.kernel)\n"
+    )
+    points = {"ptttool.doctor": {"good": "my_good", "broken": "my_broken"}}
+    make_distribution(tmp_path, "my-checks", {"my_good": good, "my_broken": "import nothing_of_that_name\n"}, points)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{machines.REPOSITORY}", "PTTTOOL_PLUGINS": "1"}
+    done = subprocess.run([sys.executable, "-m", "ptttool", "doctor", "--demo", "--json"], env=environment, capture_output=True, text=True)
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert (checks["good"]["status"], checks["good"]["findings"][0]["message"]) == ("ok", "6.12.95+deb12-arm64")
+    assert checks["plug-ins"]["findings"][0]["code"] == "bad-plug-in"
+
+
+def test_a_check_that_fails_itself(scratch: None) -> None:
+    @check("toy", order=1)
+    def toy(facts: object) -> Iterator[Finding]:
+        raise PerfError("perf has gone", code="perf-gone")
+        yield
+
+    found = of_tree()
+    assert (one(found, "toy").status, one(found, "toy").code, found.works) == (Status.UNKNOWN, "perf-gone", None)
+    assert one(found, "perf").status is Status.OK
 
 
 def test_an_unknown_device() -> None:

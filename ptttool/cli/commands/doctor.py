@@ -34,7 +34,7 @@ def doctor(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Check whether a trace would work here, and say what is in the way.
+    """Check whether a trace would work here, and what is in the way.
 
     A line for each check: ok, warning, failed or unknown; below it the cause, and a command that mends it. Checks look and change
     nothing. Of a recorded machine (--demo, --sysfs), what it does not hold is unknown.

@@ -39,10 +39,11 @@ def metrics(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Print numbers for Prometheus, for node_exporter's textfile collector.
+    """Print numbers on devices or recordings for Prometheus.
 
     Of this machine: PTT devices, tune attributes, filters, links, changes that were cut off, and what 'ptttool doctor' says. With FILE,
     of recordings: TLPs and bytes by direction and class, signs of loss, latency in ticks. A value that is not known has no sample.
+    The file that -o names is replaced as a whole: node_exporter's textfile collector can read it at any moment.
     """
     from ptttool.api.metrics import machine_metrics, recording_metrics
     from ptttool.metrics.documents import MetricsDocument

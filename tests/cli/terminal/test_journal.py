@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import socket
 import subprocess
@@ -122,3 +123,33 @@ def test_an_error_of_a_command(tmp_path: Path) -> None:
     assert all(line[:1] == "<" and line[2:3] == ">" for line in lines)
     again = subprocess.run([sys.executable, "-m", "ptttool", "info", "/nowhere"], env=environment, capture_output=True, text=True)
     assert again.stderr.startswith("ptttool: error: ")
+
+
+JOURNALD = Path("/lib/systemd/systemd-journald")
+# A journal in a mount namespace of its own, with an empty /run; this systemd-cat does not set the variable, as a unit's systemd does.
+SCRIPT = """
+set -e
+mount -t tmpfs tmpfs /run
+mkdir -p /run/systemd/journal /run/log/journal
+{journald} >/dev/null 2>&1 &
+while ! [ -S /run/systemd/journal/stdout ]; do sleep 0.02; done
+systemd-cat sh -c 'JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec "$0" -m ptttool info /nowhere' "$1" || true
+journalctl --sync
+journalctl -D /run/log/journal -o json --no-pager SYSLOG_IDENTIFIER=ptttool
+kill $!
+wait $! || true
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not JOURNALD.exists(), reason="needs root, for a mount namespace, and systemd-journald")
+def test_the_real_journal() -> None:
+    script = SCRIPT.replace("{journald}", str(JOURNALD))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", sys.executable], env=environment, capture_output=True, text=True)
+    (entry,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {name: entry.get(name) for name in ("PRIORITY", "_TRANSPORT", "PTTTOOL_CODE", "PTTTOOL_EXIT_CODE")} == {
+        "PRIORITY": "3",
+        "_TRANSPORT": "journal",
+        "PTTTOOL_CODE": "no-such-file",
+        "PTTTOOL_EXIT_CODE": "6",
+    }

@@ -1,10 +1,11 @@
-"""The checks before a recording that other packages add."""
+"""Checks that other packages add: those before a recording are run, and broken ones are named."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptttool.doctor.contract import Finding, check, not_recorded, ok
+from ptttool.capture.checks.contract import CHECKS as RECORDING_CHECKS
+from ptttool.doctor.contract import CHECKS, Finding, check, not_recorded, ok, warning
 from ptttool.doctor.facts import Facts
 from ptttool.doctor.recording_checks import findings_of, other_checks
 from ptttool.wording import in_words
@@ -12,11 +13,16 @@ from ptttool.wording import in_words
 
 @check("plug-ins", order=90)
 def plug_ins(facts: Facts) -> Iterator[Finding]:
-    """Run them."""
+    """Run the checks before a recording; those of the doctor have lines of their own."""
+    broken = [*CHECKS.broken(), *RECORDING_CHECKS.broken()]
+    for error in broken:
+        yield warning(error.code, error.message, error.hint, name=error.details.get("name"))
     checks = other_checks()
     names = in_words([one.name for one in checks])
     if facts.host is None and checks:
         yield not_recorded(f"what checks of other packages look at: {names}")
         return
     found = [found for one in checks for found in findings_of(one, facts)]
-    yield from found or [ok(f"checks of other packages: {names}" if checks else "no other package adds a check")]
+    yield from found
+    if not found and not broken:
+        yield ok(f"checks of other packages: {names}" if checks else "no other package adds a check")
