@@ -125,6 +125,11 @@ def by_key(rows: Array) -> tuple[Array, Array]:
 
 def joined_head(head: Array, later: Array) -> Array:
     """Return the head of two parts without a hole."""
+    # Behind a mark, nothing of its key belongs to the head: where most keys have one, little is left to be sorted.
+    marked = head["key"][head["word"] == MARK]
+    if len(marked):
+        keys = later["key"]
+        later = later[np.flatnonzero(marked.take(np.searchsorted(marked, keys), mode="clip") != keys)]
     if not len(later):
         return head
     rows = np.concatenate((head, later))

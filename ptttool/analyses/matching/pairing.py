@@ -65,7 +65,7 @@ def sorted_by_key(keys: Array, rows: Array, row_bits: int) -> tuple[Array, Array
     ----------
     keys : ndarray of uint64, shape (m,)
         The keys.
-    rows : ndarray of intp, shape (m,)
+    rows : ndarray of int64, shape (m,)
         The rows, ascending.
     row_bits : int
         Bits that hold every row.
@@ -81,9 +81,9 @@ def sorted_by_key(keys: Array, rows: Array, row_bits: int) -> tuple[Array, Array
         keys = np.unique(keys, return_inverse=True)[1].astype(np.uint64)
     # Key and row in one number: numpy sorts those several times as fast as it sorts positions by key.
     both = keys << np.uint64(row_bits)
-    both |= rows.astype(np.uint64)
+    both |= rows.view(np.uint64)
     both.sort()
-    order = (both & np.uint64((1 << row_bits) - 1)).astype(np.intp)
+    order = (both & np.uint64((1 << row_bits) - 1)).view(np.intp)
     both >>= np.uint64(row_bits)
     is_new = np.ones(len(both), dtype=np.bool_)
     np.not_equal(both[1:], both[:-1], out=is_new[1:])
@@ -97,37 +97,45 @@ def runs_of(order: Array, is_new: Array, words: Array) -> Runs:
     ----------
     order, is_new
         As :func:`sorted_by_key` returns them.
-    words : ndarray of uint32
+    words : ndarray of int32 or uint32
         The word of each row, by its number.
     """
-    sorted_words = words[order].astype(np.int32)
+    # Masks are multiplied here, and sums are made of numbers of their own size: np.where and sums that convert take several times as long.
+    sorted_words = words.take(order).astype(np.int32, copy=False)
     is_completion = (sorted_words & COMPLETION) != 0
     start = np.flatnonzero(is_new | ~is_completion)
     count, total = len(start), len(order)
     stop = np.append(start[1:], total)
-    head = sorted_words[start]
+    head = sorted_words.take(start)
     is_headless, is_request = (head & COMPLETION) != 0, (head & REQUEST) != 0
-    is_last = np.append(is_new[start[1:]], True) if count else np.empty(0, dtype=np.bool_)
-    limit = np.where(is_request, head & SIZE_MASK, _MOST_BYTES)
-    expected = np.where(is_request, head >> SIZE_BITS & SIZE_MASK, 0)
+    is_last = np.append(is_new.take(start[1:]), True) if count else np.empty(0, dtype=np.bool_)
+    limit = (head & SIZE_MASK) * is_request
+    limit += ~is_request * np.int32(_MOST_BYTES)
+    expected = (head >> SIZE_BITS & SIZE_MASK) * is_request
 
-    pieces = np.where(is_completion, sorted_words & SIZE_MASK, 0)
-    until = np.cumsum(pieces, dtype=np.int64)
-    before = (until[start] - pieces[start]) if count else np.empty(0, dtype=np.int64)
+    pieces = (sorted_words & SIZE_MASK) * is_completion
+    until = pieces.astype(np.int64)
+    np.cumsum(until, out=until)
+    before = (until.take(start) - pieces.take(start)) if count else np.empty(0, dtype=np.int64)
     # Bytes left of the request, in front of each row, less the Byte Count.
-    left = np.repeat(limit + before, stop - start) - until + pieces
+    left = np.repeat(limit + before, stop - start)
+    left -= until
+    left += pieces
     is_foreign = (sorted_words >> SIZE_BITS & SIZE_MASK) > left
     is_foreign &= is_completion
     breaks = np.flatnonzero(is_foreign | ((sorted_words & ENDS) != 0))
-    first_break = np.append(breaks, total)[np.searchsorted(breaks, start)]
+    first_break = np.append(breaks, total).take(np.searchsorted(breaks, start))
     has_break = first_break < stop
-    at_break = np.minimum(first_break, max(total - 1, 0))
-    has_end = has_break & ~is_foreign[at_break] if total else has_break
+    has_end = has_break & ~is_foreign.take(np.minimum(first_break, total - 1)) if total else has_break
     # Without its request it is kept: it ends the one of the part before, too.
-    last = np.where(has_end | (has_break & is_headless), first_break, np.where(has_break, first_break - 1, stop - 1))
+    last = np.minimum(first_break, stop - 1)
+    last -= has_break & ~has_end & ~is_headless
     # A mark has no completions of its own.
-    last = np.where(is_request | is_headless, last, start)
-    has_end &= is_request | is_headless
+    is_mark = ~(is_request | is_headless)
+    if is_mark.any():
+        marks = np.flatnonzero(is_mark)
+        last[marks] = start[marks]
+        has_end[marks] = False
     return Runs(
         order=order,
         start=start,
@@ -138,7 +146,7 @@ def runs_of(order: Array, is_new: Array, words: Array) -> Runs:
         is_last=is_last,
         has_end=has_end,
         is_closed=has_break | ~is_last,
-        received=until[last] - before if count else before,
+        received=until.take(last) - before if count else before,
         expected=expected,
     )
 

@@ -186,16 +186,17 @@ def _transactions(view: View, runs: Runs, wanted: Array, gap: Array | Ending = E
     gap : ndarray of uint8, or Ending
         How those end that have no completion.
     """
-    start, last = runs.start[wanted], runs.last[wanted]
-    request, final = runs.order[start], runs.order[last]
+    start, last = runs.start.take(wanted), runs.last.take(wanted)
+    request, final = runs.order.take(start), runs.order.take(last)
     completions = last - start
     is_answered = completions > 0
-    first = runs.order[start + is_answered]
-    has_end = runs.has_end[wanted]
-    is_whole = runs.received[wanted] >= runs.expected[wanted]
+    first = runs.order.take(start + is_answered)
+    has_end = runs.has_end.take(wanted)
+    received = runs.received.take(wanted)
+    is_whole = received >= runs.expected.take(wanted)
     status = view.status(final)
     requested = view.requested(request).astype(np.int64)
-    ending = np.where(has_end & is_whole, np.uint8(Ending.COMPLETE), np.uint8(Ending.SHORT))
+    ending = ~(has_end & is_whole) * np.uint8(Ending.SHORT)  # else COMPLETE, which is 0
     if not is_answered.all():
         status = np.where(is_answered, status, np.uint8(0))
     if not has_end.all():
@@ -209,8 +210,8 @@ def _transactions(view: View, runs: Runs, wanted: Array, gap: Array | Ending = E
         to_first[:], to_last[:] = -1, -1
     else:
         if not has_end.all():
-            to_first[~is_answered] = -1
-            to_last[~has_end] = -1
+            to_first[np.flatnonzero(~is_answered)] = -1
+            to_last[np.flatnonzero(~has_end)] = -1
         segment = view.segment(request)
         if not isinstance(segment, int):
             to_first[view.segment(first) != segment] = -1
@@ -223,11 +224,11 @@ def _transactions(view: View, runs: Runs, wanted: Array, gap: Array | Ending = E
         tag=view.tag(request),
         kind=view.kind(request),
         requested=requested,
-        received=np.minimum(runs.received[wanted], requested),
+        received=np.minimum(received, requested, out=received),
         completions=completions,
         status=status,
         ending=ending,
-        is_cut=~runs.is_closed[wanted],
+        is_cut=~runs.is_closed.take(wanted),
         has_end=has_end,
         at=at,
         to_first=to_first,

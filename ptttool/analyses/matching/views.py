@@ -27,7 +27,7 @@ class BatchView:
     def index(self, rows: Array) -> Array:
         """Return the numbers of rows in the recording."""
         index = self._arrays["index"]
-        return (rows + index.start).astype(np.uint64) if isinstance(index, range) else self._values("index", rows, np.uint64)
+        return (rows + index.start).view(np.uint64) if isinstance(index, range) else self._values("index", rows, np.uint64)
 
     def requester(self, rows: Array) -> Array:
         """Return their Requester IDs."""
@@ -47,16 +47,16 @@ class BatchView:
 
     def _values(self, name: str, rows: Array, dtype: type[np.generic]) -> Array:
         array = self._arrays[name]
-        return np.zeros(len(rows), dtype=dtype) if array is None else np.asarray(array[rows])
+        return np.zeros(len(rows), dtype=dtype) if array is None else np.asarray(array.take(rows))
 
     def requested(self, rows: Array) -> Array:
         """Return the bytes that requests ask for."""
-        return self.steps.requested[rows]
+        return self.steps.requested.take(rows)
 
     def at(self, rows: Array) -> Array:
         """Return their ticks since the start of the part; -1 without a model of time."""
         at = self.ticks.at
-        return np.full(len(rows), -1, dtype=np.int64) if at is None else at[rows]
+        return np.full(len(rows), -1, dtype=np.int64) if at is None else at.take(rows)
 
     def segment(self, rows: Array) -> Array | int:
         """Return the numbers of the segments of time that they are in."""

@@ -166,7 +166,7 @@ def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any)
     what = keys & 3
     rows = keys >> 2 & ((1 << _ROW_BITS) - 1)
     of_series = keys >> (2 + _ROW_BITS)
-    level = np.cumsum((what == 1).astype(np.int64) - (what == 2))
+    level = np.cumsum((what & 1) - (what >> 1))
     times = at(rows)
     until = np.append(times[1:], ticks)
     is_last = np.append(of_series[1:] != of_series[:-1], True)
@@ -174,9 +174,9 @@ def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any)
     # Of events at the same row, the last one gives the level.
     same = np.append((of_series[1:] == of_series[:-1]) & (rows[1:] == rows[:-1]), False)
     begins = np.flatnonzero(what == 0)
-    block = rows[begins][np.searchsorted(begins, np.arange(len(keys)), side="right") - 1]
-    kept = ~same
-    return Levels(first, last, ticks, _summed(of_series[kept], block[kept], level[kept], (until - times)[kept], rows[kept]))
+    block = np.repeat(rows.take(begins), np.diff(begins, append=len(keys)))
+    kept = np.flatnonzero(~same)
+    return Levels(first, last, ticks, _summed(*(each.take(kept) for each in (of_series, block, level, until - times, rows))))
 
 
 def _distinct(series: Array) -> Array:
@@ -205,7 +205,9 @@ def _summed(series: Array, block: Array, level: Array, ticks: Array, row: Array)
     np.not_equal(keys[1:], keys[:-1], out=new[1:])
     # Block, level and position in one number: numpy sorts those several times as fast as it sorts positions.
     bits = len(keys).bit_length()
-    pairs = (np.cumsum(new) - 1) * (int(level.max()) + 1) + level << bits
+    pairs = new.astype(np.int64)
+    np.cumsum(pairs, out=pairs)
+    pairs = (pairs - 1) * (int(level.max()) + 1) + level << bits
     pairs |= np.arange(len(keys))
     pairs.sort()
     order = pairs & ((1 << bits) - 1)
