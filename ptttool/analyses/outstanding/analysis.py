@@ -82,7 +82,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
         def places(rows: Array) -> Array:
             """Return the rows of the batch by their numbers in the recording."""
-            found: Array = rows - first if isinstance(index, range) else np.searchsorted(index, rows.astype(np.uint64))
+            found: Array = rows.view(np.int64) - first if isinstance(index, range) else np.searchsorted(index, rows.view(np.uint64))
             return found
 
         ended, self._ended = self._ended, []
@@ -147,9 +147,10 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         for each in crossing:
             timed = each.to_last >= 0
             directions = _directions(each)
-            for code in np.unique(directions[timed]).tolist():
-                rows = timed & (directions == code)
-                self._line.spread(code, each.at[rows], each.at[rows] + each.to_last[rows])
+            for code in np.flatnonzero(np.bincount(directions[timed])).tolist():
+                rows = np.flatnonzero(timed & (directions == code))
+                begins = each.at.take(rows)
+                self._line.spread(code, begins, begins + each.to_last.take(rows))
 
     def _add_line(self, batch: Batch, ticks: Ticks, here: Sequence[Transactions], times: Array, places: Any) -> None:
         """Add how long how many requests were outstanding, row by row, of those of which it is known how long they took."""
@@ -157,21 +158,27 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         sums = np.zeros((len(groups.starts), len(DIRECTIONS)), dtype=np.int64)
         durations = np.diff(times, append=times[-1:])
         for each in here:
-            timed = each.to_last >= 0
-            directions = np.where(timed, _directions(each), -1)
-            begins, ends = places(each.request), places(each.last)
-            for code in np.unique(directions[timed]).tolist():
-                rows = directions == code
-                changes = np.bincount(begins[rows], minlength=batch.size) - np.bincount(ends[rows], minlength=batch.size)
-                sums[:, code] += groups.sums(np.cumsum(changes) * durations)
+            timed = np.flatnonzero(each.to_last >= 0)
+            directions = _directions(each).take(timed)
+            begins, ends = places(each.request.take(timed)), places(each.last.take(timed))
+            for code in np.flatnonzero(np.bincount(directions)).tolist():
+                rows = np.flatnonzero(directions == code)
+                changes = np.bincount(begins.take(rows), minlength=batch.size)
+                changes -= np.bincount(ends.take(rows), minlength=batch.size)
+                np.cumsum(changes, out=changes)
+                changes *= durations
+                sums[:, code] += groups.sums(changes)
         self._line.add(batch, ticks, groups, sums)
 
     def _borders(self, part: Part) -> Borders:
         """Return the rows where requests may begin or end that are under way at the ends of a part."""
-        rows = np.concatenate([border[border["word"] != MARK] for border in (part.head, part.tail)])
-        requesters = (rows["key"] >> np.uint64(REQUESTER_SHIFT) & np.uint64(0xFFFF)).astype(np.int64)
-        series = np.concatenate((requesters, *(np.full(len(rows), each) for each in DIRECTION_SERIES)))
-        return Borders(series, np.tile(rows["index"], 1 + len(DIRECTION_SERIES)))
+        keys, rows = [], []
+        for border in (part.head, part.tail):
+            chosen = np.flatnonzero(border["word"] != MARK)
+            keys.append(border["key"].take(chosen))
+            rows.append(border["index"].take(chosen))
+        requesters = np.concatenate(keys) >> np.uint64(REQUESTER_SHIFT) & np.uint64(0xFFFF)
+        return Borders(requesters.view(np.int64), np.concatenate(rows).view(np.int64), DIRECTION_SERIES)
 
 
 def _directions(whole: Transactions) -> Array:
@@ -188,7 +195,7 @@ def _crossing(ended: Sequence[Transactions]) -> Crossing:
     nothing = [np.empty(0, dtype=np.int64)]
     series = [each for one in ended for each in (one.requester.astype(np.int64), DIRECTION_SERIES[0] + _directions(one))]
     begins, ends = ([each for one in ended for each in (rows(one), rows(one))] for rows in (_request, _last))
-    return Crossing(*(np.concatenate(each or nothing) for each in (series, begins, ends)))
+    return Crossing(*(np.concatenate(each or nothing).view(np.int64) for each in (series, begins, ends)))
 
 
 def _request(one: Transactions) -> Array:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.outstanding.levels import Levels
+from ptttool.analyses.outstanding.levels import Entries, Levels
 from ptttool.analyses.outstanding.series import DIRECTION_SERIES, Whole
 from ptttool.analyses.shown import Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
@@ -287,7 +287,7 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
     """
     by_series = {number: entries for number, entries in _by_series(levels).items() if number in whole.sums}
     of_requesters = [number for number in by_series if number < DIRECTION_SERIES[0]]
-    listed = heapq.nsmallest(MAX_REQUESTERS, of_requesters, key=lambda number: (-int(by_series[number]["level"][-1]), number))
+    listed = heapq.nsmallest(MAX_REQUESTERS, of_requesters, key=lambda number: (-int(by_series[number].level[-1]), number))
     loads = {
         number: _load(number, by_series[number], whole.sums[number], time, machine)
         for number in (*listed, *DIRECTION_SERIES)
@@ -309,18 +309,22 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
     )
 
 
-def _by_series(levels: Levels | None) -> dict[int, Array]:
+def _by_series(levels: Levels | None) -> dict[int, Entries]:
     """Return the entries of each series."""
     if levels is None or not len(levels.entries):
         return {}
-    entries = levels.entries[np.argsort(levels.entries["series"], kind="stable")]
-    starts = np.flatnonzero(np.append(True, np.diff(entries["series"]) != 0))
-    return dict(zip(entries["series"][starts].tolist(), np.split(entries, starts[1:]), strict=True))
+    series = levels.entries.series
+    starts = np.flatnonzero(np.append(True, series[1:] != series[:-1]))
+    ends = np.append(starts[1:], len(series))
+    return {
+        number: Entries(*(each[start:end] for each in levels.entries))
+        for number, start, end in zip(series[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
+    }
 
 
-def _load(number: int, entries: Array, sums: Array, time: TimeFacts, machine: Machine | None) -> Load:
+def _load(number: int, entries: Entries, sums: Array, time: TimeFacts, machine: Machine | None) -> Load:
     requests, timed, response = sums.tolist()
-    level, ticks = entries["level"], entries["ticks"]
+    level, ticks = entries.level, entries.ticks
     elapsed = time.elapsed_ticks
     peak = int(level[-1])
     is_requester = number < DIRECTION_SERIES[0]
@@ -338,7 +342,7 @@ def _load(number: int, entries: Array, sums: Array, time: TimeFacts, machine: Ma
         direction=None if is_requester else DIRECTIONS[number - DIRECTION_SERIES[0]],
         requests=requests,
         peak=peak,
-        index=int(entries["row"][-1]),
+        index=int(entries.row[-1]),
         mean=mean,
         p50=p50,
         p90=p90,

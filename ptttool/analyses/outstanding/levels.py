@@ -8,17 +8,49 @@ together. So a part holds no more blocks than there are requests under way at it
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ptttool.analyses.grouping import distinct
+
 Array = npt.NDArray[Any]
 
-LEVEL: Final = np.dtype([("series", "i8"), ("block", "i8"), ("level", "i8"), ("ticks", "i8"), ("row", "i8")])
-"""How long a level lasted in a block. `block`: number of the row that it begins with; `row`: of the first one in it with this level."""
 # Series and row in one number, by which entries are sorted and found: a series is an ID of 16 bits and more, a row has up to 2^40.
 _ROW_BITS: Final = 40
+_ROW_MASK: Final = (1 << _ROW_BITS) - 1
+# Sums are made in a table of doubles, which hold whole numbers of so many bits, where it is not much larger than what goes into it.
+_EXACT_BITS: Final = 53
+_LARGEST_TABLE: Final = 4
+_NO_ROW: Final = np.iinfo(np.int64).max
+
+
+class Entries(NamedTuple):
+    """How long a level lasted in a block, by series and block. All arrays are of int64, shape (n,).
+
+    Parameters
+    ----------
+    keys : ndarray
+        Series, and number of the row that the block begins with, in one number.
+    level, ticks : ndarray
+        The level, and how long it lasted.
+    row : ndarray
+        Number of the first row in the block with this level.
+    """
+
+    keys: Array
+    level: Array
+    ticks: Array
+    row: Array
+
+    @property
+    def series(self) -> Array:
+        """The series of each."""
+        return self.keys >> _ROW_BITS
+
+
+_NO_ENTRIES: Final = Entries(*np.empty((len(Entries._fields), 0), dtype=np.int64))
 
 
 class Levels:
@@ -31,7 +63,7 @@ class Levels:
 
     Attributes
     ----------
-    entries : ndarray of LEVEL
+    entries : Entries
         How long each level lasted, by series and block.
     first, last : int
         Numbers of its first and last row.
@@ -39,16 +71,11 @@ class Levels:
         From the first row to the last one.
     """
 
-    def __init__(self, first: int, last: int, ticks: int, entries: Array | None = None) -> None:
+    def __init__(self, first: int, last: int, ticks: int, entries: Entries = _NO_ENTRIES) -> None:
         self.first = first
         self.last = last
         self.ticks = ticks
-        self.entries = np.empty(0, dtype=LEVEL) if entries is None else entries
-
-    @property
-    def series(self) -> Array:
-        """The series, ascending."""
-        return _distinct(self.entries["series"])
+        self.entries = entries
 
     def join(self, later: Levels, gap: int, crossing: Crossing, borders: Borders) -> None:
         """Take in the part behind.
@@ -64,16 +91,19 @@ class Levels:
         borders : Borders
             Where requests may still be under way.
         """
-        mine, theirs = self.series, later.series
-        both = np.union1d(mine, theirs)
-        idle = [
-            _idle(np.setdiff1d(both, mine), self.first, self.ticks),
-            _idle(np.setdiff1d(both, theirs), later.first, later.ticks),
-        ]
-        entries = np.concatenate((self.entries, *idle, later.entries))
-        self.entries = entries[np.argsort(_keys(entries["series"], entries["block"]), kind="stable")]
+        mine, theirs = self.entries, later.entries
+        lasts, firsts = _lasts_of_series(mine.keys), _lasts_of_series(theirs.keys)
+        only_theirs = np.setdiff1d(theirs.series.take(firsts), mine.series.take(lasts), assume_unique=True)
+        only_mine = np.setdiff1d(mine.series.take(lasts), theirs.series.take(firsts), assume_unique=True)
+        parts = [mine, _idle(_keys(only_theirs, self.first), self.first, self.ticks)]
         if gap:
-            self._add_gap(both, self.last, gap)
+            # Behind the last row, in the block that holds it: what was seen whole has ended by then.
+            blocks = np.concatenate((mine.keys.take(lasts), parts[1].keys))
+            parts.append(_idle(blocks, self.last, gap))
+        parts += (_idle(_keys(only_mine, later.first), later.first, later.ticks), theirs)
+        entries = Entries(*map(np.concatenate, zip(*parts, strict=True)))
+        order = np.argsort(entries.keys, kind="stable")
+        self.entries = Entries(*(each.take(order) for each in entries))
         self.last, self.ticks = later.last, self.ticks + gap + later.ticks
         self.settle(crossing, borders)
 
@@ -84,55 +114,71 @@ class Levels:
 
     def finish(self) -> None:
         """Put all blocks together: nothing is under way any more."""
-        nothing = np.empty(0, dtype=np.int64)
-        self._put_together(Borders(nothing, nothing))
-
-    def _add_gap(self, series: Array, row: int, gap: int) -> None:
-        """Add time behind a row, to the block that holds it; what was seen whole has ended by then."""
-        keys = _keys(self.entries["series"], self.entries["block"])
-        at = np.searchsorted(keys, _keys(series, np.full(len(series), row)), side="right") - 1
-        added = _idle(series, row, gap)
-        added["block"] = self.entries["block"][at]
-        self.entries = np.insert(self.entries, at + 1, added)
+        self._put_together(Borders(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), ()))
 
     def _raise(self, crossing: Crossing) -> None:
         """Raise the level of the blocks from each request up to its completion."""
-        if not len(crossing.series):
+        if not len(crossing.begin):
             return
-        keys = np.concatenate((_keys(crossing.series, crossing.begin), _keys(crossing.series, crossing.end)))
+        keys = np.concatenate((crossing.begin, crossing.end))
         order = np.argsort(keys, kind="stable")
-        count = len(crossing.series)
-        until = np.concatenate(([0], np.cumsum(np.repeat((1, -1), count)[order])))
-        entries = self.entries.copy()
-        entries["level"] += until[np.searchsorted(keys[order], _keys(entries["series"], entries["block"]), side="right")]
-        self.entries = entries
+        changes = np.repeat(np.array((1, -1)), len(crossing.begin)).take(order)
+        until = np.concatenate(([0], np.cumsum(changes)))
+        level = self.entries.level + until.take(np.searchsorted(keys.take(order), self.entries.keys, side="right"))
+        self.entries = self.entries._replace(level=level)
 
     def _put_together(self, borders: Borders) -> None:
         """Put blocks together that do not begin at a border."""
         entries = self.entries
-        if not len(entries):
+        if not len(entries.keys):
             return
-        series = _distinct(entries["series"])
-        keys = np.unique(np.concatenate((_keys(series, np.full(len(series), self.first)), _keys(borders.series, borders.rows))))
-        own = keys[np.searchsorted(keys, _keys(entries["series"], entries["block"]), side="right") - 1]
-        self.entries = _summed(own >> _ROW_BITS, own & ((1 << _ROW_BITS) - 1), entries["level"], entries["ticks"], entries["row"])
+        series = entries.series.take(_lasts_of_series(entries.keys))
+        blocks = distinct(np.concatenate((_keys(series, self.first), borders.keys)))
+        number = np.searchsorted(blocks, entries.keys, side="right") - 1
+        self.entries = _summed(blocks, number, entries.level, entries.ticks, entries.row, self.ticks)
 
 
 class Crossing:
-    """Requests with the rows that they begin and end at: series, rows of the request and of its completion; shape (k,) each."""
+    """Requests that begin and end in certain rows.
+
+    Parameters
+    ----------
+    series, begin, end : ndarray of int64, shape (k,)
+        Their series, and the numbers of the rows of the request and of its completion.
+
+    Attributes
+    ----------
+    begin, end : ndarray of int64, shape (k,)
+        Series and row in one number.
+    """
 
     def __init__(self, series: Array, begin: Array, end: Array) -> None:
-        self.series = series.astype(np.int64)
-        self.begin = begin.astype(np.int64)
-        self.end = end.astype(np.int64)
+        self.begin = _keys(series, begin)
+        self.end = _keys(series, end)
 
 
 class Borders:
-    """Rows of requests and completions that may be under way between parts, each with its series; shape (k,) each."""
+    """Rows of requests and completions that may be under way between parts.
 
-    def __init__(self, series: Array, rows: Array) -> None:
-        self.series = series.astype(np.int64)
-        self.rows = rows.astype(np.int64)
+    Parameters
+    ----------
+    series, rows : ndarray of int64, shape (k,)
+        The series of the requester of each, and the number of its row.
+    further : sequence of int
+        Series that all of them may be in.
+
+    Attributes
+    ----------
+    keys : ndarray of int64
+        Series and row in one number, for each series that a row may be in.
+    """
+
+    def __init__(self, series: Array, rows: Array, further: tuple[int, ...]) -> None:
+        self.keys = np.empty((1 + len(further), len(rows)), dtype=np.int64)
+        for keys, each in zip(self.keys, (series, *further), strict=True):
+            np.left_shift(each, _ROW_BITS, out=keys)
+            keys |= rows
+        self.keys = self.keys.reshape(-1)
 
 
 def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any) -> Levels:
@@ -150,73 +196,95 @@ def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any)
         Returns the ticks of rows since the first one, by their numbers.
     """
     ticks = int(at(np.array([last]))[0])
-    series = _distinct(np.concatenate((whole.series, borders.series)))
+    seen = np.bincount(np.concatenate((whole.begin, borders.keys)) >> _ROW_BITS)
+    series = np.flatnonzero(seen != 0)
     if not len(series):
         return Levels(first, last, ticks)
     # Events in the order of their series and rows. Everything that begins ends: the level of each series returns to 0 at its end.
-    starts = np.full(len(series), first)
-    marks = _keys(series, starts), _keys(borders.series, borders.rows)
-    keys = np.concatenate((*marks, _keys(whole.series, whole.begin), _keys(whole.series, whole.end)))
-    count, sure = len(whole.series), len(series) + len(borders.series)
+    keys = np.concatenate((_keys(series, first), borders.keys, whole.begin, whole.end))
+    count, sure = len(whole.begin), len(series) + len(borders.keys)
     # What an event is stands in the lowest bits: 0 a border, 1 a request, 2 a completion. A row is one of them.
-    keys = keys << 2
+    keys <<= 2
     keys[sure : sure + count] |= 1
     keys[sure + count :] |= 2
     keys.sort()
     what = keys & 3
-    rows = keys >> 2 & ((1 << _ROW_BITS) - 1)
-    of_series = keys >> (2 + _ROW_BITS)
-    level = np.cumsum((what & 1) - (what >> 1))
+    keys >>= 2
+    rows = keys & _ROW_MASK
+    level = (what & 1) - (what >> 1)
+    np.cumsum(level, out=level)
     times = at(rows)
-    until = np.append(times[1:], ticks)
-    is_last = np.append(of_series[1:] != of_series[:-1], True)
-    until[is_last] = ticks
+    durations = np.empty(len(keys), dtype=np.int64)
+    np.subtract(times[1:], times[:-1], out=durations[:-1])
+    lasts = _lasts_of_series(keys)
+    durations[lasts] = ticks - times.take(lasts)
+    is_border = what == 0
+    number = is_border.astype(np.int64)
+    np.cumsum(number, out=number)
+    number -= 1
+    blocks = keys.take(np.flatnonzero(is_border))
     # Of events at the same row, the last one gives the level.
-    same = np.append((of_series[1:] == of_series[:-1]) & (rows[1:] == rows[:-1]), False)
-    begins = np.flatnonzero(what == 0)
-    block = np.repeat(rows.take(begins), np.diff(begins, append=len(keys)))
-    kept = np.flatnonzero(~same)
-    return Levels(first, last, ticks, _summed(*(each.take(kept) for each in (of_series, block, level, until - times, rows))))
+    same = keys[1:] == keys[:-1]
+    if same.any():
+        kept = np.flatnonzero(np.append(~same, True))
+        number, level, durations, rows = (each.take(kept) for each in (number, level, durations, rows))
+    return Levels(first, last, ticks, _summed(blocks, number, level, durations, rows, ticks))
 
 
-def _distinct(series: Array) -> Array:
-    """Return the different series, ascending: they are small numbers."""
-    return np.flatnonzero(np.bincount(series))
-
-
-def _keys(series: Array, rows: Array) -> Array:
-    keys: Array = (series << _ROW_BITS) | rows
+def _keys(series: Array, rows: Array | int) -> Array:
+    keys: Array = series << _ROW_BITS
+    keys |= rows
     return keys
 
 
-def _idle(series: Array, row: int, ticks: int) -> Array:
-    """Return that nothing is outstanding from a row on."""
-    entries = np.zeros(len(series), dtype=LEVEL)
-    entries["series"], entries["block"], entries["row"], entries["ticks"] = series, row, row, ticks
-    return entries
+def _lasts_of_series(keys: Array) -> Array:
+    """Return the position of the last entry of each series."""
+    if not len(keys):
+        return np.empty(0, dtype=np.intp)
+    series = keys >> _ROW_BITS
+    return np.append(np.flatnonzero(series[1:] != series[:-1]), len(keys) - 1)
 
 
-def _summed(series: Array, block: Array, level: Array, ticks: Array, row: Array) -> Array:
-    """Return entries with the sum for each level of each block, by series, block and level; they come by series and block."""
-    if not len(series):
-        return np.empty(0, dtype=LEVEL)
-    keys = _keys(series, block)
-    new = np.ones(len(keys), dtype=np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    # Block, level and position in one number: numpy sorts those several times as fast as it sorts positions.
-    bits = len(keys).bit_length()
-    pairs = new.astype(np.int64)
-    np.cumsum(pairs, out=pairs)
-    pairs = (pairs - 1) * (int(level.max()) + 1) + level << bits
-    pairs |= np.arange(len(keys))
-    pairs.sort()
-    order = pairs & ((1 << bits) - 1)
-    pairs >>= bits
-    np.not_equal(pairs[1:], pairs[:-1], out=new[1:])
-    starts = np.flatnonzero(new)
-    first = order[starts]
-    entries = np.empty(len(starts), dtype=LEVEL)
-    entries["series"], entries["block"], entries["level"] = series[first], block[first], level[first]
-    entries["ticks"] = np.add.reduceat(ticks[order], starts)
-    entries["row"] = np.minimum.reduceat(row[order], starts)
-    return entries
+def _idle(keys: Array, row: int, ticks: int) -> Entries:
+    """Return that nothing is outstanding in blocks from a row on."""
+    shape = len(keys)
+    return Entries(keys, np.zeros(shape, dtype=np.int64), np.full(shape, ticks, dtype=np.int64), np.full(shape, row, dtype=np.int64))
+
+
+def _summed(blocks: Array, number: Array, level: Array, ticks: Array, row: Array, total: int) -> Entries:
+    """Return the sum for each level of each block, by block and level.
+
+    Parameters
+    ----------
+    blocks : ndarray of int64
+        Series and first row of each block, in one number, ascending.
+    number : ndarray of int64, shape (n,)
+        The block of each entry, ascending.
+    level, ticks, row : ndarray of int64, shape (n,)
+        The level of each, how long it lasts, and where it begins.
+    total : int
+        Ticks that the entries of a series have together.
+    """
+    width = int(level.max()) + 1
+    cells = number * width
+    cells += level
+    size = len(blocks) * width
+    if size <= _LARGEST_TABLE * len(cells) and not total >> _EXACT_BITS:
+        sums = np.bincount(cells, ticks, size)
+        rows = np.full(size, _NO_ROW, dtype=np.int64)
+        np.minimum.at(rows, cells, row)
+        found = np.flatnonzero(rows != _NO_ROW)
+        of = found // width
+        return Entries(blocks.take(of), found - of * width, sums.take(found).astype(np.int64), rows.take(found))
+    # Cell and position in one number: numpy sorts those several times as fast as it sorts positions.
+    bits = len(cells).bit_length()
+    cells <<= bits
+    cells |= np.arange(len(cells))
+    cells.sort()
+    order = cells & ((1 << bits) - 1)
+    cells >>= bits
+    starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
+    found = cells.take(starts)
+    of = found // width
+    sums, rows = np.add.reduceat(ticks.take(order), starts), np.minimum.reduceat(row.take(order), starts)
+    return Entries(blocks.take(of), found - of * width, sums, rows)
