@@ -94,11 +94,13 @@ class AllMerged(Generic[M]):
 
     def __call__(self, units: Units, index: int) -> Outcome[M]:
         """Work on units, and merge the results."""
-        outcome = self.each(units, index)
-        whole = outcome.value[0]
-        for value in outcome.value[1:]:
-            whole.merge(value)
-        return Outcome(whole, outcome.findings, outcome.size, outcome.error)
+        outcome: Outcome[Any] = Outcome(None, size=size_of(units))
+        for value in self.each.results(units, index, outcome):
+            if outcome.value is None:
+                outcome.value = value
+            else:
+                outcome.value.merge(value)
+        return outcome
 
 
 def merged(units: Iterable[Unit], each: Each[M], workers: Workers, done: Callable[[int, int], None]) -> Outcome[M] | None:

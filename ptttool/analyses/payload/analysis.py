@@ -34,6 +34,7 @@ _CODES = {
 }
 _OPERATION_OF = np.array([_OPERATIONS.index(_CODES[kind]) if kind in _CODES else _NONE for kind in KINDS], dtype=np.intp)
 _GROUPS = len(DIRECTIONS) * len(_OPERATIONS)
+_NO_CELLS: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 class PayloadAnalysis(Analysis[Payload]):
@@ -71,11 +72,15 @@ class PayloadAnalysis(Analysis[Payload]):
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
         arrays = {name: batch.values(name).array for name in self.columns}
+        cells = []
         for start in range(0, batch.size, _STEP):
             part: dict[str, Any] = {name: None if array is None else array[start : start + _STEP] for name, array in arrays.items()}  # type: ignore[index]
-            self._add(part)
+            cells.append(self._add(part))
+        # The table of sizes is large: it is added to once.
+        self._sizes += np.bincount(np.concatenate(cells or [_NO_CELLS]), minlength=self._sizes.size).reshape(self._sizes.shape)
 
-    def _add(self, part: dict[str, Any]) -> None:
+    def _add(self, part: dict[str, Any]) -> Any:
+        """Add some TLPs; return the cells of the table of sizes that they count in."""
         index = part.pop("index")
         operation = _OPERATION_OF.take(part["kind"].astype(np.intp))
         wanted = operation < _NONE
@@ -84,11 +89,11 @@ class PayloadAnalysis(Analysis[Payload]):
             rows = np.flatnonzero(wanted)
             self._others += len(operation) - len(rows)
             if not len(rows):
-                return
-            part = {name: None if array is None else array[rows] for name, array in part.items()}
-            operation = operation[rows]
+                return _NO_CELLS
+            part = {name: None if array is None else array.take(rows) for name, array in part.items()}
+            operation = operation.take(rows)
         lengths = part["length_dw"].astype(np.intp)
-        operation[(operation == 0) & (lengths == 1)] = 1
+        operation += (operation == 0) & (lengths == 1)
         groups = self._rows(part["requester"].astype(np.intp)) * _GROUPS
         groups += part["direction"].astype(np.intp) * len(_OPERATIONS)
         groups += operation
@@ -97,9 +102,9 @@ class PayloadAnalysis(Analysis[Payload]):
             numbers = beyond if rows is None else rows[beyond]
             numbers = numbers + index.start if isinstance(index, range) else index[numbers].astype(np.int64)
             self._extremes.add(groups[beyond], lengths[beyond], numbers)
-        self._sizes += np.bincount(groups * SIZES + lengths, minlength=self._sizes.size).reshape(self._sizes.shape)
         self._add_requests(part, groups, operation, lengths)
         self._add_completions(part, groups, operation, lengths)
+        return groups * SIZES + lengths
 
     def _add_requests(self, part: dict[str, Any], groups: Any, operation: Any, lengths: Any) -> None:
         if part["address"] is None:
@@ -116,16 +121,16 @@ class PayloadAnalysis(Analysis[Payload]):
         rows = np.flatnonzero(operation == _OPERATIONS.index(Operation.COMPLETION))
         if part["byte_count"] is None or not len(rows):
             return
-        lower = part["lower_address"][rows].astype(np.intp)
-        carried = 4 * lengths[rows] - (lower & 3)
-        followed = part["byte_count"][rows] > carried
-        end, groups = (lower + carried)[followed], groups[rows][followed]
+        lower = part["lower_address"].take(rows).astype(np.intp)
+        carried = 4 * lengths.take(rows) - (lower & 3)
+        followed = np.flatnonzero(part["byte_count"].take(rows) > carried)
+        end, groups = (lower + carried).take(followed), groups.take(rows.take(followed))
         self._count(FIRST, groups, np.ones(len(groups), dtype=np.bool_))
         self._count(SECOND, groups, end & 63 == 0)
         self._count(THIRD, groups, end & 127 == 0)
 
     def _count(self, what: int, groups: Any, wanted: Any) -> None:
-        self._counts[:, :, what] += np.bincount(groups[wanted], minlength=self._counts.shape[0] * _GROUPS).reshape(-1, _GROUPS)
+        self._counts[:, :, what] += np.bincount(groups.take(np.flatnonzero(wanted)), minlength=self._counts.shape[0] * _GROUPS).reshape(-1, _GROUPS)
 
     def _rows(self, requesters: Any) -> Any:
         rows = self._row_of.take(requesters, mode="wrap")
