@@ -130,7 +130,8 @@ class PayloadAnalysis(Analysis[Payload]):
         self._count(THIRD, groups, end & 127 == 0)
 
     def _count(self, what: int, groups: Any, wanted: Any) -> None:
-        self._counts[:, :, what] += np.bincount(groups.take(np.flatnonzero(wanted)), minlength=self._counts.shape[0] * _GROUPS).reshape(-1, _GROUPS)
+        counted = np.bincount(groups.take(np.flatnonzero(wanted)), minlength=self._counts.shape[0] * _GROUPS)
+        self._counts[:, :, what] += counted.reshape(-1, _GROUPS)
 
     def _rows(self, requesters: Any) -> Any:
         rows = self._row_of.take(requesters, mode="wrap")
