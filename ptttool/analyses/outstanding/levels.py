@@ -174,11 +174,7 @@ class Borders:
     """
 
     def __init__(self, series: Array, rows: Array, further: tuple[int, ...]) -> None:
-        self.keys = np.empty((1 + len(further), len(rows)), dtype=np.int64)
-        for keys, each in zip(self.keys, (series, *further), strict=True):
-            np.left_shift(each, _ROW_BITS, out=keys)
-            keys |= rows
-        self.keys = self.keys.reshape(-1)
+        self.keys: Array = np.concatenate([rows | (each << _ROW_BITS) for each in (series, *further)])
 
 
 def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any) -> Levels:
