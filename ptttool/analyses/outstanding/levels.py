@@ -174,7 +174,7 @@ class Borders:
     """
 
     def __init__(self, series: Array, rows: Array, further: tuple[int, ...]) -> None:
-        self.keys: Array = np.concatenate([rows | (each << _ROW_BITS) for each in (series, *further)])
+        self.keys: Array = np.concatenate((_keys(series, rows), *(rows | each << _ROW_BITS for each in further)))
 
 
 def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any) -> Levels:
