@@ -311,7 +311,7 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
 
 def _by_series(levels: Levels | None) -> dict[int, Entries]:
     """Return the entries of each series."""
-    if levels is None or not len(levels.entries):
+    if levels is None or not len(levels.entries.keys):
         return {}
     series = levels.entries.series
     starts = np.flatnonzero(np.append(True, series[1:] != series[:-1]))
