@@ -13,7 +13,8 @@ MAX_PAGES: Final = 1 << 16
 MAX_TARGETS: Final = 1 << 12
 MAX_LISTED: Final = 64
 MAX_REQUESTERS: Final = 1 << 11
-MAX_BORDER_ROWS: Final = 1 << 18
+MAX_BORDER_ROWS: Final = 1 << 16
+MAX_BORDER_KEYS: Final = 1 << 18
 MAX_LATENCY_BINS: Final = 1 << 18
 MAX_ERROR_SUMS: Final = 1 << 16
 MAX_BLOCKS: Final = 1 << 9
@@ -42,8 +43,13 @@ BUDGETS: Final = (
         "MAX_BORDER_ROWS",
         MAX_BORDER_ROWS,
         "rows",
-        "Open requests with their completions so far, and keys seen, where two parts of a recording join; 256 functions with 768 tags each "
-        "are fewer.",
+        "Open requests with their completions so far where two parts of a recording join, and completions of requests in front.",
+    ),
+    Budget(
+        "MAX_BORDER_KEYS",
+        MAX_BORDER_KEYS,
+        "keys",
+        "Requesters with their tags that are known where two parts join; 256 functions with 768 tags each are fewer.",
     ),
     Budget("MAX_LONE_LISTS", MAX_LONE_LISTS, "pages", "Pages of a drive that are known to hold lists, as one command at a time read them."),
     Budget("MAX_ERROR_SUMS", MAX_ERROR_SUMS, "sums", "Sums of errors by kind and requester; beyond it, the sums are over all requesters."),

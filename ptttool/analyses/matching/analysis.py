@@ -177,7 +177,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
         """Return the result; requests that are open end here."""
         if self._part is not None:
             self.is_over = True
-            self.before = early_of_keys(self._part.head)
+            self.before = early_of_keys(self._part.head.rows)
             found = self._part.rest()
             self._count(found, found.ended.with_extra(_chosen(self._extra, found.rows)))
             self._part, self._extra = None, {}

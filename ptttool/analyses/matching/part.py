@@ -14,10 +14,10 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.budget import MAX_BORDER_ROWS
+from ptttool.analyses.budget import MAX_BORDER_KEYS, MAX_BORDER_ROWS
 from ptttool.analyses.matching.borders import (
-    BORDER,
-    NO_ROWS,
+    NO_BORDER,
+    Border,
     Early,
     borders_of,
     by_key,
@@ -27,7 +27,7 @@ from ptttool.analyses.matching.borders import (
     renumbered,
 )
 from ptttool.analyses.matching.pairing import Runs, runs_of, sorted_by_key, spans
-from ptttool.analyses.matching.steps import ENDS, REQUEST, Steps
+from ptttool.analyses.matching.steps import ENDS, MARK, REQUEST, Steps
 from ptttool.analyses.matching.transactions import Ending, Orphans, Transactions
 from ptttool.analyses.matching.views import BatchView, BorderView, View
 from ptttool.analyses.scope import Scope
@@ -99,9 +99,9 @@ class Part:
     ----------
     bounds : Bounds
         Where it begins and ends.
-    head : ndarray of BORDER
+    head : Border
         By key: the completions in front of the first request of the first stretch, and a mark for that request.
-    tail : ndarray of BORDER
+    tail : Border
         By key: open requests of the last stretch with their completions so far; a mark for a request that is not open any more.
     slots : ndarray of intp
         The rows of the open requests in the batch that the part was made of, by slot.
@@ -114,8 +114,8 @@ class Part:
     """
 
     bounds: Bounds
-    head: Array
-    tail: Array
+    head: Border
+    tail: Border
     slots: Array
     is_split: bool = False
     first_gap: Ending = Ending.INSIDE
@@ -129,7 +129,7 @@ class Part:
     @property
     def open(self) -> int:
         """Number of open requests."""
-        return int(np.count_nonzero(self.tail["word"] & REQUEST))
+        return int(np.count_nonzero(self.tail.rows["word"] & REQUEST))
 
     def joined(self, later: Part) -> Joined:
         """Return what becomes of this part and the one behind it; made once for all analyses that share both parts."""
@@ -139,12 +139,8 @@ class Part:
 
     def rest(self) -> Found:
         """Return the requests that are open at its end: the recording ends there."""
-        order, is_new = by_key(self.tail)
-        runs = runs_of(order, is_new, self.tail["word"])
-        wanted = np.flatnonzero(runs.is_request)
-        view = BorderView(self.tail, self.bounds.has_time)
-        ended = _transactions(view, runs, wanted, np.full(len(wanted), Ending.END, dtype=np.uint8))
-        return Found(ended, self.tail["slot"][runs.order[runs.start[wanted]]], Orphans.none(), early_of(self.head))
+        ended, slots = _open_requests(self.tail.rows, self.bounds.has_time, Ending.END)
+        return Found(ended, slots, Orphans.none(), early_of(self.head.rows))
 
 
 @dataclass(frozen=True)
@@ -234,6 +230,15 @@ def _transactions(view: View, runs: Runs, wanted: Array, gap: Array | Ending = E
         to_first=to_first,
         to_last=to_last,
     )
+
+
+def _open_requests(rows: Array, has_time: bool, gap: Ending) -> tuple[Transactions, Array]:
+    """Return the requests of a tail as ended, and their slots; `gap`: how those end that have no completion."""
+    order, is_new = by_key(rows["key"])
+    runs = runs_of(order, is_new, rows["word"])
+    wanted = np.flatnonzero(runs.is_request)
+    ended = _transactions(BorderView(rows, has_time), runs, wanted, gap)
+    return ended, rows["slot"].take(runs.order.take(runs.start.take(wanted)))
 
 
 def _orphans(view: View, runs: Runs, wanted: Array) -> Orphans:
@@ -344,26 +349,28 @@ def _join(first: Part, second: Part) -> Joined:
     later_head, later_tail = (moved_border(rows, ticks, breaks) for rows in (second.head, second.tail))
     if step.is_hole:
         gap = Ending.END if before.last.cpu != after.first.cpu else Ending.INSIDE
-        order, is_new = by_key(first.tail)
-        runs = runs_of(order, is_new, first.tail["word"])
-        ending = np.flatnonzero(runs.is_request)
-        ended = _transactions(BorderView(first.tail, bounds.has_time), runs, ending, gap)
-        found = Found(ended, first.tail["slot"][runs.order[runs.start[ending]]], Orphans.none(), early_of(later_head))
-        tail, kept, taken = renumbered(NO_ROWS, later_tail)
+        ended, slots = _open_requests(first.tail.rows, bounds.has_time, gap)
+        found = Found(ended, slots, Orphans.none(), early_of(later_head.rows))
+        tail, kept, taken = renumbered(NO_BORDER, later_tail)
         part = Part(bounds, first.head, tail, taken[:0], True, first.first_gap if first.is_split else gap)
         return Joined(part, found, kept, taken, ticks)
     return _join_stretch(first, second, bounds, later_head, later_tail, ticks)
 
 
-def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Array, later_tail: Array, ticks: int) -> Joined:
+def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Border, later_tail: Border, ticks: int) -> Joined:
     """Join parts between which no record is missing."""
-    rows = np.concatenate((first.tail, later_head))
-    view = BorderView(rows, bounds.has_time)
-    order, is_new = by_key(rows)
-    runs = runs_of(order, is_new, rows["word"])
-    heads = order[runs.start]
+    rows = np.concatenate((first.tail.rows, later_head.rows))
+    # Marks of the tail stand in front of the rows, those of the head behind them: so those of a key come in their order.
+    shift, count = len(first.tail.marks), len(first.tail.marks) + len(first.tail.rows)
+    keys = np.concatenate((first.tail.marks, rows["key"], later_head.marks))
+    words = np.full(len(keys), MARK, dtype=np.int32)
+    words[shift : shift + len(rows)] = rows["word"]
+    view = BorderView(rows, bounds.has_time, shift)
+    order, is_new = by_key(keys)
+    runs = runs_of(order, is_new, words)
+    heads = order.take(runs.start)
     # Too many rows at the border: the earlier requests are not followed any further.
-    is_full = len(rows) + len(later_tail) > MAX_BORDER_ROWS
+    is_full = len(rows) + len(later_tail.rows) > MAX_BORDER_ROWS or len(first.tail.marks) + len(later_tail.marks) > MAX_BORDER_KEYS
     is_end = second.is_split or is_full
     closed = runs.is_request & (runs.is_closed | is_end)
     gap = np.where(~runs.is_closed & is_end, np.uint8(second.first_gap if second.is_split else Ending.END), np.uint8(Ending.INSIDE))
@@ -374,35 +381,35 @@ def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Array, 
         left_out = int(np.count_nonzero(runs.is_request & runs.is_last & ~runs.has_end))
     if first.is_split:
         headless = np.flatnonzero(runs.is_headless)
-        early = early_of(rows[order[spans(runs.start[headless], runs.stop[headless] - runs.start[headless])]])
+        early = early_of(rows.take(order.take(spans(runs.start[headless], runs.stop[headless] - runs.start[headless])) - shift))
     # What stays open, or is known to have been asked for, unless the later part has a request with the key.
-    staying = runs.is_last & ~runs.is_headless & (heads < len(first.tail))
+    staying = runs.is_last & ~runs.is_headless & (heads < count)
     opened = np.flatnonzero(staying & runs.is_request & ~closed)
-    known = heads[np.flatnonzero(staying & ~(runs.is_request & ~closed))]
-    earlier_tail = NO_ROWS
+    earlier_tail = NO_BORDER
     if not is_end:
-        marks = np.zeros(len(known), dtype=BORDER)
-        marks["key"] = rows["key"][known]
-        still = rows[order[spans(runs.start[opened], runs.last[opened] - runs.start[opened] + 1)]]
-        earlier_tail = np.concatenate((still, marks))
+        still = order.take(spans(runs.start[opened], runs.last[opened] - runs.start[opened] + 1)) - shift
+        known = heads.take(np.flatnonzero(staying & ~(runs.is_request & ~closed)))
+        earlier_tail = Border(rows.take(still), keys.take(known))
     tail, kept, taken = renumbered(earlier_tail, later_tail)
     head = first.head if first.is_split else joined_head(first.head, later_head)
-    if len(head) > MAX_BORDER_ROWS:
-        early.add(early_of(head))
-        head = NO_ROWS
+    if head.is_full:
+        early.add(early_of(head.rows))
+        head = NO_BORDER
     part = Part(bounds, head, tail, taken[:0], first.is_split or second.is_split, first.first_gap if first.is_split else second.first_gap)
-    found = Found(ended, rows["slot"][heads[ending]], _border_orphans(view, rows, runs), early, left_out)
-    return Joined(part, found, kept, taken, ticks)
+    slots = rows["slot"].take(heads.take(ending) - shift)
+    return Joined(part, Found(ended, slots, _border_orphans(view, rows, runs, shift), early, left_out), kept, taken, ticks)
 
 
-def _border_orphans(view: BorderView, rows: Array, runs: Runs) -> Orphans:
-    """Return the completions without a request at a border, with those that are counted only."""
-    counted = np.add.reduceat(rows["more"][runs.order], runs.start) if len(runs.start) else np.empty(0, dtype=np.int64)
+def _border_orphans(view: BorderView, rows: Array, runs: Runs, shift: int) -> Orphans:
+    """Return the completions without a request at a border, with those that are counted only; `shift`: as of the view."""
+    more = np.zeros(len(runs.order), dtype=np.int64)
+    more[shift : shift + len(rows)] = rows["more"]
+    counted = np.add.reduceat(more.take(runs.order), runs.start) if len(runs.start) else np.empty(0, dtype=np.int64)
     spare = runs.stop - 1 - runs.last
     wanted = np.flatnonzero(~runs.is_headless & (spare + counted > 0))
     if not len(wanted):
         return Orphans.none()
     final = runs.order[runs.stop[wanted] - 1]
     after = runs.order[np.minimum(runs.last[wanted] + 1, runs.stop[wanted] - 1)]
-    index = np.where(spare[wanted] > 0, rows["index"][after], rows["more_index"][final])
+    index = np.where(spare[wanted] > 0, rows["index"][after - shift], rows["more_index"][final - shift])
     return Orphans(view.requester(final), view.tag(final), index, spare[wanted] + counted[wanted])

@@ -64,43 +64,57 @@ class BatchView:
 
 
 class BorderView:
-    """Values of rows at borders, by their position."""
+    """Values of rows at borders, by their position.
 
-    def __init__(self, rows: Array, has_time: bool) -> None:
+    Parameters
+    ----------
+    rows : ndarray of BORDER
+        The rows.
+    has_time : bool
+        Whether the model of time is known.
+    shift : int
+        Position of the first row.
+    """
+
+    def __init__(self, rows: Array, has_time: bool, shift: int = 0) -> None:
         self._rows = rows
+        self._shift = shift
         self.has_time = has_time
+
+    def _values(self, name: str, rows: Array) -> Array:
+        return np.asarray(self._rows[name].take(rows - self._shift))
 
     def index(self, rows: Array) -> Array:
         """Return the numbers of rows in the recording."""
-        return np.asarray(self._rows["index"][rows])
+        return self._values("index", rows)
 
     def requester(self, rows: Array) -> Array:
         """Return their Requester IDs."""
-        return (self._rows["key"][rows] >> np.uint64(REQUESTER_SHIFT)).astype(np.uint16)
+        return (self._values("key", rows) >> np.uint64(REQUESTER_SHIFT)).astype(np.uint16)
 
     def tag(self, rows: Array) -> Array:
         """Return their tags."""
-        return self._rows["key"][rows].astype(np.uint16)
+        return self._values("key", rows).astype(np.uint16)
 
     def kind(self, rows: Array) -> Array:
         """Return the codes of their kinds."""
-        return np.asarray(self._rows["kind"][rows])
+        return self._values("kind", rows)
 
     def status(self, rows: Array) -> Array:
         """Return the codes of their completion status; of completions."""
-        return np.asarray(self._rows["status"][rows])
+        return self._values("status", rows)
 
     def requested(self, rows: Array) -> Array:
         """Return the bytes that requests ask for."""
-        return np.asarray(self._rows["requested"][rows])
+        return self._values("requested", rows)
 
     def at(self, rows: Array) -> Array:
         """Return their ticks since the start of the part; -1 without a model of time."""
-        return np.asarray(self._rows["at"][rows])
+        return self._values("at", rows)
 
     def segment(self, rows: Array) -> Array | int:
         """Return the numbers of the segments of time that they are in."""
-        return np.asarray(self._rows["segment"][rows])
+        return self._values("segment", rows)
 
 
 View = BatchView | BorderView

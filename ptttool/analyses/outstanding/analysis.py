@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
 from ptttool.analyses.matching.part import Part, part_of
-from ptttool.analyses.matching.steps import MARK, REQUESTER_SHIFT
+from ptttool.analyses.matching.steps import REQUESTER_SHIFT
 from ptttool.analyses.matching.transactions import Ending, Transactions
 from ptttool.analyses.needs import Need
 from ptttool.analyses.outstanding.document import Outstanding, document_of
@@ -172,13 +172,9 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
     def _borders(self, part: Part) -> Borders:
         """Return the rows where requests may begin or end that are under way at the ends of a part."""
-        keys, rows = [], []
-        for border in (part.head, part.tail):
-            chosen = np.flatnonzero(border["word"] != MARK)
-            keys.append(border["key"].take(chosen))
-            rows.append(border["index"].take(chosen))
-        requesters = np.concatenate(keys) >> np.uint64(REQUESTER_SHIFT) & np.uint64(0xFFFF)
-        return Borders(requesters.view(np.int64), np.concatenate(rows).view(np.int64), DIRECTION_SERIES)
+        keys, rows = (np.concatenate([border.rows[name] for border in (part.head, part.tail)]) for name in ("key", "index"))
+        requesters = keys >> np.uint64(REQUESTER_SHIFT) & np.uint64(0xFFFF)
+        return Borders(requesters.view(np.int64), rows.view(np.int64), DIRECTION_SERIES)
 
 
 def _directions(whole: Transactions) -> Array:
