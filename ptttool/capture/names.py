@@ -10,14 +10,18 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from ptttool.files.packed.kinds import SUFFIXES
+
 SUFFIX = ".ptttool.json"
 """What follows the name of a recording in that of its sidecar."""
 _UNFINISHED = re.compile(r"(?P<wanted>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
 
 
 def sidecar_path(recording: str | Path) -> Path:
-    """Return the path of a recording's sidecar."""
-    return Path(f"{recording}{SUFFIX}")
+    """Return the path of a recording's sidecar; of a packed one (``FILE.xz``) also the one beside ``FILE``."""
+    own = Path(f"{recording}{SUFFIX}")
+    plain = next((str(recording).removesuffix(suffix) for suffix in SUFFIXES if str(recording).endswith(suffix)), None)
+    return own if plain is None or own.exists() else Path(f"{plain}{SUFFIX}")
 
 
 def wanted_name(name: str) -> str | None:

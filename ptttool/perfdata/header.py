@@ -111,7 +111,7 @@ def _foreign(path: str, start: bytes) -> InputError:
         return InputError(path, "perf.data of version 1, which no perf with PTT support writes", offset=0, code="old-version")
     for magic, (what, command) in _COMPRESSED_FILES.items():
         if start.startswith(magic):
-            hint = f"unpack it first: {command} FILE | ptttool decode -"
+            hint = f"unpack it first: {command}"
             return InputError(path, f"{what}, not a perf.data file", offset=0, hint=hint, code="compressed-file")
     if layout.MAGIC.startswith(start):
         return InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")

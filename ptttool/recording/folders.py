@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ptttool.budget import over_budget
 from ptttool.errors import AccessError, InputError
+from ptttool.files.packed.kinds import first_bytes
 from ptttool.files.remote import is_remote
 from ptttool.perfdata.layout import MAGIC
 from ptttool.recording.budget import MAX_RECORDINGS
@@ -62,5 +63,5 @@ def _in_folder(path: str) -> list[str]:
 def _recordings(folder: Path, names: Sequence[str]) -> Iterator[str]:
     for name in names:
         with suppress(OSError), (folder / name).open("rb") as file:  # one that cannot be read is no recording as far as can be seen
-            if file.read(len(MAGIC)) == MAGIC:
+            if first_bytes(file, len(MAGIC)) == MAGIC:
                 yield str(folder / name)

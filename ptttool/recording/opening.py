@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ptttool.errors import InputError
+from ptttool.files.packed.kinds import first_bytes
 from ptttool.files.remote import is_remote
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AuxChunk, Contents, Mode
@@ -129,7 +130,7 @@ def form_of(path: str | Path) -> InputForm | None:
         if not Path(name).is_file():  # opening a FIFO waits for its writer, and its bytes are read once
             return None
         with Path(name).open("rb") as opened:
-            return _form(opened.read(len(MAGIC)))
+            return _form(first_bytes(opened, len(MAGIC)))
     except OSError:  # reported when it is opened for reading
         return None
 

@@ -11,6 +11,7 @@ from typing import BinaryIO, Self
 
 from ptttool.errors import AccessError, InputError
 from ptttool.files.local import LocalFile
+from ptttool.files.packed.kinds import LONGEST_MAGIC, kind_of
 from ptttool.files.remote import is_remote
 from ptttool.files.standard import standard_input
 from ptttool.perfdata.backing import Backing, Memory, OnRequest
@@ -130,7 +131,21 @@ class RawDump:
 
 def _open(path: str) -> BinaryIO:
     try:
-        return Path(path).open("rb")
+        opened = Path(path).open("rb")  # noqa: SIM115 - the dump closes it
+        try:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode) or kind_of(os.pread(opened.fileno(), LONGEST_MAGIC, 0)) is None:
+                return opened
+            from ptttool.files.packed.unpack import unpacked
+
+            found = unpacked(opened.fileno(), path)
+            assert found is not None
+        except BaseException:
+            opened.close()
+            raise
+        opened.close()
+        if found.problem is not None:
+            raise InputError(path, found.problem, hint="a raw dump that is packed is read whole or not at all", code="damaged-archive")
+        return os.fdopen(os.dup(found.file.fileno()), "rb")
     except IsADirectoryError:
         raise InputError(path, "is a folder, not a dump of AUX data", code="is-a-folder") from None
     except FileNotFoundError:

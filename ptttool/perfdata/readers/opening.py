@@ -7,10 +7,12 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ptttool.budget import CODE
 from ptttool.errors import AccessError, InputError
 from ptttool.files.local import LocalFile
+from ptttool.files.packed.kinds import LONGEST_MAGIC, kind_of
 from ptttool.files.standard import standard_input
 from ptttool.perfdata.budget import MAX_FILES
 from ptttool.perfdata.header import empty_file
@@ -18,6 +20,9 @@ from ptttool.perfdata.model import Mode
 from ptttool.perfdata.readers.base import Reader
 from ptttool.perfdata.readers.files import FileReader
 from ptttool.perfdata.readers.stream import StreamReader
+
+if TYPE_CHECKING:
+    from ptttool.files.packed.unpack import Unpacked
 
 
 def open_perfdata(path: str | Path) -> Reader:
@@ -57,7 +62,26 @@ def _open_descriptor(name: str, descriptor: int, path: str) -> Reader:
     if about.st_size == 0:
         os.close(descriptor)
         raise empty_file(name)
-    return FileReader(path, Mode.FILE, LocalFile(descriptor, "/dev/stdin" if path == "-" else name), name)
+    try:
+        found = _unpacked(descriptor, name)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if found is None:
+        return FileReader(path, Mode.FILE, LocalFile(descriptor, "/dev/stdin" if path == "-" else name), name)
+    os.close(descriptor)
+    reader = FileReader(path, Mode.FILE, LocalFile(os.dup(found.file.fileno()), name), name)
+    if found.problem is not None:
+        reader.note("", "damaged-archive", found.problem)
+    return reader
+
+
+def _unpacked(descriptor: int, name: str) -> Unpacked | None:
+    if kind_of(os.pread(descriptor, LONGEST_MAGIC, 0)) is None:
+        return None
+    from ptttool.files.packed.unpack import unpacked
+
+    return unpacked(descriptor, name)
 
 
 def _open_directory(folder: Path) -> Reader:
