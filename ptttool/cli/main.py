@@ -18,11 +18,12 @@ from typer.exceptions import TyperException
 from ptttool import __version__
 from ptttool.cli import commands
 from ptttool.cli.app import Escaped, app
+from ptttool.cli.terminal.colours import When, choose
 from ptttool.cli.terminal.failure import report_error
 from ptttool.cli.terminal.streams import CLOSED, no_standard_output
-from ptttool.cli.terminal.talk import PrintedError, say, warn
+from ptttool.cli.terminal.talk import PrintedError, be_quiet, say, warn
 from ptttool.cli.unexpected import explained
-from ptttool.errors import InputError, InternalError, OutputError, PlugInError, PtttoolError, UsageError
+from ptttool.errors import InputError, InternalError, OutputError, PlugInError, PtttoolError
 from ptttool.registry import PlugIns, allow_foreign_plug_ins, left_out
 from ptttool.wording import clean
 
@@ -37,7 +38,7 @@ def _print_version(value: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.", callback=_print_version, is_eager=True)] = False,
     plugins: Annotated[
         bool,
         typer.Option(
@@ -117,6 +118,8 @@ def _registered() -> set[str | None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    choose(When.AUTO)
+    be_quiet(False)
     own, command = _options_before(arguments)
     if "--plugins" in own:
         allow_foreign_plug_ins()
@@ -153,7 +156,7 @@ def _unexpected(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: list[str], own: list[str], command: list[str]) -> int:
-    for problem in [] if "--version" in own else load_commands(command):
+    for problem in [] if {"--version", "-V"} & {*own} else load_commands(command):
         if "_PTTTOOL_COMPLETE" not in os.environ:  # a shell that completes a line shows nothing else
             warn(clean(problem.message))
     group = typer.main.get_command(app)
@@ -166,7 +169,7 @@ def _options_before(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Split a command line into the options before the command, and the command with its arguments."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
-        at += 2 if arguments[at] == "--crash-report" else 1
+        at += 2 if arguments[at] in ("--crash-report", "--color") else 1
     return arguments[:at], arguments[at:]
 
 
@@ -203,10 +206,10 @@ def _from_os_error(error: OSError) -> PtttoolError:
 
 
 def _report_usage(error: TyperException, arguments: Sequence[str]) -> int:
-    message = error.format_message()
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
         sys.stderr.write(context.get_help() + "\n")
         return 2
-    path = context.command_path if context is not None else "ptttool"
-    return report_error(UsageError(message, hint=f"see '{path} --help'"), arguments)
+    from ptttool.cli.help.mistakes import said
+
+    return report_error(said(error), arguments)

@@ -97,7 +97,7 @@ REFUSED = [
     (["--rootport", "00:10.0", "--completions", "b"], 2, "completions-no-effect"),
     (["--rootport", "00:10.0", "--pattern", "v1", "--force"], 2, "no-pattern-term"),
     (["--rootport", "00:10.0", "--cpu", "2"], 2, "cpu-not-in-cpumask"),
-    (["--rootport", "00:10.0", "--cpu", "-1"], 2, "usage"),
+    (["--rootport", "00:10.0", "--cpu", "-1"], 2, "too-small"),
 ]
 
 

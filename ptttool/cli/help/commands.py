@@ -2,21 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeVar
 
 import typer
+import typer.main
 from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 
 from ptttool.cli.help.about import About, Example, KeptFile, Stage
+from ptttool.cli.terminal.colours import When, choose
+from ptttool.cli.terminal.talk import be_quiet
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+# Before the command, too: what stands behind it does not take back what it does not say.
+def _choose_colour(value: When) -> None:
+    if value is not When.AUTO:
+        choose(value)
+
+
+def _choose_quiet(value: bool) -> None:
+    if value:
+        be_quiet(True)
+
+
+def _options(
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="No notes on standard error, only warnings and errors.", callback=_choose_quiet, expose_value=False
+        ),
+    ] = False,
+    color: Annotated[
+        When,
+        typer.Option(
+            "--color",
+            metavar="WHEN",
+            help="Colour: auto (on a terminal), always or never. NO_COLOR and CLICOLOR_FORCE in the environment do the same.",
+            callback=_choose_colour,
+            expose_value=False,
+            is_eager=True,
+            show_default=False,
+        ),
+    ] = When.AUTO,
+) -> None:
+    """Nothing is done: typer reads the options that every command has from this signature."""
+
+
+@functools.cache
+def _general() -> list[Any]:
+    """Return the options that every command has."""
+    reader = typer.Typer(add_completion=False)
+    reader.command()(_options)
+    return list(typer.main.get_command(reader).params)
+
+
+def _with_general(found: list[Any], own: list[Any]) -> list[Any]:
+    """Put the general options between a command's own and --help."""
+    taken = {name for one in found for name in one.opts}
+    general = [one for one in _general() if taken.isdisjoint(one.opts)]
+    return [*found[: len(own)], *general, *found[len(own) :]]
+
+
+@contextmanager
+def _of(context: Any) -> Iterator[None]:
+    """Tell an error of the body which command it is of: typer does so with some."""
+    try:
+        yield
+    except TyperException as error:
+        if getattr(error, "ctx", None) is None:
+            error.ctx = context  # type: ignore[attr-defined]
+        raise
+
+
 class Command(TyperCommand):
-    """A command with our help."""
+    """A command with our help, and with the options that every command has."""
 
     about = About()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; an error knows its command."""
+        with _of(ctx):
+            return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options and arguments: its own, the general ones, --help."""
+        return _with_general(super().get_params(ctx), self.params)
 
     def get_help(self, ctx: Any) -> str:
         """Return the text of ``--help``."""
@@ -26,9 +101,26 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands with our help."""
+    """A group of commands with our help, which knows what people mean."""
 
     about = About()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; an error knows its command."""
+        with _of(ctx):
+            return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return its own options, the general ones, --help."""
+        return _with_general(super().get_params(ctx), self.params)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name. Raises UsageError where there is none (code ``unknown-command``)."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            from ptttool.cli.help.mistakes import unknown_command
+
+            raise unknown_command(args[0], self, ctx)
+        return super().resolve_command(ctx, args)
 
     def get_help(self, ctx: Any) -> str:
         """Return the text of ``--help``."""

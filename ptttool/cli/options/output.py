@@ -34,6 +34,7 @@ WhereOption = Annotated[
     str | None,
     typer.Option(
         "--where",
+        "-w",
         metavar="CONDITION",
         help="Only rows for which this SQL condition on columns is true, such as: "
         "kind = 'MRd' AND requester = '01:00.0' AND address >= 0x4000",
@@ -44,6 +45,7 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         "--columns",
+        "-c",
         metavar="A,B,C",
         help="These columns, in this order. By default csv holds a subset, a table one line a row, everything else all columns.",
         show_default=False,
@@ -71,6 +73,7 @@ LimitOption = Annotated[
     int | None,
     typer.Option(
         "--limit",
+        "-n",
         metavar="N",
         min=0,
         help="At most this number of rows. A table on a terminal shows a page by default.",

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 
+from ptttool.cli.terminal.letters import HANDLER, has_unicode_locale
 from ptttool.errors import OutputError
 
 CLOSED: set[str] = set()
@@ -15,9 +16,11 @@ CLOSED: set[str] = set()
 def settle_streams() -> None:
     """Occupy the numbers of closed standard streams, so that no other file gets them, and let a terminal show any letter.
 
-    Reading a closed standard input, and writing to a closed standard output, still fails. Messages to a closed standard error are lost.
+    Where the locale has no UTF-8, letters are replaced by ASCII. Reading a closed standard input, and writing to a closed standard
+    output, still fails. Messages to a closed standard error are lost.
     """
     # Opened in this order, each gets the lowest number that is free: its own.
+    ascii_only = not has_unicode_locale()
     for name, access in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         stream = getattr(sys, name)
         if stream is None:
@@ -26,7 +29,10 @@ def settle_streams() -> None:
             os.set_inheritable(descriptor, True)
             setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper) and name != "stdin":
-            stream.reconfigure(errors="backslashreplace")
+            if ascii_only:
+                stream.reconfigure(encoding="ascii", errors=HANDLER)
+            else:
+                stream.reconfigure(errors="backslashreplace")
 
 
 def drop_output_if_closed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from ptttool.cli.terminal.colours import Style, has_colour, painted
 from ptttool.cli.terminal.journal import Priority, send, takes
 from ptttool.cli.terminal.streams import CLOSED
 from ptttool.diagnostics import Diagnostic, Severity
@@ -24,9 +26,20 @@ if TYPE_CHECKING:
 _TEXT_AT = 11
 
 
+_STYLES = {"error:": Style.ERROR, "warning:": Style.WARNING, "hint:": Style.HINT}
+_is_quiet = False
+
+
+def be_quiet(quiet: bool) -> None:
+    """Write no notes from now on, or write them again: warnings and errors are always written."""
+    global _is_quiet
+    _is_quiet = quiet
+
+
 def note(text: str, **fields: object) -> None:
-    """Write a note to standard error; the journal of systemd gets the fields, too."""
-    say(f"ptttool: {text}", Priority.INFO, **fields)
+    """Write a note to standard error, unless --quiet is given; the journal of systemd gets the fields, too."""
+    if not _is_quiet:
+        say(f"ptttool: {text}", Priority.INFO, **fields)
 
 
 def warn(text: str, **fields: object) -> None:
@@ -59,19 +72,34 @@ def say(line: str, priority: Priority = Priority.NOTICE, **fields: object) -> No
 
         columns = shutil.get_terminal_size().columns
         line = textwrap.fill(line, max(columns, 20), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    line = _painted(line)
     with suppress(OSError):  # a full or closed standard error does not make the command fail
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 
+def _painted(line: str) -> str:
+    """Return a line of :func:`say` with the colour of what it is: an error, a warning, a hint."""
+    head, label, *rest = line.split(" ", 2) if line.count(" ") else ("", line)
+    style = _STYLES.get(label)
+    return line if style is None else " ".join([head, painted(label, style, sys.stderr), *rest])
+
+
 def json_text(value: Any) -> str:
     """Return a JSON document of a dataclass or of plain values, keys as given; control characters are escaped."""
-    return dumps(value) + "\n"
+    return _writable(dumps(value)) + "\n"
 
 
 def json_line(value: Any) -> str:
     """Return a JSON document on one line, as JSON lines have it; otherwise like :func:`json_text`."""
-    return dumps(value, indent=None) + "\n"
+    return _writable(dumps(value, indent=None)) + "\n"
+
+
+def _writable(text: str) -> str:
+    """Escape what standard output cannot encode, as JSON does: a document is the same in every locale."""
+    if text.isascii() or (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
+        return text
+    return re.sub(r"[^\x00-\x7f]", lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def print_json(value: Any) -> None:
@@ -156,10 +184,14 @@ class _Trimmed(io.TextIOBase):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Make a rich console: with colour only on a terminal and without NO_COLOR; in a pipe as wide as its content."""
+    """Make a rich console: with colour where :mod:`ptttool.cli.terminal.colours` says so; in a pipe as wide as its content."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 10_000
     file = stream if stream.isatty() else cast("TextIO", _Trimmed(stream))
-    return Console(file=file, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    coloured = has_colour(stream)
+    return Console(
+        file=file, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False,
+        color_system="standard" if coloured else None, force_terminal=coloured or None, no_color=False,
+    )  # fmt: skip

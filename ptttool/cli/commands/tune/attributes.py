@@ -122,7 +122,7 @@ def set_(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Set tune attributes of one device, or with --all of every device: all or none.
+    """Set tune attributes of one device, or of all with --all.
 
     Values are decimal numbers; one above 2 becomes 2, as in the hardware. Anything else is refused before anything is written. Every
     write is read back. If one fails, or on Ctrl-C or another signal, those already written are restored. A tune attribute that has the

@@ -1,0 +1,231 @@
+"""Errors of the command line in our words: what was written, what was meant, how to write it. No sentence of a library is shown."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ptttool.cli.help.about import about
+from ptttool.cli.help.described import argument_usage, is_argument, is_option, usage, value_name
+from ptttool.errors import UsageError
+from ptttool.wording import in_words
+
+MEANT_COMMANDS = {
+    "record capture rec run start snoop sniff": "trace",
+    "ls show devices device dev lspci status scan discover": "list",
+    "ports rootports requesters functions": "filters",
+    "check preflight diagnose health test": "doctor",
+    "reset restore load": "tune apply",
+    "set write config configure": "tune set",
+    "get read": "tune get",
+    "save export backup dump-profile": "tune save",
+    "diff": "tune diff",
+    "undo revert": "tune undo",
+    "history log journal": "tune history",
+    "sweep": "tune sweep",
+    "stat stats summary sum count": "info",
+    "script dump convert print parse packets cat view to-csv csv parquet": "decode",
+    "protocols": "decode --protocols",
+    "html page": "report",
+    "monitor watch live": "top",
+    "simulate sim fake gen": "generate",
+    "archive sosreport support": "collect",
+    "prometheus exporter": "metrics",
+    "repair rescue": "recover",
+    "aer header": "tlp",
+    "filter": "filters",
+    "help": "--help",
+    "version": "--version",
+}
+"""What people write for a command, by what it is called here."""
+
+MEANT_OPTIONS = {
+    "--format --fmt --type --output-format --as": "--to",
+    "--port --root-port --rp --root --bdf --interface --nic --dev": "--rootport",
+    "--out --outfile --file --save --dest": "--output",
+    "--filter --query --grep --match --condition --select-where": "--where",
+    "--head --lines --rows --max --first --num": "--limit",
+    "--skip --start --tail": "--offset",
+    "--fields --select --cols": "--columns",
+    "--threads --workers --parallel --processes --cpus --num-workers": "--jobs",
+    "--time --seconds --timeout --for --secs --length": "--duration",
+    "--dir": "--direction",
+    "--kinds --types --kind": "--type",
+    "--buffer --buffer-size --mmap-pages --aux --size": "--aux-size",
+    "--root-dir --sysfs-root --sys": "--sysfs",
+    "--simulate --fake --example": "--demo",
+    "--overwrite --yes --replace": "--force",
+    "--follow-tlp": "--follow",
+    "--colour": "--color",
+    "--silent": "--quiet",
+    "--noop --simulate-only --what-if --check --test": "--dry-run",
+}
+"""What people write for an option; taken where the command has the option on the right, and not the one on the left."""
+
+_EXTRA = re.compile(r"Got unexpected extra arguments?\(?s?\)? \((?P<words>.*)\)", re.DOTALL)
+
+
+def said(error: Any) -> UsageError:
+    """Return the error for a command line that typer does not take."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "ptttool"
+    see = f"see '{path} --help'"
+    name = type(error).__name__
+    if name == "NoSuchOption":
+        return _unknown_option(error.option_name, context, see)
+    if name == "MissingParameter" and error.param is not None:
+        return _missing(error.param, context, see)
+    if name == "BadParameter" and error.param is not None:
+        return _bad_value(error, see)
+    if name == "BadOptionUsage":
+        return _bad_use(error, context, see)
+    found = _EXTRA.fullmatch(error.format_message())
+    if found is not None and context is not None:
+        return _extra(found["words"], context, see)
+    return UsageError(error.format_message(), hint=see)
+
+
+def unknown_command(name: str, group: Any, context: Any) -> UsageError:
+    """Return the error for a command that does not exist: with those that are written or meant alike."""
+    path = context.command_path
+    known = {word for word, one in group.commands.items() if not one.hidden}
+    root = context.find_root().command
+    meant = _meant(name, root, inside=path.partition(" ")[2])
+    near = [] if meant is not None else [f"{path} {each}" for each in _near(name, known)]
+    suggestions = [f"ptttool {meant}"] if meant is not None else near
+    hint = f"did you mean {in_words((f'{each!r}' for each in suggestions), 'or')}?" if suggestions else f"see '{path} --help'"
+    return UsageError(f"{path} has no command {name!r}", hint=hint, code="unknown-command", command=name, suggestions=suggestions)
+
+
+def _meant(name: str, root: Any, inside: str) -> str | None:
+    """Return the command that another word means, if this version has it."""
+    from ptttool.analyses.contract import ANALYSES
+
+    found = next((command for words, command in MEANT_COMMANDS.items() if name.lower() in words.split()), None)
+    if found is not None and found.startswith("--"):
+        return found if not inside else f"{inside} {found}" if found == "--help" else found
+    if found is not None and _exists(found, root):
+        return found
+    tune = root.commands.get("tune")
+    if not inside and tune is not None and name in tune.commands:
+        return f"tune {name}"
+    if inside and name in root.commands:
+        return name
+    return f"analyze {name}" if not inside and name in ANALYSES.names() else None
+
+
+def _exists(path: str, root: Any) -> bool:
+    command = root
+    for word in path.split():
+        if word.startswith("--"):
+            return True
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            return False
+    return True
+
+
+def _unknown_option(name: str, context: Any, see: str) -> UsageError:
+    options = set(_option_names(context))
+    meant = [each for each in _meant_options(name) if each in options]
+    same = [each for each in options if each.replace("-", "") == name.lower().replace("-", "")]
+    suggestions = same or meant or _near(name, {each for each in options if each.startswith("--")})
+    hint = f"did you mean {in_words(suggestions, 'or')}?" if suggestions else see
+    path = context.command_path if context is not None else "ptttool"
+    return UsageError(f"{path} has no option {name}", hint=hint, code="unknown-option", option=name, suggestions=suggestions)
+
+
+def _meant_options(name: str) -> Iterator[str]:
+    for words, option in MEANT_OPTIONS.items():
+        if name.lower() in words.split():
+            yield option
+
+
+def _option_names(context: Any) -> Iterator[str]:
+    if context is None:
+        return
+    for one in context.command.get_params(context):
+        if is_option(one):
+            yield from (*one.opts, *one.secondary_opts)
+
+
+def _near(name: str, known: Iterable[str]) -> list[str]:
+    """Return what is written nearly so: the best, and a second one that is as near."""
+    lower = name.lower()
+    begins = sorted(each for each in known if len(lower.strip("-")) > 1 and each.startswith(lower))
+    if len(begins) == 1:
+        return begins
+    scored = sorted(((difflib.SequenceMatcher(None, lower, each).ratio(), each) for each in known), key=lambda pair: (-pair[0], pair[1]))
+    return [each for ratio, each in scored[:2] if ratio >= 0.75 and ratio >= scored[0][0] - 0.05]
+
+
+def _missing(parameter: Any, context: Any, see: str) -> UsageError:
+    name = argument_usage(parameter) if is_argument(parameter) else f"{_option(parameter)} {value_name(parameter)}".strip()
+    command = context.command if context is not None else None
+    example = next((one.line for one in about(command).examples), None)
+    hint = f"such as: {example}" if example is not None else see
+    return UsageError(f"{name} is missing", hint=hint, code="missing-argument", missing=[name.removesuffix("...")])
+
+
+def _bad_value(error: Any, see: str) -> UsageError:
+    parameter = error.param
+    what = _option(parameter) if is_option(parameter) else argument_usage(parameter)
+    value = _value_of(error)
+    told = parameter.type_descriptor
+    choices = [str(each.value if isinstance(each, enum.Enum) else each) for each in told.choices or ()]
+    details: dict[str, Any] = {"option": what, "value": None if value is None else str(value)}
+    shown = "" if value is None else f"{str(value)!r} "
+    if choices:
+        suggestions = [each for each in choices if value is not None and each.startswith(str(value).lower())] or _near(str(value), choices)
+        text = f"{what}: {shown}is not one of {', '.join(choices)}"
+        hint = f"did you mean {suggestions[0]}?" if len(suggestions) == 1 else see
+        return UsageError(text, hint=hint, code="unknown-choice", suggestions=suggestions, **details)
+    is_number = told.annotation in (int, float)
+    number = _number(value, whole=told.annotation is int) if is_number else None
+    if number is not None and parameter.min is not None and number < parameter.min:
+        return UsageError(f"{what}: {value} is less than {parameter.min}", hint=see, code="too-small", smallest=parameter.min, **details)
+    if number is not None and parameter.max is not None and number > parameter.max:
+        return UsageError(f"{what}: {value} is more than {parameter.max}", hint=see, code="too-large", largest=parameter.max, **details)
+    if is_number:
+        kind = "a whole number" if told.annotation is int else "a number"
+        return UsageError(f"{what}: {shown}is not {kind}", hint="written with digits alone, such as 20", code="not-a-number", **details)
+    if error.__cause__ is None:  # of our own callback
+        return UsageError(f"{what}: {error.message}", hint=see, code="bad-value", **details)
+    return UsageError(f"{what}: {shown}is not valid", hint=see, code="bad-value", **details)
+
+
+def _value_of(error: Any) -> Any:
+    """Return what was written, if the error holds it."""
+    found = getattr(error.__cause__, "errors", None)
+    if found is None:
+        return None
+    problems = found()
+    return problems[0].get("input") if problems else None
+
+
+def _number(value: Any, *, whole: bool) -> float | None:
+    try:
+        return int(value) if whole else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _bad_use(error: Any, context: Any, see: str) -> UsageError:
+    name = error.option_name
+    parameter = next((one for one in context.command.get_params(context) if name in (*one.opts, *one.secondary_opts)), None)
+    if parameter is not None and not value_name(parameter):
+        return UsageError(f"{name} does not take a value", hint=see, code="needless-value", option=name)
+    needed = "" if parameter is None else f": {name} {value_name(parameter)}"
+    return UsageError(f"{name} needs a value{needed}", hint=see, code="missing-value", option=name)
+
+
+def _extra(words: str, context: Any, see: str) -> UsageError:
+    hint = f"it takes: {context.command_path} {usage(context.command)}" if any(map(is_argument, context.command.params)) else see
+    return UsageError(f"{words}: {context.command_path} takes no further argument", hint=hint, code="extra-argument", words=words.split())
+
+
+def _option(parameter: Any) -> str:
+    return str(max(parameter.opts, key=len))
