@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ptttool.budget import over_budget
 from ptttool.errors import AccessError, InputError
-from ptttool.files.packed.kinds import first_bytes
+from ptttool.files.packed.look import first_bytes
 from ptttool.files.remote import is_remote
 from ptttool.perfdata.layout import MAGIC
 from ptttool.recording.budget import MAX_RECORDINGS

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ptttool.errors import InputError
-from ptttool.files.packed.kinds import first_bytes
+from ptttool.files.packed.look import first_bytes
 from ptttool.files.remote import is_remote
 from ptttool.perfdata.layout import MAGIC
 from ptttool.perfdata.model import AuxChunk, Contents, Mode

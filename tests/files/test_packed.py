@@ -14,7 +14,7 @@ import zstandard
 
 from ptttool.errors import InputError, OutputError
 from ptttool.files.packed import unpack
-from ptttool.files.packed.kinds import first_bytes
+from ptttool.files.packed.look import first_bytes
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "xz": lzma.compress,
