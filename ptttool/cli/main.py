@@ -118,8 +118,6 @@ def _registered() -> set[str | None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    choose(When.AUTO)
-    be_quiet(False)
     own, command = _options_before(arguments)
     if "--plugins" in own:
         allow_foreign_plug_ins()
@@ -146,6 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         for problem in left_out():
             warn(clean(problem.message))
+        choose(When.AUTO)
+        be_quiet(False)
 
 
 def _unexpected(error: BaseException, arguments: Sequence[str]) -> int:

@@ -95,7 +95,6 @@ VALUES = [
     ("decode a.data --limit", "missing-value", {"option": "--limit"}),
     ("list --tree=yes", "needless-value", {"option": "--tree"}),
     ("tune get", "missing-argument", {"missing": ["DEVICE"]}),
-    ("tune set hisi_ptt0_0", "missing-argument", {"missing": ["ATTRIBUTE=VALUE"]}),
     ("info a.data b.data", "extra-argument", {"words": ["b.data"]}),
 ]
 

@@ -122,7 +122,7 @@ def sweep(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:  # fmt: skip
-    """Run a workload with several values of tune attributes, and compare them.
+    """Run a workload with several values, and compare them.
 
     Runs are in rounds. Each round has each setting once, in an order by chance, and settings are compared with the original values
     within rounds: what changes slowly, such as a temperature, then cannot pass for a difference. The test is exact (signed-rank),
