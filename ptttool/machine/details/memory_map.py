@@ -18,6 +18,19 @@ def is_doorbell(one: MemoryRange) -> bool:
     return _DOORBELL.search(one.name) is not None
 
 
+def worth_a_name(text: str) -> str:
+    """Return the lines of ``/proc/iomem`` that :func:`memory_ranges` uses; none where the kernel hides the addresses."""
+    ranges, _ = memory_ranges(text)
+    if ranges is None:
+        return ""
+    matches = (_LINE.fullmatch(line) for line in text.split("\n"))
+    return "".join(f"{match[0]}\n" for match in matches if match is not None and _is_wanted(match))
+
+
+def _is_wanted(match: re.Match[str]) -> bool:
+    return bool((not match[1] and _OUTER.match(match[4])) or _DOORBELL.search(match[4]))
+
+
 def memory_ranges(text: str) -> tuple[tuple[MemoryRange, ...] | None, int]:
     """Return the ranges that are worth a name.
 
@@ -42,8 +55,7 @@ def memory_ranges(text: str) -> tuple[tuple[MemoryRange, ...] | None, int]:
             continue
         first, last, name = int(match[2], 16), int(match[3], 16), match[4]
         is_hidden = is_hidden and last == 0
-        wanted = (not match[1] and _OUTER.match(name)) or _DOORBELL.search(name)
-        if not wanted or not first <= last or last == 0:
+        if not _is_wanted(match) or not first <= last or last == 0:
             continue
         if found and found[-1].name == name and found[-1].last + 1 == first:
             found[-1] = MemoryRange(found[-1].first, last, name)

@@ -24,18 +24,18 @@ from ptttool.machine.budget import (
 )
 from ptttool.machine.sources.expanded import PACK_LESS, Expanded
 from ptttool.machine.sources.files import MemoryFiles
-from ptttool.machine.sources.recorded import DATABASES, RecordedSource
+from ptttool.machine.sources.recorded import DATABASES, MANIFEST, RecordedSource
 from ptttool.machine.sources.tree import SYSFS_FOLDERS
 
 _PIECE: Final = 1 << 16
 # How deep the root of a machine can be in an archive, and how many roots can be there.
 _DEEPEST, _MOST_ROOTS = 4, 64
-_ROOT_NAMES: Final = frozenset({"sys", "proc", "etc", "usr", "boot", "lib", "sos_commands", "udev.txt", "udev.txt.gz"})
+_ROOT_NAMES: Final = frozenset({"sys", "proc", "etc", "usr", "boot", "lib", "sos_commands", "udev.txt", "udev.txt.gz", MANIFEST[1:]})
 # What of a root is read by anything here; the rest of an sosreport, and that is most, is not kept.
 _WANTED: Final = re.compile(
     r"/sys/(bus|class|devices|module|kernel/iommu_groups)(/|$)|/proc/(iomem|cmdline|meminfo|version|version_signature|config\.gz)$"
     r"|/proc/sys/kernel/[a-z_]+$|/etc/os-release$|/usr/lib/os-release$|/boot/config-[^/]*$|/lib/modules/[^/]*/config$"
-    r"|/sos_commands/kernel/uname_-a$"
+    r"|/lib/modules/[^/]*/(modules\.dep|build/\.config)$|/sos_commands/kernel/uname_-a$|" + re.escape(MANIFEST) + "$"
 )
 # What the libraries raise for damaged input.
 _DAMAGE: Final = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, RecursionError, ValueError, OverflowError)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,6 +32,9 @@ from ptttool.machine.sources.walk import walk_devices
 MAX_LINKS = 40
 # Paths of a udev database: beside a plain tree, or in an sosreport.
 DATABASES = ("/udev.txt", "/udev.txt.gz", "/sos_commands/devices/udevadm_info_--export-db")
+MANIFEST = "/ptttool-collect.json"
+"""What 'ptttool collect' says of the machine that it has read, in a recorded machine."""
+_LONGEST_MANIFEST = 1 << 20
 # Read at a time from a packed database, and the most of a line that is kept.
 _PIECE, _LONGEST_LINE = 1 << 16, 1 << 16
 ARCHIVE = Path(__file__).parents[2] / "demo" / "machine.tar.gz"
@@ -96,11 +100,32 @@ class RecordedSource:
 
     def read(self, path: str) -> str:
         """Read the first 64 KiB of a file without the final newline: no attribute is longer. Bytes that are not UTF-8 are surrogates."""
-        return self._files.read(self._follow(path), MAX_ATTRIBUTE_BYTES).decode("utf-8", "surrogateescape").removesuffix("\n")
+        return self._read(path, MAX_ATTRIBUTE_BYTES).decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def read_bytes(self, path: str, limit: int) -> bytes:
         """Read the first `limit` bytes of a file."""
-        return self._files.read(self._follow(path), limit)
+        return self._read(path, limit)
+
+    def _read(self, path: str, limit: int) -> bytes:
+        real = self._follow(path)
+        try:
+            return self._files.read(real, limit)
+        except (FileNotFoundError, IsADirectoryError):
+            if real not in self._refused:
+                raise
+        raise self._refusal(real)
+
+    def _refusal(self, path: str) -> OSError:
+        """Return the error with which the machine refused a file when it was collected."""
+        return OSError(self._refused[path], os.strerror(self._refused[path]), path)
+
+    @cached_property
+    def _refused(self) -> dict[str, int]:
+        try:
+            found = json.loads(self._files.read(MANIFEST, _LONGEST_MANIFEST))["refused"]
+            return {str(path): code for path, code in found.items() if type(code) is int and code in errno.errorcode}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return {}
 
     def write(self, path: str, text: str) -> None:
         """Replace a recorded file's content."""
@@ -108,7 +133,10 @@ class RecordedSource:
 
     def names(self, path: str) -> list[str]:
         """List the names in a folder, sorted."""
-        return self._files.names(self._follow(path))
+        real = self._follow(path)
+        if real in self._refused:
+            raise self._refusal(real)
+        return self._files.names(real)
 
     def resolve(self, path: str) -> str:
         """Follow every link of a path; the target of its last link need not be recorded."""

@@ -1,0 +1,85 @@
+"""``ptttool collect``: what support needs to know of a machine, in one archive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
+from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.terminal.talk import note, print_json, print_line
+from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    from ptttool.api.collect import Collection
+
+EXAMPLES = (
+    Example("ptttool collect --dry-run", "List what an archive of this machine would hold.", on_demo=True),
+    Example("ptttool collect -o machine.tar.gz", "Write it. The other side reads it: ptttool list --sysfs machine.tar.gz.", on_demo=True),
+)
+# Of files that could not be read, so many are named.
+_NAMED = 5
+
+
+@app.command("collect", stage=Stage.FIND, rank=40, examples=EXAMPLES)
+def collect(
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The archive. By default ptttool-DATE.tar.gz in the current folder."),
+    ] = None,
+    hostname: Annotated[bool, typer.Option("--hostname", help="Collect the host name, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List every file that would be in the archive; write nothing.")] = False,
+    force: ForceOption = False,
+    json: JsonOption = False,
+    sysfs: SysfsOption = None,
+    demo: DemoOption = False,
+) -> None:
+    """Collect what support needs to know of this machine in an archive.
+
+    It has what ptttool itself reads: the PTT devices with their filters and tune attributes, the PCI functions with their links and the
+    first 256 bytes of their configuration space, CPUs, kernel release and configuration, the driver's parameters, the lines of /proc/iomem
+    that name memory and PCI windows, and perf's version. No serial numbers, no MAC addresses, and no host name are in it.
+
+    What goes in is listed first. The archive is for its owner alone (mode 0600). Every command reads it with --sysfs. Reading everything
+    needs root; without, what could not be read is listed, and the archive says so, too.
+    """
+    import time
+
+    from ptttool.api.collect import Collected
+    from ptttool.machine.discovery import open_source
+
+    collected = Collected(open_source(sysfs, demo), hostname=hostname)
+    found = collected.described()
+    if not json:
+        _print_contents(found, every=dry_run)
+    if not dry_run:
+        file = output or time.strftime("ptttool-%Y%m%d-%H%M%S.tar.gz")
+        with tidy_end():
+            found = collected.write(file, force=force)
+    if json:
+        print_json(found)
+    elif found.file is not None:
+        size = "" if found.bytes is None else f", {found.bytes:,} bytes"
+        note(clean(f"wrote {found.file}{size}, readable by its owner alone; ptttool list --sysfs {found.file} reads it"))
+    else:
+        note("dry run: nothing was written")
+
+
+def _print_contents(found: Collection, *, every: bool) -> None:
+    from ptttool.cli.views.tune import print_table
+
+    print_table(("Part", "Files", "Bytes"), [(part.name, f"{part.files:,}", f"{part.bytes:,}") for part in found.parts])
+    if every:
+        print_line("")
+        for one in found.files:
+            print_line(clean(f"{one.bytes:>9,}  {one.path}"))
+    print_line("")
+    print_line(f"Left out: {'; '.join(found.left_out)}")
+    if found.refused:
+        print_line(f"Could not be read: {len(found.refused):,} files; as root they can be")
+        for refused in found.refused if every else found.refused[:_NAMED]:
+            print_line(clean(f"  {refused.path}: {refused.reason}"))
+        if len(found.refused) > _NAMED and not every:
+            print_line("  … (--dry-run lists all)")
