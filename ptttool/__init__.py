@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         record,
         recover_recording,
     )
+    from ptttool.api.collect import Collection, collect_machine
     from ptttool.api.live import Sample, Sampling, samples
     from ptttool.api.machine import (
         Change,
@@ -97,6 +98,7 @@ __all__ = [
     "Change",
     "ChangeState",
     "ChosenEvent",
+    "Collection",
     "Column",
     "Comparison",
     "DType",
@@ -149,6 +151,7 @@ __all__ = [
     "analyze",
     "apply_tune_profile",
     "build_event",
+    "collect_machine",
     "compare",
     "diff_tune_profile",
     "examine_machine",
@@ -186,6 +189,7 @@ _HOMES = {
             "find_unfinished plan_recording record recover_recording"
         ),
         "ptttool.api.live": "Sample Sampling samples",
+        "ptttool.api.collect": "Collection collect_machine",
         "ptttool.api.machine": (
             "Change ChangeState Examination Machine ProfileDiff PttDevice RecoverAction Recovery Snapshot TunePlan apply_tune_profile "
             "diff_tune_profile examine_machine find_device find_devices find_machine recover_tune_attributes save_tune_profile "

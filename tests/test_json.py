@@ -49,6 +49,7 @@ RUNS = [
     ("metrics", "metrics --demo", 0),
     ("metrics", "metrics {capture}", 0),
     ("metrics", "metrics {capture} {cut}", 6),
+    ("collect", "collect --demo --dry-run", 0),
     ("doctor", "doctor --demo", 1),
     ("doctor", "doctor --sysfs fixtures/machines/kunpeng-6.1 0_2", 1),
     ("event", "event --demo --rootport 0000:00:10.0", 0),

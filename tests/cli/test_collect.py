@@ -17,10 +17,8 @@ def out_of(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "command", [["list"], ["list", "--tree"], ["list", "0_2", "-v"], ["filters"], ["tune", "show"], ["list", "--json"]]
-)
-def test_the_archive_reads_as_the_demo(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", ["list", "list --tree", "list 0_2 -v", "filters", "tune show", "list --json", "doctor"])
+def test_the_archive_reads_as_the_demo(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "machine.tar.gz")
     out_of(capsys, "collect", "--demo", "--hostname", "-o", path)
     code = 1 if command == "doctor" else 0

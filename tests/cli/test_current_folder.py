@@ -71,6 +71,7 @@ def leaves(group: typer.core.TyperGroup, path: str = "") -> Iterator[str]:
 # A command line that does the work of each command; those of --jobs with processes of their own.
 LINES = {
     "analyze": "analyze summary --jobs 2 generated.data",
+    "collect": "collect --demo --force -o collected.tar.gz",
     "compare": "compare --jobs 2 generated.data generated.data",
     "decode": "decode --jobs 2 --where tag=1 --force -o out.parquet generated.data",
     "doctor": "doctor --demo",
