@@ -216,6 +216,28 @@ class WorkloadError(PtttoolError):
     code = "workload-failed"
 
 
+def _how_to_add(extra: str, package: str) -> str:
+    """Say how to install what an extra of ptttool brings, in the way in which ptttool itself is installed."""
+    import shlex
+    import sys
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = [line.partition(";") for line in requires("ptttool") or []]
+    except PackageNotFoundError:  # it runs from a clone that is not installed
+        lines = []
+    quoted = (f"extra == '{extra}'", f'extra == "{extra}"')
+    packages = shlex.join([needed.strip() for needed, _, condition in lines if condition.strip() in quoted] or [package])
+    prefix = Path(sys.prefix)
+    if (prefix / "pipx_metadata.json").exists():
+        return f"pipx inject ptttool {packages}"
+    if (prefix / "uv-receipt.toml").exists():
+        return f"in a clone of ptttool: uv tool install --reinstall '.[{extra}]'"
+    if (prefix.parent / "CONTENTS").exists() and (prefix.parent / "bin" / "ptttool").exists():
+        return f"this is the bundle, which takes no packages; in a clone of ptttool: pipx install '.[{extra}]'"
+    return f"{shlex.quote(sys.executable)} -m pip install {packages}"
+
+
 class MissingPackageError(PtttoolError):
     """An optional package that this job needs is not installed."""
 
@@ -235,7 +257,7 @@ class MissingPackageError(PtttoolError):
         extra : str
             The extra that installs it, such as ``flow``.
         """
-        return cls(f"{what} needs the package {package}", hint=f"pip install 'ptttool[{extra}]'", package=package)
+        return cls(f"{what} needs the package {package}", hint=_how_to_add(extra, package), package=package)
 
 
 class PlugInError(PtttoolError):

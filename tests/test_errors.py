@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 import re
 import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +53,34 @@ def test_pickled_errors_are_whole(error: PtttoolError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert (ErrorBody.of(again), str(again), again.exit_code) == (ErrorBody.of(error), str(error), error.exit_code)
+
+
+@pytest.mark.parametrize(
+    ("marks", "command"),
+    [
+        (["env/pipx_metadata.json"], "pipx inject ptttool"),
+        (["env/uv-receipt.toml"], "uv tool install"),
+        (["CONTENTS", "bin/ptttool"], "pipx install"),
+        ([], "-m pip install"),
+    ],
+)
+def test_a_missing_package_is_added_where_ptttool_is(
+    marks: list[str], command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "env").mkdir()
+    (tmp_path / "bin").mkdir()
+    for mark in marks:
+        (tmp_path / mark).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
+    hint = errors.MissingPackageError.of_extra("flow", "capstone", "flow").hint
+    assert hint is not None
+    assert command in hint
+    # Nobody's package of the same name is installed: the project is not on PyPI.
+    assert "install ptttool" not in hint
+    assert "capstone" in hint or "[flow]" in hint
+
+
+def test_a_missing_package_is_added_in_a_version_that_works() -> None:
+    hint = errors.MissingPackageError.of_extra("--scheduler", "distributed", "cluster").hint
+    assert hint is not None
+    assert {"distributed", "fsspec"} <= set(re.findall(r"\w+", hint))

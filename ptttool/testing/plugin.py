@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from ptttool.testing.machine import FakeMachine
 
-MISSING = "the fixture needs pyfakefs and its pytest plug-in: pip install 'ptttool[testing]'"
+MISSING = "the fixture needs pyfakefs and its pytest plug-in: pip install pyfakefs"
 
 
 def pytest_configure(config: pytest.Config) -> None:

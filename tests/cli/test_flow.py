@@ -176,4 +176,4 @@ def test_without_its_packages(
     riscv_flow._code.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     assert main(["flow", "--elf", str(elf), str(trace)]) == 8
-    assert "pip install 'ptttool[flow]'" in capsys.readouterr().err
+    assert "-m pip install 'capstone" in capsys.readouterr().err
