@@ -116,6 +116,7 @@ HOSTS: list[tuple[Host, str, str, str, str | None, ExitCode]] = [
     (replace(GOOD, perf=replace(PERF, architecture="x86-64")), "perf", "failed", "perf-cannot-record", None, ExitCode.PERF),
     (replace(GOOD, perf=replace(PERF, auxtrace=False)), "perf", "failed", "perf-without-auxtrace", None, ExitCode.PERF),
     (replace(GOOD, perf=replace(PERF, architecture=None)), "perf", "unknown", "perf-unclear", None, ExitCode.DIFFERENT),
+    (replace(GOOD, perf=replace(PERF, version="5.10.0")), "perf", "warning", "perf-too-old", None, ExitCode.SUCCESS),
     (
         replace(GOOD, perf=replace(PERF, version="6.12.95")),
         "perf-text",

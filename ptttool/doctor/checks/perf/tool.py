@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from ptttool.capture.perf.tool import PerfTool
-from ptttool.doctor.contract import Finding, ok, unknown
+from ptttool.doctor.contract import Finding, ok, unknown, warning
 from ptttool.doctor.facts import Facts
 from ptttool.doctor.fixes import install_perf
 from ptttool.doctor.recording_checks import recording_check
+
+_FIRST = (6, 1)
 
 
 def _fine(facts: Facts) -> Finding:
@@ -18,6 +22,11 @@ def _fine(facts: Facts) -> Finding:
     if perf.architecture is None or perf.auxtrace is None:
         what = "the architecture it is built for" if perf.architecture is None else "whether it is built with AUX area tracing"
         return unknown("perf-unclear", f"{perf.path} {version} does not say {what}", **details)
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
+    if found is not None and (int(found[1]), int(found[2])) < _FIRST:
+        message = f"{perf.path} {version} is older than the first perf that knows PTT devices ({_FIRST[0]}.{_FIRST[1]})"
+        cause = "an older one records the event without its data, unless a distribution has taken that in"
+        return warning("perf-too-old", message, cause, install_perf(facts.distribution), **details)
     return ok(f"{perf.path} {version}, built for {perf.architecture} with AUX area tracing", **details)
 
 
