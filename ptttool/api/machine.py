@@ -122,7 +122,7 @@ def examine_machine(
     Parameters
     ----------
     device : str, optional
-        Examine this PTT device alone, by its name or PCI address.
+        Examine this PTT device alone: its name, its PCI address, or what it traces (``nvme0``).
     sysfs, demo
         As in :func:`find_machine`. What a recorded machine does not hold is unknown.
     aux_size : int

@@ -50,12 +50,15 @@ class Examination:
         The PTT devices that were examined.
     answers : tuple of Answer
         One for each check, in order.
+    explanation : str or None
+        How the device was found, where its name was not given.
     """
 
     origin: str
     kernel: str | None
     devices: tuple[str, ...]
     answers: tuple[Answer, ...]
+    explanation: str | None = None
 
     @property
     def works(self) -> bool | None:
@@ -83,7 +86,8 @@ def examine(
 def examination_of(facts: Facts) -> Examination:
     """Run all checks on facts."""
     names = tuple(device.name for device in facts.devices)
-    return Examination(facts.machine.origin, facts.machine.kernel, names, tuple(_answer(one, facts) for one in in_order()))
+    answers = tuple(_answer(one, facts) for one in in_order())
+    return Examination(facts.machine.origin, facts.machine.kernel, names, answers, facts.explanation)
 
 
 def _answer(one: Check, facts: Facts) -> Answer:

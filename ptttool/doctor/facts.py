@@ -19,7 +19,7 @@ from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.old_kernels import PTT_ID
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import first_line
-from ptttool.machine.resolve import find_device
+from ptttool.machine.resolve import resolve_device
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
 
@@ -53,6 +53,8 @@ class Facts:
         Bytes of the AUX area of a trace.
     output : Path
         The file that a trace would write.
+    explanation : str or None
+        How the device was found, where its name was not given.
     """
 
     source: Source
@@ -61,6 +63,7 @@ class Facts:
     host: Host | None
     aux_size: int = DEFAULT_AUX_SIZE
     output: Path = Path("perf.data")
+    explanation: str | None = None
     _memory: dict[str, bytes | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -185,7 +188,7 @@ def look(
     source : Source
         The machine.
     device : str, optional
-        Examine this PTT device alone.
+        Examine this PTT device alone: its name, its PCI address, or what it traces.
     aux_size : int
         Bytes of the AUX area of a trace.
     output : Path
@@ -202,6 +205,9 @@ def look(
     """
     check_aux_size(aux_size)
     machine = read_machine(source, tune=False)
-    devices = machine.devices if device is None or not machine.devices else (find_device(machine, device),)
+    devices, explanation = machine.devices, None
+    if device is not None and devices:
+        found = resolve_device(machine, device)
+        devices, explanation = (found.device,), found.explanation
     host = gather_host(source, output, ()) if source.live else None
-    return Facts(source, machine, devices, host, aux_size, output)
+    return Facts(source, machine, devices, host, aux_size, output, explanation)

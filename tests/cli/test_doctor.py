@@ -78,6 +78,14 @@ def test_here_and_under_libudev(tmp_path: Path) -> None:
     assert (done.returncode != 0) is (found["works"] is not True)
 
 
+def test_a_device_by_what_it_traces(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--demo", "enp7s0", "--json"]) == 1
+    said = capsys.readouterr()
+    assert json.loads(said.out)["devices"] == ["hisi_ptt0_2"]
+    assert "hisi_ptt0_2" in said.err
+    assert main(["doctor", "--demo", "nvme9"]) == 3
+
+
 def test_a_reader_that_goes_away() -> None:
     command = f"{sys.executable} -m ptttool doctor --demo | head -1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=REPOSITORY, env={**os.environ})

@@ -9,23 +9,23 @@ import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.options.device import OneDeviceArgument
 from ptttool.cli.options.units import parse_size
-from ptttool.cli.terminal.talk import print_json
+from ptttool.cli.terminal.talk import note, print_json
+from ptttool.wording import clean
 
 EXAMPLES = (
     Example(
         "ptttool doctor", "Whether a trace would work on this machine, with a command for what is in the way.", on_demo=True, exit_code=1
     ),
+    Example("ptttool doctor nvme0", "Whether the device that traces nvme0 can be traced.", on_demo=True, exit_code=1),
     Example("ptttool doctor 0_2 --aux-size 512M", "The same for one device and a larger AUX area.", on_demo=True, exit_code=1),
 )
 
 
 @app.command("doctor", stage=Stage.FIND, rank=30, examples=EXAMPLES)
 def doctor(
-    device: Annotated[
-        str | None,
-        typer.Argument(metavar="DEVICE", help="Only this PTT device: hisi_ptt0_2, 0_2 or its PCI address.", show_default=False),
-    ] = None,
+    device: OneDeviceArgument = None,
     aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area that a trace would have.")] = "64M",
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The recording that a trace would write; nothing is written.")
@@ -46,6 +46,8 @@ def doctor(
     from ptttool.doctor.documents import DoctorDocument
 
     found = examine_machine(device, sysfs, demo=demo, aux_size=parse_size(aux_size, "--aux-size"), output=output)
+    if found.explanation is not None:
+        note(clean(found.explanation))
     if json:
         print_json(DoctorDocument.of(found))
     else:
