@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ptttool.capture.perf.tool import PerfTool
-from ptttool.doctor.contract import Finding, ok, unknown, warning
+from ptttool.doctor.contract import Finding, Status, ok, unknown
 from ptttool.doctor.facts import Facts
 from ptttool.doctor.fixes import install_perf
 from ptttool.doctor.recording_checks import recording_check
@@ -26,7 +26,7 @@ def _fine(facts: Facts) -> Finding:
     if found is not None and (int(found[1]), int(found[2])) < _FIRST:
         message = f"{perf.path} {version} is older than the first perf that knows PTT devices ({_FIRST[0]}.{_FIRST[1]})"
         cause = "an older one records the event without its data, unless a distribution has taken that in"
-        return warning("perf-too-old", message, cause, install_perf(facts.distribution), **details)
+        return Finding(Status.WARNING, "perf-too-old", message, cause, install_perf(facts.distribution), details=details)
     return ok(f"{perf.path} {version}, built for {perf.architecture} with AUX area tracing", **details)
 
 
