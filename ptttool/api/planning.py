@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from ptttool.api.capture import choose_event
-from ptttool.capture.event.choose import EventOptions
+from ptttool.capture.event.choose import ChosenEvent, EventOptions
 from ptttool.machine.model import Machine
 from ptttool.planner.plan import DEFAULT_SECONDS, CapturePlan, PlannedRun, plan_runs
-from ptttool.planner.runs import Run, parse_purposes
+from ptttool.planner.runs import Run, parse_purposes, split
 
-__all__ = ["CapturePlan", "PlannedRun", "plan_for"]
+__all__ = ["CapturePlan", "PlannedRun", "plan_for", "traced_runs"]
+
+
+def traced_runs(options: EventOptions, choose: Callable[[EventOptions], ChosenEvent]) -> tuple[list[Run], list[ChosenEvent]]:
+    """Return the runs that options take, and their events: outbound, one for each type, unless ``force`` builds one event of all.
+
+    Parameters
+    ----------
+    options : EventOptions
+        What to trace.
+    choose : Callable
+        Builds the event of options on a machine.
+
+    Raises
+    ------
+    UsageError
+        A request cannot be traced, or a name is ambiguous.
+    DeviceError
+        A name is unknown, or no PTT device traces it.
+    """
+    run = Run(options.types, options.direction, options.completions, options.format)
+    runs = [run] if options.force else split(run)
+    return runs, [choose(replace(options, types=each.types)) for each in runs]
 
 
 def plan_for(
@@ -25,6 +48,8 @@ def plan_for(
     output: str | Path = "perf.data",
     aux_size: int | None = None,
     write_speed: float | None = None,
+    pattern: str | None = None,
+    force: bool = False,
     override: Callable[[list[Run]], list[Run]] = list,
     ask_driver: bool = False,
 ) -> CapturePlan:
@@ -50,6 +75,8 @@ def plan_for(
         Bytes of the AUX area; by default as the link asks for.
     write_speed : float, optional
         Bytes a second that can be written to the output.
+    pattern, force
+        As for :func:`~ptttool.api.capture.build_event`.
     override : Callable
         Replaces parts of the runs that the plan has chosen.
     ask_driver : bool
@@ -77,7 +104,7 @@ def plan_for(
     outbound-cpl hisi_ptt0_0/filter=0x80001,type=4,direction=1,format=0/
     """
     names = parse_purposes(purposes if isinstance(purposes, str) else ",".join(purposes))
-    options = EventOptions(root_ports=tuple(root_ports), requester=requester, device=device)
+    options = EventOptions(root_ports=tuple(root_ports), requester=requester, device=device, pattern=pattern, force=force)  # type: ignore[arg-type]
     return plan_runs(
         names,
         options,

@@ -348,6 +348,20 @@ class DryRunDocument(PlanBody):
     command_line: str
 
 
+@document("trace-series-dry-run")
+@dataclass(frozen=True)
+class DryRunSeriesDocument:
+    """What ``trace --dry-run --json`` prints of several runs, one after another.
+
+    Parameters
+    ----------
+    runs : tuple of DryRunDocument
+        The runs, in order.
+    """
+
+    runs: tuple[DryRunDocument, ...]
+
+
 @dataclass(frozen=True)
 class RecordedBody(PlanBody):
     """A recording that was made.

@@ -124,7 +124,7 @@ def runs_for(wanted: Sequence[Wanted]) -> list[Run]:
     # Whole headers first: what any format holds may then be in these recordings.
     one_way = sorted((need for need in needs if not (need.inbound and need.outbound)), key=lambda need: need.format is not Format.DW8)
     for need in one_way:
-        for part in _parts(need):
+        for part in parts_of(need):
             if not any(run.brings(part) for run in runs):
                 _add(runs, _run_of(part, runs))
     return runs or [Run()]
@@ -144,14 +144,14 @@ def lacking(wanted: Iterable[Wanted], runs: Sequence[Run], requester: int | None
     """
     found = []
     for one in wanted:
-        for part in _parts(one.need):
+        for part in parts_of(one.need):
             lacks = [list(part.lacks(Captured(run.flow, run.format, requester))) for run in runs]
             if lacks and all(lacks):
                 found.append((one, min(lacks, key=len)[0]))
     return found
 
 
-def _parts(need: Need) -> list[Need]:
+def parts_of(need: Need) -> list[Need]:
     """Cut a need of one direction into what one event holds: outbound, one type; 8DW inbound, CPL A or all others."""
     if need.outbound:
         return [replace(need, outbound=(group,)) for group in need.outbound]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ptttool.budget import over_budget
+from ptttool.capture.series.manifest import is_series, problems_of, recordings_of
+from ptttool.diagnostics import Diagnostic
 from ptttool.errors import AccessError, InputError
 from ptttool.files.packed.look import first_bytes
 from ptttool.files.remote import is_remote
@@ -18,16 +20,18 @@ from ptttool.recording.budget import MAX_RECORDINGS
 _MAIN_FILE = "data"
 
 
-def with_folders(paths: Sequence[str]) -> list[str]:
+def with_folders(paths: Sequence[str], report: Callable[[Diagnostic], None] | None = None) -> list[str]:
     """Return paths of recordings, where a folder of recordings stands for those in it.
 
     A folder that ``perf record`` wrote is one recording. Of any other one, all files count that begin as a perf.data does, sorted by name;
-    its subfolders are not looked at.
+    its subfolders are not looked at. The file of a series (``NAME.series.json``) stands for the recordings of its runs.
 
     Parameters
     ----------
     paths : sequence of str
         Files, folders, addresses, and ``-``.
+    report : Callable or None
+        Called with what is missing of a series.
 
     Raises
     ------
@@ -36,7 +40,18 @@ def with_folders(paths: Sequence[str]) -> list[str]:
     AccessError
         A folder may not be read.
     """
-    return [found for path in paths for found in (_in_folder(path) if _is_folder_of_recordings(path) else [path])]
+    return [found for path in paths for found in _expanded(path, report)]
+
+
+def _expanded(path: str, report: Callable[[Diagnostic], None] | None) -> Iterable[str]:
+    if _is_folder_of_recordings(path):
+        return _in_folder(path)
+    if not is_series(path) or is_remote(path):
+        return [path]
+    if report is not None:
+        for problem in problems_of(path):
+            report(problem)
+    return recordings_of(path)
 
 
 def _is_folder_of_recordings(path: str) -> bool:

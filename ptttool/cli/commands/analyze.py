@@ -16,7 +16,7 @@ from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.options.origin import check_paths, origin_of
-from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_labelled, warn
+from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
@@ -237,7 +237,7 @@ def analyze(
         raise _missing(name)
     names = _names(name)
     named, shown = files_or_bundled(context, files, demo=demo, hint="")
-    paths = with_folders(named)
+    paths = with_folders(named, print_diagnostic)
     check_paths(paths)
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:

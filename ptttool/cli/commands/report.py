@@ -16,7 +16,7 @@ from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.options.origin import check_paths, origin_of
-from ptttool.cli.terminal.talk import PrintedError, note
+from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.wording import clean
 
@@ -96,7 +96,7 @@ def report(
 
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end():
-        paths = with_folders(named)
+        paths = with_folders(named, print_diagnostic)
         check_paths(paths)
         with reading.chosen_workers(max(paths, key=size_of), jobs, cluster, _WORTH) as workers:
             request = reading.request_of(

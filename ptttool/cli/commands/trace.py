@@ -6,7 +6,9 @@ import errno
 import os
 import shlex
 import sys
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,16 +30,22 @@ from ptttool.cli.options.event import (
     TypeOption,
     event_options,
 )
+from ptttool.cli.options.purpose import ForOption
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.streams import drop_output_if_closed
 from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, print_line
+from ptttool.diagnostics import Severity
 from ptttool.errors import PtttoolError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
+    from ptttool.capture.event.choose import ChosenEvent, EventOptions
     from ptttool.capture.keep import Recorded
     from ptttool.capture.plan import Plan
+    from ptttool.planner.check import PlanCheck
+    from ptttool.planner.plan import CapturePlan
+    from ptttool.planner.runs import Run
 
 
 EXAMPLES = (
@@ -54,6 +62,7 @@ EXAMPLES = (
 # The first word that is not an option begins the user's command; later options belong to it.
 @app.command("trace", stage=Stage.TRACE, rank=20, examples=EXAMPLES, context_settings={"allow_interspersed_args": False})
 def trace(
+    context: typer.Context,
     rootport: RootPortOption = None,
     requester: RequesterOption = None,
     types: TypeOption = None,
@@ -63,6 +72,7 @@ def trace(
     pattern: PatternOption = None,
     device: DeviceOption = None,
     force: ForceEventOption = False,
+    purposes: ForOption = None,
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Record that long: 10, 1.5s, 500ms, 2m. Without it and without a "
         "COMMAND: until Ctrl-C.", show_default=False)
@@ -110,11 +120,19 @@ def trace(
     Where the kernel does not say which PTT device a root port belongs to (before Linux 6.5), the driver is asked, as root and while
     no process traces.
 
+    --for takes the plan of 'ptttool plan' for an analysis; options beside it replace parts of the plan. Afterwards ptttool looks whether
+    what was planned is in the recording.
+
+    The device traces one type outbound at a time. Several of them, and plans that need more than one event, are recorded as a series: one
+    run after another, each as long as --duration or COMMAND, to FILE.1-outbound-p.data and so on. FILE.series.json stands for all of them
+    wherever recordings are read together.
+
     On a recorded machine (--demo, --sysfs) a recording that was made there with the same options is replayed instead.
     """
     from ptttool.api.capture import choose_event, plan_recording
-    from ptttool.capture.documents import DryRunDocument, PlanBody
+    from ptttool.api.planning import traced_runs
     from ptttool.capture.plan import check_options
+    from ptttool.capture.series.record import plan_series
     from ptttool.machine.discovery import open_source, require_machine
 
     if not (json or dry_run):
@@ -134,27 +152,153 @@ def trace(
     seconds = None if duration is None else parse_duration(duration)
     check_options(output, size, seconds, command or ())
     machine = require_machine(open_source(sysfs, demo), tune=not dry_run)
-    chosen = choose_event(options, machine, ask_driver=not dry_run)
-    plan = plan_recording(chosen, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size, keep_command=keep_command)
-    print_diagnostics(plan.chosen.diagnostics)
-    if dry_run:
-        line = shlex.join(plan.perf_command)
-        if json:
-            body = vars(PlanBody.of_plan(plan, plan.chosen.diagnostics)) | {"command": tuple(plan.perf_command)}
-            print_json(DryRunDocument(**body, command_line=line))
-        else:
-            print_line(clean(line))
-        return
-    from ptttool.cli.views.trace_report import report
 
-    recorded = _record(plan, verbose=verbose, json=json)
+    def choose(each: EventOptions) -> ChosenEvent:
+        return choose_event(each, machine, ask_driver=not dry_run)
+
+    whole: CapturePlan | None = None
+    if purposes is None:
+        runs, chosen = traced_runs(options, choose)
+    else:
+        whole = _planned(purposes, options, choose, _given(context), seconds, output, size)
+        runs, chosen, size = [one.run for one in whole.runs], [one.chosen for one in whole.runs], whole.aux_size
+    plans = [
+        plan_recording(each, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size, keep_command=keep_command)
+        for each in chosen
+    ]
+    names = [run.name for run in runs]
+    if len(plans) > 1:
+        plans = plan_series(plans, names)
+    print_diagnostics({(one.code, one.message): one for plan in plans for one in plan.chosen.diagnostics}.values())
+    if len(plans) > 1:
+        note(f"{len(plans)} runs, one after another, since the device does not trace them at once: {', '.join(names)}")
+        if command:
+            note(f"the command is run {len(plans)} times")
+    if dry_run:
+        _print_commands(plans, json=json)
+        return
+    job = _Job(decode, json, verbose, fail_on_loss, runs, whole)
+    if len(plans) > 1:
+        job.series(plans, names, output)
+    else:
+        job.one(plans[0])
+
+
+def _given(context: typer.Context) -> set[str]:
+    """Return the names of the parameters that stand on the command line."""
+    return {name for name in context.params if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"}
+
+
+def _planned(
+    purposes: str,
+    options: EventOptions,
+    choose: Callable[[EventOptions], ChosenEvent],
+    given: set[str],
+    seconds: float | None,
+    output: Path,
+    size: int,
+) -> CapturePlan:
+    """Plan the runs for purposes, and say what options replace in the plan."""
+    from ptttool.planner.plan import DEFAULT_SECONDS, plan_runs
+    from ptttool.planner.runs import overridden, parse_purposes
+
+    def override(runs: list[Run]) -> list[Run]:
+        found = overridden(
+            runs,
+            types=options.types if "types" in given else None,
+            direction=options.direction if "direction" in given else None,
+            completions=options.completions if "completions" in given else None,
+            format=options.format if "format" in given else None,
+        )
+        if found != runs:
+            planned, now = ", ".join(run.name for run in runs), ", ".join(run.name for run in found)
+            note(f"the plan for {clean(purposes)} is {planned}; your options make it {now}")
+        return found
+
+    plan = plan_runs(
+        parse_purposes(purposes),
+        options,
+        choose,
+        seconds=seconds or DEFAULT_SECONDS,
+        output=output,
+        aux_size=size if "aux_size" in given else None,
+        override=override,
+    )
+    print_diagnostics(one for one in plan.limits if one.severity is not Severity.INFO)
+    return plan
+
+
+def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
+    """Print the perf command of each run."""
+    from ptttool.capture.documents import DryRunDocument, DryRunSeriesDocument, PlanBody
+
+    documents = []
+    for plan in plans:
+        line = shlex.join(plan.perf_command)
+        body = vars(PlanBody.of_plan(plan, plan.chosen.diagnostics)) | {"command": tuple(plan.perf_command)}
+        documents.append(DryRunDocument(**body, command_line=line))
+        if not json:
+            print_line(clean(line))
+    if json:
+        print_json(documents[0] if len(documents) == 1 else DryRunSeriesDocument(tuple(documents)))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """How the command records and reports."""
+
+    decode: bool
+    json: bool
+    verbose: bool
+    fail_on_loss: bool
+    runs: Sequence[Run]
+    plan: CapturePlan | None
+
+    def one(self, plan: Plan) -> None:
+        """Record once."""
+        from ptttool.cli.views.trace_report import report
+
+        recorded = _record(plan, verbose=self.verbose, json=self.json)
+        with _reader_may_be_gone(recorded.stopped_by):
+            checks = self._checks([(self.runs[0], plan, recorded)])
+            report(plan, recorded, decode=self.decode, json=self.json, fail_on_loss=self.fail_on_loss, checks=checks)
+            sys.stdout.flush()
+
+    def series(self, plans: Sequence[Plan], names: Sequence[str], output: Path) -> None:
+        """Record runs one after another."""
+        from ptttool.capture.series.record import record_series
+        from ptttool.cli.views.trace_report import report_series
+
+        def record_run(number: int, plan: Plan) -> Recorded:
+            note(f"run {number + 1} of {len(plans)}: {names[number]}")
+            return _record(plan, verbose=self.verbose, json=self.json)
+
+        done = record_series(plans, names, output, record_run, purposes=() if self.plan is None else self.plan.purposes)
+        by_output = {plan.output: run for plan, run in zip(plans, self.runs, strict=True)}
+        with _reader_may_be_gone(done.stopped_by):
+            checks = self._checks([(by_output[plan.output], plan, recorded) for plan, recorded in done.recorded])
+            report_series(done, decode=self.decode, json=self.json, fail_on_loss=self.fail_on_loss, checks=checks)
+            sys.stdout.flush()
+
+    def _checks(self, recorded: Sequence[tuple[Run, Plan, Recorded]]) -> Callable[[], Sequence[PlanCheck]] | None:
+        """Return what looks whether the recordings hold what was planned; None without a plan."""
+        if self.plan is None:
+            return None
+        from ptttool.planner.check import CheckedRun, check_recordings
+
+        plan = self.plan
+        runs = [CheckedRun(run, one.path, planned.machine) for run, planned, one in recorded]
+        return lambda: check_recordings(plan.purposes, plan.wanted, runs)
+
+
+@contextmanager
+def _reader_may_be_gone(stopped_by: str | None) -> Iterator[None]:
+    """Take it for the end of the report where the terminal is gone that ended the recording: the recording is good."""
     try:
-        report(plan, recorded, decode=decode, json=json, fail_on_loss=fail_on_loss)
-        sys.stdout.flush()
+        yield
     except OSError as error:
-        if recorded.stopped_by != "SIGHUP" or error.errno != errno.EIO:
+        if stopped_by != "SIGHUP" or error.errno != errno.EIO:
             raise
-        # The terminal is gone, and the recording is good: there is no reader of the report.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

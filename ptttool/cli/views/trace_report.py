@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ptttool.analyses.loss import causes_of
 from ptttool.api.verdict import lost, not_as_asked, refuse_empty
 from ptttool.capture.documents import RecordedBody, TracedCommand
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
-from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, warn
+from ptttool.capture.series.manifest import SeriesRun
+from ptttool.capture.series.record import RecordedSeries
+from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, print_line, warn
 from ptttool.cli.views.recording import print_report
 from ptttool.cli.views.recording_line import mebibytes
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import OMIT_NONE, ErrorBody, document
-from ptttool.errors import EmptyTraceError, PerfError
+from ptttool.errors import EmptyTraceError, InterruptedByUserError, PerfError, PtttoolError
 from ptttool.pipeline.info import Info, info_of
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.report import report_on
 from ptttool.pipeline.workers.pool import ALONE
-from ptttool.wording import clean
+from ptttool.planner.check import PlanCheck, not_in_recording
+from ptttool.wording import clean, in_words
 
 
 @document("trace")
@@ -35,29 +39,151 @@ class TraceDocument(RecordedBody):
         As ``info --json`` prints it; null with ``--no-decode``.
     signs_of_loss : tuple of Diagnostic
         Signs that something is missing from the trace, or that it is not what was asked for.
+    checks : tuple of PlanCheck
+        With ``--for``: whether what was planned is in the recording.
     error : ErrorBody
         Why the command failed, where the recording is not what was asked for.
     """
 
     summary: Info | None
     signs_of_loss: tuple[Diagnostic, ...]
+    checks: tuple[PlanCheck, ...] | None = field(default=None, metadata=OMIT_NONE)
     error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
 
 
-def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_loss: bool = False) -> None:
+@document("trace-series")
+@dataclass(frozen=True)
+class TraceSeriesDocument:
+    """What ``trace --json`` prints of several runs, one after another.
+
+    Parameters
+    ----------
+    series : str
+        The path of the file of the series.
+    runs : tuple of SeriesRun
+        The runs, and how far each came.
+    recordings : tuple of TraceDocument
+        The recordings that have TLPs.
+    diagnostics : tuple of Diagnostic
+        What is to be said of the series as a whole.
+    stopped_by : str or None
+        The signal that ended it.
+    checks : tuple of PlanCheck
+        With ``--for``: whether what was planned is in the recordings.
+    error : ErrorBody
+        Why the command failed.
+    """
+
+    series: str
+    runs: tuple[SeriesRun, ...]
+    recordings: tuple[TraceDocument, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    stopped_by: str | None
+    checks: tuple[PlanCheck, ...] | None = field(default=None, metadata=OMIT_NONE)
+    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
+
+
+Checks = Callable[[], Sequence[PlanCheck]]
+
+
+def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_loss: bool = False, checks: Checks | None = None) -> None:
     """Print what was recorded.
 
-    With ``fail_on_loss``, a recording with a sign of loss is a failure.
+    Parameters
+    ----------
+    plan : Plan
+        What was to be recorded.
+    recorded : Recorded
+        The recording.
+    decode : bool
+        Sum it up.
+    json : bool
+        Print a document.
+    fail_on_loss : bool
+        A recording with a sign of loss is a failure.
+    checks : Callable or None
+        Looks for what the recording was planned for.
 
     Raises
     ------
     EmptyTraceError
         The recording has no TLP; the file stays.
     NotAsAskedError
-        The recording has TLPs that its event cannot have traced; it is reported as any other, and the file stays.
+        The recording has TLPs that its event cannot have traced, or lacks those that it was planned for; it is reported as any other, and
+        the file stays.
     LossError
         With ``fail_on_loss``: something is missing from the recording; it is reported as any other, and the file stays.
     """
+    document, failure = _one(plan, recorded, decode=decode, json=json, fail_on_loss=fail_on_loss)
+    found = None if checks is None else tuple(checks())
+    failure = failure or not_in_recording(found or ())
+    if document is not None:
+        print_json(replace(document, checks=found, error=None if failure is None else ErrorBody.of(failure)))
+    else:
+        _print_checks(found or ())
+    if failure is not None:
+        raise failure if document is None else PrintedError(failure)
+
+
+def report_series(done: RecordedSeries, *, decode: bool, json: bool, fail_on_loss: bool = False, checks: Checks | None = None) -> None:
+    """Print what the runs of a series recorded, and what is missing.
+
+    Raises
+    ------
+    PtttoolError
+        Why the series ended early; or no run recorded a TLP, or TLPs that it was planned for are missing.
+    """
+    documents: list[TraceDocument] = []
+    empty: list[EmptyTraceError] = []
+    failure: PtttoolError | None = None
+    for plan, recorded in done.recorded:
+        if not json:
+            print_line(clean(f"{recorded.path.name}: {plan.chosen.built.event}"))
+        try:
+            document, wrong = _one(plan, recorded, decode=decode, json=json, fail_on_loss=fail_on_loss)
+        except EmptyTraceError as error:
+            empty.append(error)
+            warn(clean(error.message))
+            continue
+        finally:
+            if not json:
+                print_line("")
+        documents += [] if document is None else [document]
+        failure = failure or wrong
+    for found in done.diagnostics:
+        print_diagnostic(found)
+    checked = None if checks is None else tuple(checks())
+    if not json:
+        _print_checks(checked or ())
+        path = shlex.quote(clean(str(done.path)))
+        note(f"the runs are in {path}: ptttool analyze NAME {path} reads them together; they were recorded one after another")
+    if len(empty) == len(done.recorded):
+        failure = failure or empty[0]
+    failure = done.failure or _interrupted(done) or failure or not_in_recording(checked or ())
+    if json:
+        said, why = tuple(done.diagnostics), None if failure is None else ErrorBody.of(failure)
+        print_json(TraceSeriesDocument(str(done.path), done.series.runs, tuple(documents), said, done.stopped_by, checked, why))
+    if failure is not None:
+        raise PrintedError(failure) if json else failure
+
+
+def _interrupted(done: RecordedSeries) -> InterruptedByUserError | None:
+    if done.stopped_by is None or not done.series.missing:
+        return None
+    names = [run.name for run in done.series.missing]
+    message = (
+        f"{done.stopped_by} ended the series: {in_words(names)} {'is' if len(names) == 1 else 'are'} missing, the other runs are complete"
+    )
+    return InterruptedByUserError(message, ending=signal.Signals[done.stopped_by], code="series-interrupted", missing=names)
+
+
+def _print_checks(checks: Sequence[PlanCheck]) -> None:
+    for check in checks:
+        print_diagnostic(Diagnostic(check.severity, check.code, check.message))
+
+
+def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_loss: bool) -> tuple[TraceDocument | None, PerfError | None]:
+    """Print a recording, or return its document; and the error where it is not what was asked for, or not all of it."""
     if not json:
         for found in _ending(recorded):
             print_diagnostic(found)
@@ -74,12 +200,7 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_
             failure = lost(recorded, report)
         if json:
             body = vars(recorded.document(plan))
-            summary = info_of(report) if decode else None
-            why = None if failure is None else ErrorBody.of(failure)
-            print_json(TraceDocument(**body, summary=summary, signs_of_loss=report.loss, error=why))
-            if failure is not None:
-                raise PrintedError(failure)
-            return
+            return TraceDocument(**body, summary=info_of(report) if decode else None, signs_of_loss=report.loss), failure
         if decode:
             print_report(report, counts_alone=True)
         for sign in report.loss:
@@ -93,8 +214,7 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_
     took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s of trace"
     beside = "" if recorded.sidecar is None else f", and its names in {clean(recorded.sidecar.name)}"
     note(f"recorded {where}: {mebibytes(recorded.size)}{took}{beside}; ptttool decode {shlex.quote(where)} shows its TLPs")
-    if failure is not None:
-        raise failure
+    return None, failure
 
 
 def _ending(recorded: Recorded) -> Iterator[Diagnostic]:

@@ -1,0 +1,200 @@
+"""The file of a series: its runs, their recordings, how far each came."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from ptttool.capture.budget import MAX_SERIES_BYTES, MAX_SERIES_RUNS
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document, dumps
+from ptttool.errors import AccessError, InputError
+from ptttool.wording import clean, counted, in_words
+
+SUFFIX: Final = ".series.json"
+VERSION: Final = 1
+
+
+class RunState(StrEnum):
+    """How far a run of a series came."""
+
+    PLANNED = "planned"
+    """It has not begun."""
+    RECORDING = "recording"
+    """It has begun; where nothing records any more, it was cut off."""
+    RECORDED = "recorded"
+    """Its recording is complete."""
+    FAILED = "failed"
+    """It has no recording, or a part of one; ``reason`` says why."""
+
+
+@dataclass(frozen=True)
+class SeriesRun:
+    """One run of a series.
+
+    Parameters
+    ----------
+    name : str
+        What it traces, such as ``outbound-np``.
+    file : str
+        The name of its recording, in the folder of the series.
+    event : str
+        The event string.
+    state : RunState
+        How far it came.
+    reason : str or None
+        Why it has no recording.
+    """
+
+    name: str
+    file: str
+    event: str
+    state: RunState = RunState.PLANNED
+    reason: str | None = None
+
+
+@document("series")
+@dataclass(frozen=True)
+class Series:
+    """The file ``NAME.series.json`` beside the recordings of a series.
+
+    Parameters
+    ----------
+    ptttool_series : int
+        The version of this format, 1.
+    purposes : tuple of str
+        The analyses that it was planned for.
+    runs : tuple of SeriesRun
+        The runs, in order: they were recorded one after another.
+    """
+
+    ptttool_series: int
+    purposes: tuple[str, ...]
+    runs: tuple[SeriesRun, ...]
+
+    @property
+    def missing(self) -> tuple[SeriesRun, ...]:
+        """The runs that have no complete recording."""
+        return tuple(run for run in self.runs if run.state is not RunState.RECORDED)
+
+    def with_run(self, number: int, state: RunState, reason: str | None = None) -> Series:
+        """Return the series with another state of a run."""
+        runs = list(self.runs)
+        runs[number] = replace(runs[number], state=state, reason=reason)
+        return replace(self, runs=tuple(runs))
+
+    def missing_diagnostic(self, where: str) -> Diagnostic | None:
+        """Return the warning about runs that are missing; None where all are there."""
+        missing = self.missing
+        if not missing:
+            return None
+        numbers = {run.name: number for number, run in enumerate(self.runs, 1)}
+        words = in_words(f"{numbers[run.name]} ({clean(run.name)}{f': {clean(run.reason)}' if run.reason else ''})" for run in missing)
+        which = f"run {words} is" if len(missing) == 1 else f"runs {words} are"
+        message = f"of {counted(len(self.runs), 'run')}, {which} missing"
+        return Diagnostic(Severity.WARNING, "runs-missing", message, where=where, details={"missing": [run.name for run in missing]})
+
+
+def series_path(output: Path) -> Path:
+    """Return the path of the file of a series: ``perf.data`` gives ``perf.series.json``."""
+    return output.with_name(f"{_stem(output)}{SUFFIX}")
+
+
+def run_path(output: Path, number: int, name: str) -> Path:
+    """Return the path of the recording of a run: ``perf.data`` gives ``perf.2-outbound-np.data``."""
+    return output.with_name(f"{_stem(output)}.{number}-{name}.data")
+
+
+def _stem(output: Path) -> str:
+    return output.name.removesuffix(".data") or output.name
+
+
+def is_series(path: str | Path) -> bool:
+    """Return whether a path has the name of the file of a series."""
+    return str(path).endswith(SUFFIX)
+
+
+def save(path: Path, series: Series) -> None:
+    """Write the file of a series, whole or not at all.
+
+    Raises
+    ------
+    OutputError, OSError
+        It cannot be written.
+    """
+    from ptttool.files.atomic import output_file
+
+    with output_file(path, force=True) as file:
+        file.write(f"{dumps(series, indent=1)}\n".encode("utf-8", "backslashreplace"))
+
+
+def load(path: str | Path) -> Series:
+    """Read the file of a series.
+
+    Raises
+    ------
+    InputError
+        It is missing, too large or not the file of a series; or it names a file that is not beside it.
+    AccessError
+        It may not be read.
+    """
+    import msgspec
+
+    where = Path(path)
+    try:
+        if not stat.S_ISREG(where.stat().st_mode):
+            raise InputError(path, "not a regular file", code="cannot-read")
+        with where.open("rb") as file:
+            text = file.read(MAX_SERIES_BYTES + 1)
+    except PermissionError as error:
+        raise AccessError(f"{path}: {error.strerror}", code="input-not-permitted") from None
+    except OSError as error:
+        raise InputError(path, error.strerror or "cannot be read", code="cannot-read") from None
+    if len(text) > MAX_SERIES_BYTES:
+        raise InputError(path, f"more than {MAX_SERIES_BYTES:,} bytes: not the file of a series", code="bad-series")
+    try:
+        series = msgspec.json.decode(text, type=Series)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(path, f"not the file of a series: {clean(str(error))}", code="bad-series") from None
+    if series.ptttool_series != VERSION:
+        raise InputError(path, f"the file of a series in version {series.ptttool_series}: this ptttool reads {VERSION}", code="bad-series")
+    if not 0 < len(series.runs) <= MAX_SERIES_RUNS:
+        raise InputError(path, f"a series of {len(series.runs):,} runs: 1 to {MAX_SERIES_RUNS} are read", code="bad-series")
+    for run in series.runs:
+        if run.file in ("", ".", "..") or "/" in run.file or "\0" in run.file:
+            raise InputError(path, f"it names {run.file!r}, which is not a file beside it", code="bad-series")
+    return series
+
+
+def recordings_of(path: str | Path) -> Iterator[str]:
+    """Yield the paths of the recordings of a series that are complete and there.
+
+    Raises
+    ------
+    InputError
+        As :func:`load`; or no recording is there (``no-recording``).
+    AccessError
+        As :func:`load`.
+    """
+    series = load(path)
+    found = [Path(path).with_name(run.file) for run in series.runs if run.state is RunState.RECORDED]
+    there = [str(recording) for recording in found if recording.exists()]
+    if not there:
+        raise InputError(path, "a series without a recording beside it", hint="its runs were not recorded, or moved", code="no-recording")
+    yield from there
+
+
+def problems_of(path: str | Path) -> list[Diagnostic]:
+    """Return what is missing of a series: runs that were not recorded, and recordings that are no longer beside it."""
+    series = load(path)
+    missing = series.missing_diagnostic(str(path))
+    found = [] if missing is None else [missing]
+    for run in series.runs:
+        if run.state is RunState.RECORDED and not Path(path).with_name(run.file).exists():
+            message = f"{clean(run.file)}, the recording of {clean(run.name)}, is not beside {clean(str(path))}"
+            found.append(Diagnostic(Severity.WARNING, "recording-missing", message, where=str(path)))
+    return found

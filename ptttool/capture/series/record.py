@@ -1,0 +1,178 @@
+"""Record a series: its runs in turn, each as a recording of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ptttool.capture.budget import MAX_SERIES_BYTES
+from ptttool.capture.keep import Recorded
+from ptttool.capture.plan import Plan
+from ptttool.capture.series.manifest import VERSION, RunState, Series, SeriesRun, is_series, load, run_path, save, series_path
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import PtttoolError, UsageError
+from ptttool.files.atomic import output_file
+from ptttool.files.failures import output_failure
+from ptttool.wording import clean, in_words
+
+
+@dataclass(frozen=True)
+class RecordedSeries:
+    """A series that was recorded, as far as it came.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the series.
+    series : Series
+        Its runs.
+    recorded : tuple of (Plan, Recorded)
+        The recordings, in order.
+    stopped_by : str or None
+        The signal that ended it.
+    failure : PtttoolError or None
+        Why it ended early.
+    diagnostics : tuple of Diagnostic
+        What is to be said of the series as a whole.
+    """
+
+    path: Path
+    series: Series
+    recorded: tuple[tuple[Plan, Recorded], ...]
+    stopped_by: str | None = None
+    failure: PtttoolError | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def plan_series(plans: Sequence[Plan], names: Sequence[str]) -> list[Plan]:
+    """Return the plans of a series with an output each, named after the output that they share.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        The plans of the runs.
+    names : sequence of str
+        What each traces.
+
+    Raises
+    ------
+    UsageError
+        The runs have no end of their own (``series-without-end``): neither a duration nor a command.
+    """
+    if plans[0].seconds is None and not plans[0].command:
+        message = f"{len(plans)} runs, one after another ({in_words(names)}): how long is each?"
+        raise UsageError(message, hint="give --duration, or a COMMAND, which is then run once for each", code="series-without-end")
+    pairs = zip(plans, names, strict=True)
+    return [replace(plan, output=run_path(plan.output, number, name)) for number, (plan, name) in enumerate(pairs, 1)]
+
+
+def record_series(
+    plans: Sequence[Plan],
+    names: Sequence[str],
+    output: Path,
+    record: Callable[[int, Plan], Recorded],
+    *,
+    purposes: Sequence[str] = (),
+) -> RecordedSeries:
+    """Record the runs of a series in turn.
+
+    A signal that stops a run ends the series, and so does a failure; what was recorded stays. On a recorded machine a run without a replay
+    is left out.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        The runs, of :func:`plan_series`.
+    names : sequence of str
+        What each traces.
+    output : Path
+        The output that they share: the file of the series is named after it.
+    record : Callable
+        Records the run of a number.
+    purposes : sequence of str
+        What the series is for.
+
+    Raises
+    ------
+    PtttoolError
+        The first run failed: nothing was recorded; or the file of the series cannot be written.
+    """
+    path = series_path(output)
+    pairs = zip(plans, names, strict=True)
+    series = Series(VERSION, tuple(purposes), tuple(SeriesRun(name, plan.output.name, str(plan.chosen.built)) for plan, name in pairs))
+    said = list(_left_behind(path, series))
+    before = _text(path)
+    failure: PtttoolError | None = None
+    stopped_by: str | None = None
+    recorded: list[tuple[Plan, Recorded]] = []
+    for number, plan in enumerate(plans):
+        series = _saved(path, series.with_run(number, RunState.RECORDING))
+        try:
+            done = record(number, plan)
+        except PtttoolError as error:
+            series = _saved(path, series.with_run(number, RunState.FAILED, error.message))
+            failure = failure or error
+            if error.code == "no-such-recording":
+                continue
+            break
+        except BaseException:
+            if recorded:
+                with suppress(OSError, PtttoolError):
+                    save(path, series.with_run(number, RunState.FAILED, "interrupted"))
+            else:
+                _put_back(path, before)
+            raise
+        recorded.append((plan, done))
+        series = _saved(path, series.with_run(number, RunState.RECORDED))
+        if done.stopped_by is not None:
+            stopped_by = done.stopped_by
+            break
+    if not recorded and failure is not None:
+        _put_back(path, before)
+        raise failure
+    missing = series.missing_diagnostic(str(path))
+    return RecordedSeries(path, series, tuple(recorded), stopped_by, failure, (*said, *(() if missing is None else (missing,))))
+
+
+def _saved(path: Path, series: Series) -> Series:
+    try:
+        save(path, series)
+    except OSError as error:
+        raise output_failure(path, error) from None
+    return series
+
+
+def _text(path: Path) -> bytes | None:
+    """Return what the file of an earlier series holds; None where there is none that can be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_SERIES_BYTES)
+    except OSError:
+        return None
+
+
+def _put_back(path: Path, before: bytes | None) -> None:
+    """Undo what a series wrote that recorded nothing: the earlier file is there again."""
+    with suppress(OSError, PtttoolError):
+        if before is None:
+            path.unlink()
+        else:
+            with output_file(path, force=True) as file:
+                file.write(before)
+
+
+def _left_behind(path: Path, series: Series) -> list[Diagnostic]:
+    """Name the recordings of an earlier series of that name that this one does not replace."""
+    assert is_series(path)
+    try:
+        before = load(path)
+    except PtttoolError:
+        return []
+    ours = {run.file for run in series.runs}
+    left = [run.file for run in before.runs if run.file not in ours and path.with_name(run.file).exists()]
+    if not left:
+        return []
+    message = f"{in_words(clean(name) for name in left)} of an earlier series with that name stay, and do not belong to this one"
+    return [Diagnostic(Severity.INFO, "earlier-series", message, where=str(path))]

@@ -1,0 +1,169 @@
+"""Whether what was planned is really in the recordings: the TLPs that were asked for, and requests with both ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ptttool.diagnostics import Severity
+from ptttool.errors import NotAsAskedError
+from ptttool.pipeline.analyzing.several import analyze_recording
+from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.workers.pool import ALONE
+from ptttool.planner.runs import Run, Wanted, parts_of
+from ptttool.wording import in_words
+
+if TYPE_CHECKING:
+    from ptttool.analyses.latency.document import Latency
+    from ptttool.analyses.needs import Need
+    from ptttool.analyses.traffic import Traffic
+    from ptttool.machine.model import Machine
+
+_MATCHED: Final = ("latency", "outstanding", "mmio", "errors")
+# More requests than this share with only one end in a recording make its results doubtful.
+_MANY_OPEN: Final = 0.1
+
+
+@dataclass(frozen=True)
+class PlanCheck:
+    """Something that was looked for in the recordings of a plan.
+
+    Parameters
+    ----------
+    code : str
+        What: ``seen`` (TLPs that a purpose needs) or ``open-ends`` (requests with only one end in the recording).
+    purpose : str
+        The purpose, of several for ``open-ends`` the first.
+    ok : bool
+        Whether it is as it should be.
+    is_vital : bool
+        Whether the purpose is not answered where it is not.
+    message : str
+        One sentence.
+    details : Mapping[str, object]
+        Numbers of it.
+    """
+
+    code: str
+    purpose: str
+    ok: bool
+    is_vital: bool
+    message: str
+    details: Mapping[str, object]
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters."""
+        return Severity.INFO if self.ok else Severity.WARNING
+
+
+@dataclass(frozen=True)
+class CheckedRun:
+    """A recording of a plan, to be checked.
+
+    Parameters
+    ----------
+    run : Run
+        What was asked for.
+    path : Path
+        The recording.
+    machine : Machine or None
+        The machine that was recorded.
+    """
+
+    run: Run
+    path: Path
+    machine: Machine | None = None
+
+
+@dataclass(frozen=True)
+class _Seen:
+    run: Run
+    counts: Counter[tuple[str, str]]
+    total: int
+    latency: Latency | None
+
+    def count(self, direction: str, group: str) -> int:
+        """Return how many TLPs can be of a group: those of unknown direction can be."""
+        kind = group.split()[0]
+        return self.counts[direction, kind] + self.counts["unknown", kind]
+
+
+def check_recordings(purposes: Sequence[str], wanted: Sequence[Wanted], recordings: Sequence[CheckedRun]) -> list[PlanCheck]:
+    """Look for what purposes need in the recordings that were made for them.
+
+    Parameters
+    ----------
+    purposes : sequence of str
+        The purposes.
+    wanted : sequence of Wanted
+        What they need.
+    recordings : sequence of CheckedRun
+        The recordings. What no run asked for is not looked for: that was known before.
+    """
+    is_matched = bool(set(purposes) & set(_MATCHED))
+    seen = [_look(one, is_matched=is_matched and bool(one.run.flow.inbound and one.run.flow.outbound)) for one in recordings]
+    found = [check for one in wanted for part in parts_of(one.need) if (check := _present(one, part, seen)) is not None]
+    purpose = next((name for name in purposes if name in _MATCHED), "")
+    return [*found, *(check for each in seen if each.latency is not None for check in _open_ends(purpose, each))]
+
+
+def not_in_recording(checks: Sequence[PlanCheck]) -> NotAsAskedError | None:
+    """Return the error for recordings that lack what a purpose cannot do without; None where all is there."""
+    missing = [check for check in checks if check.is_vital and not check.ok]
+    if not missing:
+        return None
+    return NotAsAskedError(
+        "; ".join(check.message for check in missing),
+        hint="was there such traffic? record longer, or while it flows; a device that never shows it does not trace several types at once",
+        code="not-in-recording",
+        purposes=sorted({check.purpose for check in missing}),
+    )
+
+
+def _look(one: CheckedRun, *, is_matched: bool) -> _Seen:
+    names = ("traffic", "latency") if is_matched else ("traffic",)
+    with Recording(Request(str(one.path))) as recording:
+        results = analyze_recording(recording, names, ALONE, machine=one.machine).results
+    traffic: Traffic = results["traffic"]
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in traffic.rows:
+        counts[row.direction, row.class_] += row.tlps
+    for direction, kinds in traffic.left_out.items():  # of too many requesters: their classes are not told apart
+        for amount in kinds.values():
+            for kind in ("P", "NP", "CPL"):
+                counts[direction, kind] += amount.tlps
+    return _Seen(one.run, counts, traffic.total.tlps, results.get("latency"))
+
+
+def _present(one: Wanted, need: Need, seen: Sequence[_Seen]) -> PlanCheck | None:
+    """Look for what is needed in the run that has most of it; None where no run asks for it."""
+    runs = [each for each in seen if each.run.brings(need)]
+    if not runs:
+        return None
+    groups = [("inbound", group) for group in need.inbound] + [("outbound", group) for group in need.outbound]
+    best = max(runs, key=lambda each: (sum(each.count(*group) > 0 for group in groups), each.total))
+    counts = {f"{direction} {group}": best.count(direction, group) for direction, group in groups} or {"TLPs": best.total}
+    absent = [name for name, count in counts.items() if not count]
+    said = in_words(f"{count:,} {name}" for name, count in counts.items())
+    if absent:
+        said = f"no {in_words(absent, 'or')} TLP among {best.total:,}" if groups else "no TLP"
+    return PlanCheck("seen", one.purpose, not absent, need.is_vital, f"{one.purpose}: {need.what}: {said}", {"counts": counts})
+
+
+def _open_ends(purpose: str, seen: _Seen) -> Iterator[PlanCheck]:
+    assert seen.latency is not None
+    requests, at_start, at_end = seen.latency.requests, seen.latency.unmatched.start, seen.latency.unmatched.end
+    whole = requests + at_start
+    if not whole:
+        return
+    share = (at_start + at_end) / whole
+    message = (
+        f"of {whole:,} requests {at_start:,} began before the recording (only completions are in it), and {at_end:,} were open at its end: "
+        f"{100 * share:.1f} %"
+    )
+    details = {"run": seen.run.name, "requests": requests, "open_at_start": at_start, "open_at_end": at_end, "share": share}
+    yield PlanCheck("open-ends", purpose, share <= _MANY_OPEN, False, message, details)
