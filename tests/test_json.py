@@ -60,6 +60,10 @@ RUNS = [
     ("explain", "explain {capture}", 0),
     ("trace", "trace --demo --rootport 0000:00:10.0 -o {recording}", 0),
     ("trace", "trace --demo --no-decode --rootport 0000:00:10.0 -o {recording}", 0),
+    ("trace", "trace --demo --rootport 0000:00:10.0 --for io -o {recording}", 0),
+    ("trace-series", "trace --demo --rootport 0000:00:10.0 --for payload --duration 1 -o {recording}", 0),
+    ("trace-series-dry-run", "trace --demo --dry-run --rootport 0000:00:10.0 --direction tx --duration 1", 0),
+    ("series", "info {series}", 0),
     ("trace-dry-run", "trace --demo --dry-run --rootport 0000:00:10.0", 0),
     ("recover", "recover --dry-run {left}", 0),
     ("recover", "recover {left}", 0),
@@ -133,6 +137,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     with redirect_stdout(io.StringIO()):
         assert main(["tune", "save", "--demo", found["profile"]]) == 0
         assert main(["trace", "--demo", *PORT, "-o", found["recording"]]) == 0
+        words = ["--direction", "outbound", "--duration", "1", "--no-decode", "-o", str(folder / "runs.data")]
+        assert main(["trace", "--demo", *PORT, *words]) == 0
+    found["series"] = str(folder / "runs.series.json")
     return found
 
 

@@ -100,7 +100,7 @@ def plan_for(
     >>> plan = plan_for(find_machine(demo=True), "payload", root_ports=["nvme0"])
     >>> for planned in plan.runs:
     ...     print(planned.run.name, planned.chosen.built)
-    inbound-p-np hisi_ptt0_0/filter=0x80001,type=3,direction=0,format=0/
+    inbound hisi_ptt0_0/filter=0x80001,type=7,direction=0,format=0/
     outbound-cpl hisi_ptt0_0/filter=0x80001,type=4,direction=1,format=0/
     """
     names = parse_purposes(purposes if isinstance(purposes, str) else ",".join(purposes))

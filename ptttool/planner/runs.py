@@ -127,7 +127,14 @@ def runs_for(wanted: Sequence[Wanted]) -> list[Run]:
         for part in parts_of(need):
             if not any(run.brings(part) for run in runs):
                 _add(runs, _run_of(part, runs))
-    return runs or [Run()]
+    return [_whole(run) for run in runs] or [Run()]
+
+
+def _whole(run: Run) -> Run:
+    """Return a run of all types where it has all requests of devices: sums by class are then complete."""
+    if run.direction is Direction.INBOUND and run.completions is None and set(run.types) == {TlpType.POSTED, TlpType.NON_POSTED}:
+        return replace(run, types=_ALL)
+    return run
 
 
 def lacking(wanted: Iterable[Wanted], runs: Sequence[Run], requester: int | None = None) -> list[tuple[Wanted, Lack]]:

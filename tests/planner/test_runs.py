@@ -40,19 +40,19 @@ def test_every_analysis_has_a_plan_that_brings_what_it_needs(purposes: tuple[str
 @pytest.mark.parametrize(
     ("purposes", "runs"),
     [
-        ("traffic", ["inbound-p-np", "outbound-cpl"]),
-        ("payload", ["inbound-p-np", "outbound-cpl"]),
+        ("traffic", ["inbound", "outbound-cpl"]),
+        ("payload", ["inbound", "outbound-cpl"]),
         ("latency", ["both-np-cpl-b"]),
         ("outstanding", ["both-np-cpl-b"]),
         ("mmio", ["both-np-cpl-a"]),
-        ("attributes", ["inbound-p-np-8dw"]),
-        ("io", ["inbound-p-np"]),
-        ("errors", ["inbound-p-np-8dw", "outbound-cpl", "inbound-cpl"]),
+        ("attributes", ["inbound-8dw"]),
+        ("io", ["inbound"]),
+        ("errors", ["inbound-8dw", "outbound-cpl", "inbound-cpl"]),
         ("bandwidth", ["inbound", "outbound-p", "outbound-np", "outbound-cpl"]),
         ("loss", ["inbound"]),
         ("latency,mmio", ["both-np-cpl-b", "both-np-cpl-a"]),
         ("latency,traffic", ["both-np-cpl-b", "inbound-p"]),
-        ("io,attributes", ["inbound-p-np-8dw"]),
+        ("io,attributes", ["inbound-8dw"]),
     ],
 )
 def test_runs(purposes: str, runs: list[str]) -> None:
@@ -75,9 +75,9 @@ def test_whole_headers_of_all_inbound_completions_take_two_runs() -> None:
 
 def test_what_the_user_asks_for_replaces_the_choice() -> None:
     runs = runs_for(wanted_for(["payload"]))
-    assert [run.name for run in overridden(runs)] == ["inbound-p-np", "outbound-cpl"]
-    assert [run.name for run in overridden(runs, format=Format.DW8)] == ["inbound-p-np-8dw", "outbound-cpl-8dw"]
-    assert [run.name for run in overridden(runs, direction=Direction.INBOUND)] == ["inbound-p-np", "inbound-cpl"]
+    assert [run.name for run in overridden(runs)] == ["inbound", "outbound-cpl"]
+    assert [run.name for run in overridden(runs, format=Format.DW8)] == ["inbound-8dw", "outbound-cpl-8dw"]
+    assert [run.name for run in overridden(runs, direction=Direction.INBOUND)] == ["inbound", "inbound-cpl"]
     assert [run.name for run in overridden(runs, types=(TlpType.POSTED,))] == ["inbound-p", "outbound-p"]
     both = runs_for(wanted_for(["latency"]))
     assert [run.name for run in overridden(both, direction=Direction.OUTBOUND)] == ["outbound-np", "outbound-cpl"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ptttool.capture.series.manifest import is_series
 from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
@@ -53,12 +54,15 @@ def info(
 
     FILE is a perf.data of perf record (as a file, a folder, from a pipe, compressed or cut off), or raw trace without a container. Of PTT
     recordings TLPs are counted by kind and requester, of packet traces elements by kind and channel. Names of devices come from the file
-    that 'ptttool trace' keeps beside a recording, or from --sysfs.
+    that 'ptttool trace' keeps beside a recording, or from --sysfs. Of a series (FILE.series.json) the runs are listed.
     """
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
     [path], shown = files_or_bundled(context, None if file is None else [file], demo=demo, hint="see 'ptttool info --help'")
+    if is_series(path):
+        _series(path, json=json)
+        return
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end(), reading.chosen_workers(path, jobs, cluster, WORTH_AN_ADDER) as workers:
         request = reading.request_of(
@@ -71,6 +75,20 @@ def info(
             if error.code == "no-such-file":
                 _name_unfinished(error)
             raise
+
+
+def _series(path: str, *, json: bool) -> None:
+    """Show the runs of a series, and what is missing of it."""
+    from ptttool.capture.series.manifest import load, problems_of
+    from ptttool.cli.views.series import print_series
+
+    series = load(path)
+    if json:
+        print_json(series)
+    else:
+        print_series(path, series)
+    for problem in problems_of(path):
+        print_diagnostic(problem)
 
 
 def _name_unfinished(error: InputError) -> None:
