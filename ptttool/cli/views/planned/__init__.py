@@ -1,0 +1,1 @@
+"""Views of plans, and of the series of runs that they take."""
