@@ -21,8 +21,7 @@ from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import DesignKind
 from ptttool.sweep.documents import PlanBody, SweepDocument, failed_runs
 from ptttool.sweep.log import SUFFIX, RunLog, RunRecord, planned_sweep
-from ptttool.sweep.metrics.contract import Metric, MetricError
-from ptttool.sweep.metrics.json_path import follow
+from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.metrics.parse import parse_metrics
 from ptttool.sweep.metrics.trace import TraceMetric
 from ptttool.sweep.picture import require_picture, write_picture
@@ -35,6 +34,9 @@ from ptttool.sweep.statistics import analyze as analyze_runs
 from ptttool.sweep.workload import require_command
 from ptttool.tune.session import tuning
 from ptttool.tune.values import source_of
+
+LONGEST_TRACE = 60
+"""Seconds of a trace during a run, at most."""
 
 __all__ = ["SweepOptions", "SweepPlan", "SweepResult", "plan_sweep", "sweep_options", "sweep_tune_attributes"]
 
@@ -319,13 +321,16 @@ def _odd(plan: SweepPlan, runs: Sequence[RunRecord]) -> list[Diagnostic]:
 
 
 class _TraceOfRuns:
-    """Records a trace during each run, in a thread, and reads the metrics from it."""
+    """Records a trace during each run, in a thread, and analyzes it."""
 
-    def __init__(self, plan: Plan, metrics: Sequence[TraceMetric]) -> None:
+    def __init__(self, plan: Plan, analyses: Sequence[str]) -> None:
+        source = plan.device.source
+        # A recording that is replayed takes no time.
+        self.seconds = (plan.seconds or 0.0) if source is not None and source.live else 0.0
         self._plan = plan
-        self._metrics = metrics
+        self._analyses = analyses
         self._thread: threading.Thread | None = None
-        self._found: dict[str, float] = {}
+        self._found: dict[str, Any] = {}
         self._error: BaseException | None = None
 
     def start(self) -> None:
@@ -334,8 +339,8 @@ class _TraceOfRuns:
         self._thread = threading.Thread(target=self._record, daemon=True)
         self._thread.start()
 
-    def finish(self) -> Mapping[str, float]:
-        """Wait for the trace; return the metrics."""
+    def finish(self) -> Mapping[str, Any]:
+        """Wait for the trace; return the documents of its analyses."""
         assert self._thread is not None
         self._thread.join()
         if self._error is not None:
@@ -347,13 +352,8 @@ class _TraceOfRuns:
             with scratch_folder() as folder:
                 path = folder / "run.data"
                 record(replace(self._plan, output=path))
-                (analyzed,) = analyze(path, sorted({metric.analysis for metric in self._metrics})).recordings
-                documents: dict[str, Any] = {name: to_json(result) for name, result in analyzed.results.items()}
-                for metric in self._metrics:
-                    with suppress(MetricError, TypeError, ValueError):  # what is not there is reported as a missing metric
-                        value = follow(documents[metric.analysis], metric.path, metric.name)
-                        if not isinstance(value, bool):
-                            self._found[metric.name] = float(value)
+                (analyzed,) = analyze(path, self._analyses).recordings
+                self._found = {name: to_json(result) for name, result in analyzed.results.items()}
         except BaseException as error:
             self._error = error
 
@@ -372,6 +372,7 @@ def _tracer(metrics: Sequence[Metric], plan: Plan | None) -> Tracer | None:
         raise UsageError("--trace: no metric is of a trace", hint="such as --metric trace:latency.ticks.p99", code="no-trace-metric")
     if plan is None:
         return None
-    if plan.seconds is None or plan.command:
-        raise UsageError("--trace: it needs a --duration, and no command", code="bad-trace")
-    return _TraceOfRuns(plan, traced)
+    if plan.seconds is None or plan.seconds > LONGEST_TRACE or plan.command:
+        hint = "a trace of seconds is enough: each run has one"
+        raise UsageError(f"--trace: it needs a --duration of at most {LONGEST_TRACE} s, and no command", hint=hint, code="bad-trace")
+    return _TraceOfRuns(plan, sorted({metric.analysis for metric in traced}))

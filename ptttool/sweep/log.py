@@ -27,6 +27,7 @@ VERSION = 1
 SUFFIX = ".runs"
 MOST_BYTES = 64 << 20
 KIND = "ptttool-sweep"
+DIGEST = "arguments_sha256"
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,10 @@ def _require_same(path: Path, head: Mapping[str, Any], plan: Mapping[str, Any]) 
         raise InputError(
             path,
             "it is a sweep with other settings: "
-            + "; ".join(f"{key} was {_short(head.get(key))}, is {_short(plan[key])}" for key in other),
+            + "; ".join(
+                "the arguments of the workload differ" if key == DIGEST else f"{key} was {_short(head.get(key))}, is {_short(plan[key])}"
+                for key in other
+            ),
             hint="give the same options and the same workload as at first, or begin a new sweep",
             code="other-sweep",
             different=other,

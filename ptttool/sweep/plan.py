@@ -12,6 +12,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import MOST_ROUNDS, Design, DesignKind, Values, design, schedule
+from ptttool.sweep.log import DIGEST
 from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.signed_rank import ALPHA, rounds_needed, smallest_p
 from ptttool.sweep.statistics import comparisons_of
@@ -136,7 +137,7 @@ class SweepPlan:
             "seed": self.seed,
             "metrics": {metric.name: metric.better.value for metric in self.options.metrics},
             "program": self.options.command[0],
-            "arguments_sha256": hashlib.sha256(words).hexdigest(),
+            DIGEST: hashlib.sha256(words).hexdigest(),
         }
 
     def with_hardware(self, found: Mapping[str, Mapping[int, int]]) -> SweepPlan:
@@ -215,7 +216,7 @@ def _completed(plan: SweepPlan) -> SweepPlan:
     if smallest_p(rounds) * plan.comparisons > ALPHA:
         message = (
             f"{counted(rounds, 'round')} cannot show a difference, however large it is: "
-            f"{counted(plan.comparisons, 'comparison')} need at least {plan.rounds_needed} rounds"
+            f"for {counted(plan.comparisons, 'comparison')}, at least {plan.rounds_needed} rounds are needed"
         )
         details = {"rounds": rounds, "needed": plan.rounds_needed, "comparisons": plan.comparisons}
         odd = (*odd, Diagnostic(Severity.WARNING, "too-few-rounds", message, details=details))

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, WorkloadError
 from ptttool.files.locks import utc_now
@@ -23,13 +23,21 @@ NO_METRIC, NO_TRACE = "no-metric", "no-trace"
 
 
 class Tracer(Protocol):
-    """Records a trace while the workload runs."""
+    """Records a trace while the workload runs.
+
+    Attributes
+    ----------
+    seconds : float
+        How long the trace is: a run that ends sooner does not count.
+    """
+
+    seconds: float
 
     def start(self) -> None:
         """Begin, and return at once."""
 
-    def finish(self) -> Mapping[str, float]:
-        """Wait for the end of the trace; return the metrics, by name. Raises PtttoolError."""
+    def finish(self) -> Mapping[str, Any]:
+        """Wait for the end of the trace; return the documents of its analyses, by name. Raises PtttoolError."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +202,7 @@ class _Sweep:
         tracer = self._tracer if traced else None
         started = utc_now()
         problem = None
-        found: Mapping[str, float] = {}
+        found: Mapping[str, Any] = {}
         if tracer is not None:
             tracer.start()
         try:
@@ -205,12 +213,15 @@ class _Sweep:
                     found = tracer.finish()
                 except PtttoolError as error:
                     problem = f"the trace failed: {error.message}"
+        if tracer is not None and problem is None and finished.seconds < tracer.seconds:
+            problem = f"the workload ended after {finished.seconds:.2f} s, before its trace of {tracer.seconds:g} s"
         self._require_no_signal()
         self._require(setting, "after")
         ending, metrics, why = self._measure(finished, found)
-        if problem is not None and ending == Ending.DONE:
-            ending = NO_TRACE
-        return RunRecord(number, order, setting, str(ending), finished.exit, round(finished.seconds, 6), started, metrics, why or problem)
+        if problem is not None and finished.ending is Ending.DONE:
+            ending, why = NO_TRACE, problem
+            metrics |= {metric.name: None for metric in self._plan.options.metrics if metric.traced}
+        return RunRecord(number, order, setting, str(ending), finished.exit, round(finished.seconds, 6), started, metrics, why)
 
     def _require(self, setting: Values, when: str) -> None:
         """Raise HardwareError if the attributes do not have the values of the run."""
@@ -230,7 +241,7 @@ class _Sweep:
                 got=list(now),
             )
 
-    def _measure(self, finished: Finished, traced: Mapping[str, float]) -> tuple[str, dict[str, float | None], str | None]:
+    def _measure(self, finished: Finished, traced: Mapping[str, Any]) -> tuple[str, dict[str, float | None], str | None]:
         names = [metric.name for metric in self._plan.options.metrics]
         if finished.ending is not Ending.DONE:
             return finished.ending, dict.fromkeys(names), finished.reason

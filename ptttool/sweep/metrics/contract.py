@@ -39,14 +39,14 @@ class Output:
         What it wrote.
     seconds : float
         How long it ran.
-    traced : Mapping of str to float
-        The metrics of the trace that was recorded meanwhile, by name.
+    traced : Mapping of str to object
+        JSON documents of the analyses of the trace that was recorded meanwhile, by name of the analysis.
     """
 
     stdout: bytes
     stderr: bytes = b""
     seconds: float = math.nan
-    traced: Mapping[str, float] | None = None
+    traced: Mapping[str, Any] | None = None
 
     @cached_property
     def text(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ptttool.sweep.metrics.contract import Better, Metric, MetricError, Output, number
-from ptttool.sweep.metrics.json_path import parse_path
+from ptttool.sweep.metrics.json_path import follow, parse_path
 
 # Analyses whose numbers are better lower; of the others the user says it.
 LOWER = ("latency", "errors", "loss", "outstanding")
@@ -35,7 +35,7 @@ class TraceMetric(Metric):
 
     def read(self, output: Output) -> float:
         """Return the number."""
-        value = (output.traced or {}).get(self.name)
-        if value is None:
-            raise MetricError("no-metric", f"{self.name}: the trace of this run does not hold it")
-        return number(value, self.name)
+        documents = output.traced or {}
+        if self.analysis not in documents:
+            raise MetricError("no-metric", f"{self.name}: there is no trace of this run")
+        return number(follow(documents[self.analysis], self.path, self.name), self.name)

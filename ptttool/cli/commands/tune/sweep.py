@@ -191,16 +191,18 @@ def _listed(text: str) -> list[str]:
 def _trace_plan(text: str, machine: Machine) -> Plan:
     """Read the options of a trace as ``ptttool trace`` does."""
     from ptttool.api.capture import choose_event, plan_recording
-    from ptttool.cli.app import app
+    from ptttool.cli.commands.trace import trace
     from ptttool.cli.options.event import event_options
 
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise UsageError(f"--trace: {error}", code="bad-trace") from None
-    group: Any = typer.main.get_command(app)
+    alone = typer.Typer()
+    alone.command("trace")(trace)
+    parser: Any = typer.main.get_command(alone)
     try:
-        with group.commands["trace"].make_context("trace", words) as context:
+        with parser.make_context("trace", words) as context:
             given = {name: value for name, value in context.params.items() if context.get_parameter_source(name).name == "COMMANDLINE"}
             params = context.params
     except typer.exceptions.TyperException as error:
