@@ -100,7 +100,7 @@ def html_page(plan: SweepPlan, runs: Sequence[RunRecord], results: Sequence[Metr
 
 def _table(body: ElementTree.Element, result: MetricResult) -> None:
     table = ElementTree.SubElement(body, "table")
-    heads = ("setting", "runs", "median", "quartiles", "difference", "95 % interval", "p corrected", "result")
+    heads = ("setting", "runs", "median", "quartiles", "difference", "interval", "p corrected", "result")
     row = ElementTree.SubElement(ElementTree.SubElement(table, "thead"), "tr")
     for head in heads:
         _text(row, "th", head)
@@ -110,7 +110,7 @@ def _table(body: ElementTree.Element, result: MetricResult) -> None:
     for subject in dict.fromkeys((*spreads, *compared)):
         row = ElementTree.SubElement(lines, "tr")
         spread, one = spreads.get(subject), compared.get(subject)
-        cells = [subject, "", "", ""]
+        cells = [f"{subject}, mean of all", "", "", ""]
         if spread is not None:
             cells = [subject, str(spread.runs), figure(spread.median), f"{figure(spread.q1)} to {figure(spread.q3)}"]
         rest = ["", "", "", "original values"]
@@ -119,11 +119,15 @@ def _table(body: ElementTree.Element, result: MetricResult) -> None:
             rest = [figure(one.shift), f"{figure(one.low)} to {figure(one.high)}", p, verdict_words(one)]
         for cell in (*cells, *rest):
             _text(row, "td", cell)
+    confidence = min((one.confidence for one in result.comparisons if one.confidence is not None), default=None)
+    if confidence is not None:
+        words = "Differences and intervals are from the original values; the intervals have a confidence of"
+        _text(body, "p", f"{words} {100 * min(confidence, 0.95):.3g} %.")
 
 
 def _drawing(plan: SweepPlan, runs: Sequence[RunRecord], results: Sequence[MetricResult]) -> ElementTree.Element:
     settings = plan.design.settings
-    band = max(90.0, min(180.0, 900 / len(settings)))
+    band = max(100.0, min(180.0, 900 / len(settings)))
     below = 22 + 15 * (len(plan.design.attributes) + 3)
     panel = _TOP + _HEIGHT + below
     width, height = _LEFT + band * len(settings) + _RIGHT, panel * len(results)
@@ -187,7 +191,12 @@ def _panel(group: ElementTree.Element, plan: SweepPlan, runs: Sequence[RunRecord
 
 
 def _found(comparison: Comparison | None) -> list[str]:
-    return ["original values"] if comparison is None else [verdict_words(comparison)]
+    if comparison is None:
+        return ["original", "values"]
+    if comparison.verdict in (Verdict.BETTER, Verdict.WORSE):
+        return [_WORDS[comparison.verdict], difference(comparison)]
+    # On two lines: the columns are narrow.
+    return _WORDS[comparison.verdict].rsplit(" ", 1)
 
 
 def verdict_words(comparison: Comparison) -> str:

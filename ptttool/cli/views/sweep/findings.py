@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ptttool.api.sweep import SweepResult
 
 _RIGHT = ("Runs", "Median", "Difference", "p")
+# The columns, each with the width of the terminal from which on it is shown.
+_HEADS = (("Setting", 0), ("Runs", 60), ("Median", 0), ("Quartiles", 110), ("Difference", 0), ("Interval", 90), ("p", 60), ("Result", 0))
 
 
 def print_result(result: SweepResult) -> None:
@@ -62,20 +64,17 @@ def _print_metric(metric: MetricResult) -> None:
     from rich.table import Table
 
     print_line(clean(f"{metric.metric}{f' [{metric.unit}]' if metric.unit else ''}, {metric.better} is better"))
+    shown = console()
+    # On a narrow terminal the least important columns are left out: --json has all.
+    heads = [head for head, width in _HEADS if shown.width >= width]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in ("Setting", "Runs", "Median", "Quartiles", "Difference", "Interval", "p", "Result"):
+    for head in heads:
         table.add_column(head, justify="right" if head in _RIGHT else "left", no_wrap=head not in ("Setting", "Result"), overflow="fold")
-    compared = {one.subject: one for one in metric.comparisons if not one.effect}
-    for spread in metric.settings:
-        quartiles = "" if spread.q1 is None else f"{figure(spread.q1)} to {figure(spread.q3)}"
-        cells = (spread.setting, str(spread.runs), figure(spread.median), quartiles)
-        one = compared.get(spread.setting)
-        rest = ("", "", "", "original values") if one is None else _cells(one)
-        table.add_row(*(clean(cell) for cell in (*cells, *rest)))
-    for one in metric.comparisons:
-        if one.effect:
-            table.add_row(*(clean(cell) for cell in (f"{one.subject}, mean of all", "", "", "", *_cells(one))))
-    console().print(table)
+    for row in _rows(metric):
+        table.add_row(*(clean(row.get(head, "")) for head in heads))
+    shown.print(table)
+    if "Interval" not in heads:
+        return
     least = min((one.confidence for one in metric.comparisons if one.confidence is not None), default=None)
     if least is not None:
         confidence = f"{100 * min(least, 0.95):.3g} %"
@@ -83,12 +82,32 @@ def _print_metric(metric: MetricResult) -> None:
         print_line(f"p: of the signed-rank test, corrected for all comparisons; {ALPHA} or less counts.")
 
 
-def _cells(one: Comparison) -> tuple[str, str, str, str]:
-    difference = "" if one.shift is None else f"{one.shift_percent:+.2f} %" if one.shift_percent is not None else _signed(one.shift)
-    interval = "" if one.low is None else f"{_signed(one.low)} to {_signed(one.high)}"
-    p = "" if one.p_corrected is None else f"{one.p_corrected:.3f}" if one.p_corrected >= 0.0005 else "<0.001"
-    return difference, interval, p, verdict_words(one).partition(",")[0]
+def _rows(metric: MetricResult) -> Iterator[dict[str, str]]:
+    """Yield the cells of each row, by the column's head."""
+    middle = metric.settings[0].median
+    compared = {one.subject: one for one in metric.comparisons if not one.effect}
+    for spread in metric.settings:
+        one = compared.get(spread.setting)
+        row = {"Setting": spread.setting, "Runs": str(spread.runs), "Median": figure(spread.median)}
+        if spread.q1 is not None:
+            row["Quartiles"] = f"{figure(spread.q1)} to {figure(spread.q3)}"
+        yield row | ({"Result": "original values"} if one is None else _compared(one, middle))
+    for one in metric.comparisons:
+        if one.effect:
+            yield {"Setting": f"{one.subject}, mean of all"} | _compared(one, middle)
 
 
-def _signed(value: float | None) -> str:
-    return "" if value is None else f"{'+' if value > 0 else ''}{figure(value)}"
+def _compared(one: Comparison, middle: float | None) -> dict[str, str]:
+    row = {"Result": verdict_words(one).partition(",")[0]}
+    if one.p_corrected is not None:
+        row["p"] = f"{one.p_corrected:.3f}" if one.p_corrected >= 0.0005 else "<0.001"
+    if one.shift is None or one.low is None or one.high is None:
+        return row
+    if not middle:
+        return row | {"Difference": _signed(one.shift), "Interval": f"{_signed(one.low)} to {_signed(one.high)}"}
+    low, shift, high = (100 * value / abs(middle) for value in (one.low, one.shift, one.high))
+    return row | {"Difference": f"{shift:+.2f} %", "Interval": f"{low:+.2f} to {high:+.2f} %"}
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{figure(value)}"
