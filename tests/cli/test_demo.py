@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "tune save": ["new.json"],
     "tune set": ["hisi_ptt0_0", "qos_tx_cpl=2"],
     "tune show": [],
+    "tune sweep": ["--device", "0_0", "--events", "qos_tx_p", "--values", "0", "--metric", "run:seconds", "-o", "r.parquet", "--", "true"],
 }
 
 
