@@ -57,7 +57,7 @@ def _detectable(metric: MetricResult) -> str:
     if not known or len(known) < sum(not one.effect for one in metric.comparisons):
         return ""
     size = f"{100 * max(known) / abs(middle):.2g} %" if middle else figure(max(known))
-    return f"; one of {size} would have been, with a probability of {POWER:.0%}"
+    return f"; one of {size} would have been, with a probability of {100 * POWER:.0f} %"
 
 
 def _print_metric(metric: MetricResult) -> None:
