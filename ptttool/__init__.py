@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         Change,
         ChangeState,
         Examination,
+        Export,
+        History,
         Machine,
         ProfileDiff,
         PttDevice,
@@ -39,9 +41,11 @@ if TYPE_CHECKING:
         Recovery,
         Snapshot,
         TunePlan,
+        Undo,
         apply_tune_profile,
         diff_tune_profile,
         examine_machine,
+        export_tune_profile,
         find_device,
         find_devices,
         find_machine,
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
         save_tune_profile,
         set_tune_attributes,
         tune_attributes,
+        tune_history,
+        undo_tune_changes,
     )
     from ptttool.api.metrics import Metrics, machine_metrics, recording_metrics
     from ptttool.api.planning import CapturePlan, plan_for
@@ -108,9 +114,11 @@ __all__ = [
     "Examination",
     "ExitCode",
     "Explanation",
+    "Export",
     "ExportContext",
     "Exporter",
     "HardwareError",
+    "History",
     "InputError",
     "InternalError",
     "InterruptedByUserError",
@@ -144,6 +152,7 @@ __all__ = [
     "SweepPlan",
     "SweepResult",
     "TunePlan",
+    "Undo",
     "UsageError",
     "WorkersError",
     "WorkloadError",
@@ -156,6 +165,7 @@ __all__ = [
     "diff_tune_profile",
     "examine_machine",
     "explain_event",
+    "export_tune_profile",
     "find_device",
     "find_devices",
     "find_machine",
@@ -175,6 +185,8 @@ __all__ = [
     "sweep_options",
     "sweep_tune_attributes",
     "tune_attributes",
+    "tune_history",
+    "undo_tune_changes",
 ]
 
 # The module that each name comes from.
@@ -191,9 +203,9 @@ _HOMES = {
         "ptttool.api.live": "Sample Sampling samples",
         "ptttool.api.collect": "Collection collect_machine",
         "ptttool.api.machine": (
-            "Change ChangeState Examination Machine ProfileDiff PttDevice RecoverAction Recovery Snapshot TunePlan apply_tune_profile "
-            "diff_tune_profile examine_machine find_device find_devices find_machine recover_tune_attributes save_tune_profile "
-            "set_tune_attributes tune_attributes"
+            "Change ChangeState Examination Export History Machine ProfileDiff PttDevice RecoverAction Recovery Snapshot TunePlan Undo "
+            "apply_tune_profile diff_tune_profile examine_machine export_tune_profile find_device find_devices find_machine "
+            "recover_tune_attributes save_tune_profile set_tune_attributes tune_attributes tune_history undo_tune_changes"
         ),
         "ptttool.api.planning": "CapturePlan plan_for",
         "ptttool.api.metrics": "Metrics machine_metrics recording_metrics",

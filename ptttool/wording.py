@@ -45,17 +45,23 @@ def as_root() -> str:
     str
         ``run it as root (sudo /home/me/.local/bin/ptttool …)``; ``run it as root`` where this process is not the command ``ptttool``.
     """
+    words = own_command()
+    if words is None:
+        return "run it as root"
+    sudo = ["sudo"] if shutil.which("sudo") else []
+    return clean(f"run it as root ({shlex.join([*sudo, *words])} …)")
+
+
+def own_command() -> list[str] | None:
+    """Return the words that run ptttool as it runs now, by absolute paths; None where this process is not the command ``ptttool``."""
     # The paths as they were given: a link such as /usr/bin/ptttool is the user's name of the program.
     path = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else ""
     folder, name = os.path.split(path)
     if name == "ptttool":
-        words = [path]
-    elif name == "__main__.py" and os.path.basename(folder) == "ptttool" and sys.executable:  # noqa: PTH119
-        words = [sys.executable, "-P", "-m", "ptttool"]
-    else:
-        return "run it as root"
-    sudo = ["sudo"] if shutil.which("sudo") else []
-    return clean(f"run it as root ({shlex.join([*sudo, *words])} …)")
+        return [path]
+    if name == "__main__.py" and os.path.basename(folder) == "ptttool" and sys.executable:  # noqa: PTH119
+        return [sys.executable, "-P", "-m", "ptttool"]
+    return None
 
 
 def html_table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, caption: str | None = None) -> str:

@@ -45,6 +45,9 @@ RUNS = [
     # The options come before the workload.
     ("tune-sweep", "tune sweep --demo --json --device 0_0 --events qos_tx_p --values 2 --metric run:seconds -o {results} -- true", 0),
     ("tune-sweep-plan", "tune sweep --demo --json --device 0_0 --events qos_tx_p --values 2 --metric run:seconds --dry-run -- true", 0),
+    ("tune-export", "tune export storage --demo", 0),
+    ("tune-export", "tune export storage --demo --to systemd --install --yes --root {root}", 0),
+    ("tune-uninstall", "tune export --to systemd --uninstall --yes --root {root}", 0),
     ("tune-recover", "tune recover --demo --restore", 0),
     ("metrics", "metrics --demo", 0),
     ("metrics", "metrics {capture}", 0),
@@ -130,6 +133,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     found = {name: str(folder / name) for name in ("profile", "recording", "generated", "missing", "folder", "cut", "results")}
     found["capture"] = str(captures.path_of("6.12/x-switch-port14", folder))
     Path(found["cut"]).write_bytes(Path(found["capture"]).read_bytes()[:-100])
+    found["root"] = str(folder / "root")
+    Path(found["root"]).mkdir()
     found["left"] = str(folder / "left")
     Path(found["left"]).mkdir()
     (Path(found["left"]) / f"perf.data.{'0' * 16}.part").write_bytes(Path(found["cut"]).read_bytes())

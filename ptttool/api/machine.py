@@ -18,16 +18,21 @@ from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.resolve import find_device as find_device_of
 from ptttool.tune.attributes import resolve_attributes
 from ptttool.tune.driver import Change, ChangeState, OnChange, TunePlan, set_attributes
+from ptttool.tune.journal.history import History, read_history
+from ptttool.tune.persist.export import Export, export_profile
 from ptttool.tune.profiles.match import ProfileDiff, apply_profile, diff_profile
-from ptttool.tune.profiles.profile import load_profile
+from ptttool.tune.profiles.named import find_profile
 from ptttool.tune.profiles.snapshot import Snapshot, save_profile
 from ptttool.tune.repair.recovery import RecoverAction, Recovery, recover
+from ptttool.tune.repair.undo import Undo, undo
 from ptttool.tune.values import attribute_names, read_value, source_of
 
 __all__ = [
     "Change",
     "ChangeState",
     "Examination",
+    "Export",
+    "History",
     "Machine",
     "ProfileDiff",
     "PttDevice",
@@ -35,9 +40,11 @@ __all__ = [
     "Recovery",
     "Snapshot",
     "TunePlan",
+    "Undo",
     "apply_tune_profile",
     "diff_tune_profile",
     "examine_machine",
+    "export_tune_profile",
     "find_device",
     "find_devices",
     "find_machine",
@@ -45,6 +52,8 @@ __all__ = [
     "save_tune_profile",
     "set_tune_attributes",
     "tune_attributes",
+    "tune_history",
+    "undo_tune_changes",
 ]
 
 
@@ -323,7 +332,7 @@ def apply_tune_profile(
     Parameters
     ----------
     path : str or Path
-        The profile.
+        The profile: a file, or the name of one that comes with ptttool, such as ``storage``.
     machine : Machine
         The machine.
     ignore_missing : bool
@@ -353,9 +362,8 @@ def apply_tune_profile(
     >>> [(change.label, change.new) for change in apply_tune_profile(path, machine).changes if change.differs]
     [('hisi_ptt0_0/qos_tx_p', 1)]
     """
-    return apply_profile(
-        load_profile(path), machine.devices, ignore_missing=ignore_missing, dry_run=dry_run, on_change=on_change, journal=journal
-    )
+    profile = find_profile(path, source_of(machine.devices[0]))
+    return apply_profile(profile, machine.devices, ignore_missing=ignore_missing, dry_run=dry_run, on_change=on_change, journal=journal)
 
 
 def recover_tune_attributes(
@@ -405,7 +413,7 @@ def diff_tune_profile(path: str | Path, machine: Machine) -> ProfileDiff:
     Parameters
     ----------
     path : str or Path
-        The profile.
+        The profile: a file, or the name of one that comes with ptttool, such as ``storage``.
     machine : Machine
         The machine.
 
@@ -428,4 +436,106 @@ def diff_tune_profile(path: str | Path, machine: Machine) -> ProfileDiff:
     >>> diff_tune_profile(path, machine).equal
     True
     """
-    return diff_profile(load_profile(path), machine.devices)
+    return diff_profile(find_profile(path, source_of(machine.devices[0])), machine.devices)
+
+
+def export_tune_profile(path: str | Path, machine: Machine, target: str = "udev", *, ignore_missing: bool = False) -> Export:
+    """Return what makes a profile permanent: the text of a rule of udev, of a service of systemd, and others. Nothing is written.
+
+    Parameters
+    ----------
+    path : str or Path
+        The profile: a file, or the name of one that comes with ptttool, such as ``storage``.
+    machine : Machine
+        The machine that it is for.
+    target : str
+        What sets the values: ``udev``, ``systemd``, ``tmpfiles``, ``tuned`` or ``ansible``.
+    ignore_missing : bool
+        Leave out what the machine does not have.
+
+    Raises
+    ------
+    UsageError
+        The target is unknown, or the profile has no value for this machine.
+    InputError
+        The file is not a profile, or names an attribute that the machine does not have.
+    DeviceError
+        It names a device that the machine does not have.
+
+    Examples
+    --------
+    >>> export = export_tune_profile("storage", find_machine(demo=True), "tmpfiles")
+    >>> print(export.files[0].text.splitlines()[1])
+    w /sys/bus/event_source/devices/hisi_ptt0_0/tune/qos_tx_cpl - - - - 2
+    """
+    profile = find_profile(path, source_of(machine.devices[0]))
+    return export_profile(target, profile, machine.devices, ignore_missing=ignore_missing)
+
+
+def tune_history(machine: Machine, *, journal: bool | str | PathLike[str] = True) -> History:
+    """Read who changed which tune attributes of a machine, as the journal has it.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    journal : bool, str or path
+        As in :func:`set_tune_attributes`.
+
+    Raises
+    ------
+    AccessError, InputError
+        The journal cannot be read.
+
+    Examples
+    --------
+    >>> tune_history(find_machine(demo=True)).changes
+    ()
+    """
+    return read_history(source_of(machine.devices[0]), journal)
+
+
+def undo_tune_changes(
+    machine: Machine,
+    count: int = 1,
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+    on_change: OnChange | None = None,
+    journal: bool | str | PathLike[str] = True,
+) -> Undo:
+    """Write the values from before the last changes of tune attributes, all or nothing.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine. Its journal has the changes; the recorded machine that comes with ptttool has none.
+    count : int
+        How many changes.
+    force : bool
+        Overwrite values that somebody else has set since; leave out what the machine does not have any more.
+    dry_run, on_change, journal
+        As in :func:`set_tune_attributes`.
+
+    Raises
+    ------
+    UsageError
+        The journal has fewer changes since the machine was started.
+    HardwareError, DeviceError
+        A change is half done; somebody else has set an attribute since; an attribute is gone.
+    BusyError, AccessError, OutputError, InputError, InterruptedByUserError
+        As in :func:`set_tune_attributes`.
+
+    Examples
+    --------
+    >>> import tarfile, ptttool
+    >>> folder = getfixture("tmp_path")
+    >>> with tarfile.open(Path(ptttool.__file__).with_name("demo") / "machine.tar.gz") as archive:
+    ...     archive.extractall(folder / "machine", filter="data")
+    >>> machine = find_machine(folder / "machine")
+    >>> plan = set_tune_attributes(machine.devices[0], {"qos_tx_p": 2}, journal=folder / "journal")
+    >>> undone = undo_tune_changes(machine, journal=folder / "journal")
+    >>> [(change.attribute, change.old, change.new) for change in undone.changes]
+    [('qos_tx_p', 2, 1)]
+    """
+    return undo(source_of(machine.devices[0]), count, force=force, dry_run=dry_run, on_change=on_change, journal=journal)

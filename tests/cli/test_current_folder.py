@@ -92,6 +92,7 @@ LINES = {
     "trace": "trace --demo --rootport 0000:00:10.0 --duration 1 -o traced.data",
     "tune apply": "tune apply --sysfs machine storage",
     "tune diff": "tune diff --demo profile.toml",
+    "tune export": "tune export storage --demo --to systemd",
     "tune get": "tune get --demo hisi_ptt0_0",
     "tune history": "tune history --demo",
     "tune profiles": "tune profiles",

@@ -1,0 +1,1 @@
+"""Make a profile permanent: files for udev, systemd and others, printed or installed."""

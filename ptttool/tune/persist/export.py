@@ -1,0 +1,117 @@
+"""Export a profile: what makes its values permanent on a machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import DeviceError, UsageError
+from ptttool.machine.model import PttDevice
+from ptttool.ownership import weakness_of
+from ptttool.tune.persist.contract import TARGETS, PermanentFile, PermanentValues
+from ptttool.tune.profiles.match import match_profile, on_machine
+from ptttool.tune.profiles.profile import Profile
+from ptttool.tune.values import attribute_names
+from ptttool.wording import clean, own_command
+
+# The program where this process is not ptttool's command.
+PROGRAM = ("/usr/bin/ptttool",)
+_LONGEST_LABEL = 60
+
+
+@dataclass(frozen=True)
+class Export:
+    """What makes a profile permanent.
+
+    Parameters
+    ----------
+    target : str
+        Name of what sets the values.
+    profile : str
+        Name of the profile, in plain letters.
+    files : tuple of PermanentFile
+        The files.
+    activation : tuple of str
+        The commands after which the values are set without a restart.
+    limits : str
+        What to know about it.
+    installable : bool
+        Whether the files belong to the machine.
+    diagnostics : tuple of Diagnostic
+        Values that were clamped, what was left out, what is not safe.
+    """
+
+    target: str
+    profile: str
+    files: tuple[PermanentFile, ...]
+    activation: tuple[str, ...]
+    limits: str
+    installable: bool
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def export_profile(target: str, profile: Profile, devices: Sequence[PttDevice], *, ignore_missing: bool = False) -> Export:
+    """Return what makes the values of a profile permanent on a machine; nothing is written.
+
+    Parameters
+    ----------
+    target : str
+        What sets the values: a name of :data:`~ptttool.tune.persist.contract.TARGETS`.
+    profile : Profile
+        The profile.
+    devices : Sequence[PttDevice]
+        All devices of the machine.
+    ignore_missing : bool
+        Leave out what the machine does not have.
+
+    Raises
+    ------
+    UsageError
+        ``unknown-target``; ``nothing-to-export``: the profile has no value for this machine.
+    DeviceError, InputError
+        The machine does not have what the profile names, or has a device with an odd name.
+    """
+    chosen = TARGETS.get(target)
+    known = {device.name: attribute_names(device) for device in devices}
+    profile = on_machine(profile, known)
+    matched = match_profile(profile, devices, known, ignore_missing=ignore_missing)
+    values: dict[str, dict[str, int]] = {}
+    for setting in matched.settings:
+        if not re.fullmatch(r"[A-Za-z0-9_]+", setting.device.name) or not re.fullmatch(r"[A-Za-z0-9_]+", setting.attribute):
+            name = clean(f"{setting.device.name}/{setting.attribute}")
+            raise DeviceError(f"{name}: not a name as the driver gives them", hint="is this sysfs what it should be?", code="odd-name")
+        values.setdefault(setting.device.name, {})[setting.attribute] = setting.value
+    if not values:
+        raise UsageError(f"{clean(profile.path)}: no value for this machine", hint="give a profile with values", code="nothing-to-export")
+    program = own_command()
+    permanent = PermanentValues(label_of(profile.path), values, tuple(program or PROGRAM))
+    missing = [name if attribute is None else f"{name}/{attribute}" for name, attribute in matched.missing]
+    notes = [Diagnostic(Severity.WARNING, "missing", f"{what} is not on this machine: left out", where=what) for what in missing]
+    if target == "systemd":
+        notes += _about_program(permanent.program)
+    return Export(
+        target,
+        permanent.profile,
+        chosen.files(permanent),
+        chosen.activation(permanent),
+        chosen.limits,
+        chosen.installable,
+        (*profile.diagnostics, *notes),
+    )
+
+
+def label_of(path: str) -> str:
+    """Return the name of a profile in plain letters, which mean nothing in any format: that of its file without the suffix."""
+    label = re.sub(r"[^A-Za-z0-9._-]", "_", PurePath(path).stem)[:_LONGEST_LABEL].strip("._-")
+    return label or "profile"
+
+
+def _about_program(program: Sequence[str]) -> list[Diagnostic]:
+    weakness = weakness_of(program[0])
+    if weakness is None:
+        return []
+    message = f"root will run {program[0]} at every start, and not root alone can change it: {weakness}"
+    return [Diagnostic(Severity.WARNING, "weak-program", message, hint="install ptttool for all users", where=program[0])]

@@ -1,0 +1,225 @@
+"""Install what makes a profile permanent, and remove exactly that again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import OutputError, PtttoolError, UsageError
+from ptttool.files.locks import hold
+from ptttool.tune.persist.contract import TARGETS, PermanentFile
+from ptttool.tune.persist.export import Export
+from ptttool.tune.persist.record import Installed, Records, digest
+from ptttool.tune.persist.rooted import Rooted
+
+# Seconds to wait for another process that installs.
+WAIT = 5.0
+
+
+@dataclass(frozen=True)
+class InstallPlan:
+    """What installing writes.
+
+    Parameters
+    ----------
+    export : Export
+        What is installed.
+    root : Path
+        Below which folder.
+    write : tuple of PermanentFile
+        Files that are not there yet.
+    replace : tuple of PermanentFile
+        Files that take the place of ones that were installed before, and were not changed since.
+    same : tuple of PermanentFile
+        Files that are there as they are to be.
+    remove : tuple of str
+        Paths of files that were installed before, and are not needed any more.
+    diagnostics : tuple of Diagnostic
+        What was odd.
+    """
+
+    export: Export
+    root: Path
+    write: tuple[PermanentFile, ...] = ()
+    replace: tuple[PermanentFile, ...] = ()
+    same: tuple[PermanentFile, ...] = ()
+    remove: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def is_needed(self) -> bool:
+        """False if everything is installed already."""
+        return bool(self.write or self.replace or self.remove)
+
+
+@dataclass(frozen=True)
+class UninstallPlan:
+    """What uninstalling removes.
+
+    Parameters
+    ----------
+    installed : Installed
+        What was installed.
+    root : Path
+        Below which folder.
+    remove : tuple of str
+        Paths of the files that are as they were installed.
+    changed : tuple of str
+        Paths of files that were changed since: they stay.
+    gone : tuple of str
+        Paths where nothing is any more.
+    """
+
+    installed: Installed
+    root: Path
+    remove: tuple[str, ...]
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+@dataclass
+class _Plan:
+    write: list[PermanentFile] = field(default_factory=list)
+    replace: list[PermanentFile] = field(default_factory=list)
+    same: list[PermanentFile] = field(default_factory=list)
+
+
+@contextmanager
+def installing(root: Path) -> Iterator[None]:
+    """Install or remove alone: another process waits for some seconds, then is refused. Raises BusyError, AccessError."""
+    with hold("tune-install", purpose="tune export", subject=f"what is installed below {root}", wait=WAIT):
+        yield
+
+
+def plan_install(export: Export, root: Path) -> InstallPlan:
+    """Look at what installing would write; write nothing.
+
+    Raises
+    ------
+    UsageError
+        ``not-installable``: the files belong to another machine.
+    OutputError
+        ``exists``: a file is there that was not installed by ptttool, or was changed since.
+    AccessError, InputError
+        A folder on the way is not safe; the record of what was installed is damaged.
+    """
+    if not export.installable:
+        hint = f"write it to a file: ptttool tune export --to {export.target} … > {export.files[0].path}"
+        raise UsageError(f"what is for {export.target} is not installed on this machine", hint=hint, code="not-installable")
+    files, before = Rooted(root), Records(root).read(export.target)
+    known = {} if before is None else before.files
+    plan = _Plan()
+    for file in export.files:
+        found = files.read(file.path)
+        wanted = digest(file.text.encode(), file.is_link)
+        if found is None:
+            plan.write.append(file)
+        elif digest(*found) == wanted:
+            plan.same.append(file)
+        elif digest(*found) in known.get(file.path, ()):
+            plan.replace.append(file)
+        else:
+            why = "it was changed since it was installed" if file.path in known else "it was not installed by ptttool"
+            raise OutputError(f"{files.shown(file.path)}: exists, and {why}", hint="look at it, then move it away", code="exists")
+    others = set(known) - {file.path for file in export.files}
+    state = {path: files.read(path) for path in sorted(others)}
+    stale = tuple(path for path, found in state.items() if found is not None and digest(*found) in known[path])
+    kept = [path for path, found in state.items() if found is not None and path not in stale]
+    notes = [_stays(files.shown(path)) for path in kept]
+    return InstallPlan(export, root, tuple(plan.write), tuple(plan.replace), tuple(plan.same), stale, (*notes, *_others(export, root)))
+
+
+def install(plan: InstallPlan) -> None:
+    """Write what a plan says. A run that is killed is completed by the next one, or taken back by :func:`uninstall`.
+
+    Raises
+    ------
+    OutputError, AccessError
+        A file cannot be written; what was written is recorded.
+    """
+    files, records = Rooted(plan.root), Records(plan.root)
+    before = records.read(plan.export.target) or Installed(plan.export.target, plan.export.profile)
+    wanted = {file.path: (digest(file.text.encode(), file.is_link),) for file in plan.export.files}
+    both = {path: tuple(dict.fromkeys((*before.files.get(path, ()), *wanted.get(path, ())))) for path in (*before.files, *wanted)}
+    # Before the first file: whatever is written, the record knows it.
+    between = replace(before, profile=plan.export.profile, files=both)
+    records.write(between)
+    try:
+        for file in (*plan.write, *plan.replace):
+            files.write(file.path, file.text.encode(), is_link=file.is_link, replace=file in plan.replace)
+        for path in plan.remove:
+            files.remove(path)
+    finally:
+        if files.made:
+            between = replace(between, folders=tuple(dict.fromkeys((*before.folders, *files.made))))
+            records.write(between)
+    records.write(replace(between, files=wanted))
+
+
+def plan_uninstall(target: str, root: Path) -> UninstallPlan:
+    """Look at what uninstalling would remove; remove nothing.
+
+    Raises
+    ------
+    UsageError
+        ``not-installed``: there is nothing to remove; ``unknown-target``.
+    AccessError, InputError, OutputError
+        A folder on the way is not safe; the record of what was installed is damaged.
+    """
+    TARGETS.get(target)
+    installed = Records(root).read(target)
+    if installed is None:
+        raise UsageError(f"nothing is installed for {target} below {root}", code="not-installed")
+    files = Rooted(root)
+    found = {path: files.read(path) for path in installed.files}
+    gone = tuple(path for path, content in found.items() if content is None)
+    ours = tuple(path for path, content in found.items() if content is not None and digest(*content) in installed.files[path])
+    return UninstallPlan(installed, root, ours, tuple(path for path in found if path not in (*gone, *ours)), gone)
+
+
+def uninstall(plan: UninstallPlan) -> None:
+    """Remove what a plan says; files that were changed since stay, and are ptttool's no more.
+
+    Raises
+    ------
+    OutputError
+        A file cannot be removed. ``changed-since-install``: some were changed; the others are removed.
+    """
+    files = Rooted(plan.root)
+    for path in plan.remove:
+        files.remove(path)
+    for path in reversed(plan.installed.folders):
+        files.remove_folder(path)
+    Records(plan.root).remove(plan.installed.target)
+    if plan.changed:
+        shown = [files.shown(path) for path in plan.changed]
+        raise OutputError(
+            f"{', '.join(shown)}: changed since it was installed: left as it is",
+            hint="remove it by hand",
+            code="changed-since-install",
+            kept=shown,
+        )
+
+
+def _stays(path: str) -> Diagnostic:
+    message = f"{path} was installed, and changed since: it stays"
+    return Diagnostic(Severity.WARNING, "changed-since-install", message, where=path)
+
+
+def _others(export: Export, root: Path) -> Iterator[Diagnostic]:
+    """Warn about other targets that are installed: two would set the values."""
+    records = Records(root)
+    for name in TARGETS.names():
+        if name == export.target:
+            continue
+        try:
+            found = records.read(name)
+        except PtttoolError:
+            continue
+        if found is not None:
+            message = f"also installed: {name}, with the profile {found.profile}; what runs last at a start decides"
+            hint = f"ptttool tune export --to {name} --uninstall"
+            yield Diagnostic(Severity.WARNING, "installed-twice", message, hint=hint, where=name)

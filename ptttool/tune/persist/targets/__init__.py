@@ -1,0 +1,1 @@
+"""What sets the values of a profile at every start: one file each."""
