@@ -59,6 +59,7 @@ def test_examples_work(path: str, example: Example, recordings: Path, tmp_path: 
     assert f"{example.line} ".startswith(f"{path} ") or path == "ptttool"
     for one in recordings.iterdir():
         shutil.copy(one, tmp_path)
+    (tmp_path / "image").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     words = words_of(path, example)

@@ -164,7 +164,8 @@ def profiles(
 ) -> None:
     """List the profiles that come with ptttool.
 
-    Each is shown with its values and the reasons. "tune apply", "tune diff" and "tune export" take their names. A file of the same name is ./NAME.
+    Each is shown with its values and the reasons. "tune apply", "tune diff" and "tune export" take their names. A file of the same name
+    is ./NAME.
     """
     from ptttool.tune.profiles.named import built_in_names, built_in_profile, built_in_text
 
