@@ -40,8 +40,11 @@ ptttool decode nvme.data --to csv -o nvme.csv
 ptttool info nvme.data > info
 ptttool report nvme.data -o nvme.html
 ptttool analyze io nvme.data
+# Large enough for several processes.
+ptttool generate --size 40M -o big.data
+ptttool decode big.data --jobs 2 -o big.parquet
 ptttool tune set --demo hisi_ptt0_0 qos_tx_cpl=2
-test -s nvme.parquet -a -s nvme.csv -a -s nvme.html
+test -s nvme.parquet -a -s nvme.csv -a -s nvme.html -a -s big.parquet
 # This system has no PTT device: libudev was asked, and the exit code is that of "no device".
 ptttool list 2> none && exit 1 || test $? -eq 3
 find / -xdev -path /proc -prune -o -name '*.pyc' -newer list -print | grep . && { echo "modules were compiled again"; exit 1; }

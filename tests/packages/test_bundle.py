@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import ptttool.__main__
 from packages.bundle import assemble
 from packages.bundle.elf import Needs, needs_of
 from tests import ROOT
@@ -143,9 +144,15 @@ def test_the_command_starts_the_python_beside_it(name: str, tmp_path: Path) -> N
     assert done.stdout.splitlines() == ["-I", str(link), "--where", "kind = 'MRd' $(x)"]
 
 
-def test_python_reads_the_command_as_the_entry_point() -> None:
+def test_python_reads_the_command_as_the_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worker processes import it under another name: that must not run it again."""
+    calls: list[str] = []
+    monkeypatch.setattr(ptttool.__main__, "run", lambda: calls.append("run"))
     compiled = compile((assemble.HERE / "entry_point").read_text(encoding="utf-8"), "ptttool", "exec")
-    assert {"ptttool.__main__", "run"} <= set(compiled.co_names)
+    exec(compiled, {"__name__": "__mp_main__"})
+    assert calls == []
+    exec(compiled, {"__name__": "__main__"})
+    assert calls == ["run"]
 
 
 @pytest.mark.parametrize("script", sorted(assemble.HERE.glob("*.sh")), ids=lambda path: path.name)
