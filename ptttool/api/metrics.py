@@ -126,7 +126,8 @@ def recording_metrics(paths: str | Path | Sequence[str | Path], *, jobs: int = 1
     >>> sum(found.values["ptttool_recording_tlps"].values())
     5569
     """
-    files = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
+    named = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
+    files = list(dict.fromkeys(named))  # a series that is there twice is an error
     if len(files) > MOST_RECORDINGS:
         message = f"{len(files)} recordings would be too many series: at most {MOST_RECORDINGS}"
         raise UsageError(message, hint="write the newest ones, or ask with 'ptttool analyze'", code="too-many-recordings")

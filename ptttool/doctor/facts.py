@@ -129,8 +129,8 @@ class Facts:
     def distribution(self) -> frozenset[str]:
         """Names of the distribution and of those it is like, such as ``ubuntu`` and ``debian``; empty where they are not known."""
         text = (self.content("/etc/os-release", 1 << 16) or self.content("/usr/lib/os-release", 1 << 16) or b"").decode("utf-8", "replace")
-        found = re.findall(r"^(?:ID|ID_LIKE)=[\"']?([\w.\- ]+)[\"']?\s*$", text, re.MULTILINE)
-        return frozenset(name.lower() for names in found for name in names.split())
+        pairs = (line.partition("=") for line in text.splitlines())
+        return frozenset(word.lower() for name, _, value in pairs if name in ("ID", "ID_LIKE") for word in value.strip("\"' ").split())
 
     @cached_property
     def kernel_config(self) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ FUNCTION_INFO: Final = Metric(
     "ptttool_function_info",
     "Role and names of a function that a PTT device traces; the device is empty where the kernel does not say it. The value is 1.",
 )
-FUNCTIONS_LEFT_OUT: Final = Metric("ptttool_functions_left_out", "Functions without samples, as there are too many.")
+LEFT_OUT: Final = Metric("ptttool_left_out", "PTT devices, tune attributes and functions without samples, as there are too many.")
 LINK_SPEED: Final = Metric(
     "ptttool_link_speed_transfers_per_second", "Speed of a function's PCIe link, in transfers per second and lane.",
     unit="transfers_per_second",

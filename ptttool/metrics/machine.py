@@ -16,8 +16,8 @@ from ptttool.pci import PciAddress
 from ptttool.tune.journal.folder import journal_folder, journal_names
 from ptttool.tune.journal.unfinished import find_unfinished
 
-MOST_FUNCTIONS = 512
-"""Functions with samples, at most: more would be a burden on Prometheus."""
+MOST_DEVICES, MOST_ATTRIBUTES, MOST_FUNCTIONS = 64, 32, 512
+"""Devices, tune attributes of a device, and functions with samples, at most: more would be a burden on Prometheus."""
 
 _LANES = 32  # the widest link that there is
 
@@ -40,7 +40,10 @@ def machine_samples(machine: Machine) -> Samples:
     samples = Samples()
     samples.add(catalogue.PCI_FUNCTIONS, sum((one.vendor, one.device) == PTT_ID for one in machine.functions.values()))
     samples.add(catalogue.DEVICES, len(machine.devices))
-    for device in machine.devices:
+    shown = machine.devices[:MOST_DEVICES]
+    samples.add(catalogue.LEFT_OUT, len(machine.devices) - len(shown), what="devices")
+    samples.add(catalogue.LEFT_OUT, sum(max(len(one.tune) - MOST_ATTRIBUTES, 0) for one in shown), what="tune_attributes")
+    for device in shown:
         node = "" if device.numa_node is None else device.numa_node
         samples.add(catalogue.DEVICE_INFO, 1, device=device.name, pci=device.pci or "", numa_node=node)
         samples.add(catalogue.DEVICE_CPUS, len(device.cpus), device=device.name, state="online")
@@ -48,7 +51,7 @@ def machine_samples(machine: Machine) -> Samples:
         if device.ports_known:
             for kind, filters in ((ROOT_PORT, device.root_ports), (REQUESTER, device.requesters)):
                 samples.add(catalogue.FILTERS, len(filters), device=device.name, kind=kind.replace(" ", "_"))
-        for attribute in device.tune:
+        for attribute in device.tune[:MOST_ATTRIBUTES]:
             labels = {"device": device.name, "attribute": attribute.name}
             samples.add(catalogue.TUNE_VALUE, attribute.value, **labels)
             samples.add(catalogue.TUNE_READABLE, int(attribute.value is not None), **labels)
@@ -68,7 +71,7 @@ def _add_links(samples: Samples, machine: Machine) -> None:
             samples.add(catalogue.LINK_SPEED_LIMIT, _per_second(link.max_speed), function=address)
             samples.add(catalogue.LINK_WIDTH, _lanes(link.width), function=address)
             samples.add(catalogue.LINK_WIDTH_LIMIT, _lanes(link.max_width), function=address)
-    samples.add(catalogue.FUNCTIONS_LEFT_OUT, max(len(found) - MOST_FUNCTIONS, 0))
+    samples.add(catalogue.LEFT_OUT, max(len(found) - MOST_FUNCTIONS, 0), what="functions")
 
 
 def _functions(machine: Machine) -> Iterator[tuple[str, str, PciFunction]]:

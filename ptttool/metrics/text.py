@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ptttool.metrics.model import Kind, Metric, Sample, Samples
+from ptttool.metrics.model import Metric, Sample, Samples
 from ptttool.wording import clean, shortened
 
 # Characters of a label's value.
-_LONGEST = 200
+_LONGEST = 1000
 
 
 def prometheus_text(samples: Samples) -> str:
@@ -35,20 +35,25 @@ def _families(samples: Samples, *, openmetrics: bool) -> Iterator[str]:
         yield f"# TYPE {name} {kind}\n"
         if openmetrics and metric.unit:
             yield f"# UNIT {name} {metric.unit}\n"
+        seen: set[str] = set()
         for sample in found:
-            yield _line(metric, sample)
+            series = _series(metric, sample)
+            # Prometheus refuses a whole file for one series that is there twice, as two names that are cleaned alike would make it.
+            if series not in seen:
+                seen.add(series)
+                yield f"{series} {_number(sample.value)}\n"
 
 
-def _line(metric: Metric, sample: Sample) -> str:
+def _series(metric: Metric, sample: Sample) -> str:
     labels = ",".join(f'{name}="{_escaped(shortened(clean(value), _LONGEST))}"' for name, value in sample.labels.items())
-    return f"{metric.name}{sample.suffix}{f'{{{labels}}}' if labels else ''} {_number(sample.value, metric.kind)}\n"
+    return f"{metric.name}{sample.suffix}{f'{{{labels}}}' if labels else ''}"
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-def _number(value: int | float, _kind: Kind) -> str:
+def _number(value: int | float) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     return repr(value)

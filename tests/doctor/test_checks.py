@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -224,6 +225,20 @@ def test_commands_are_those_of_the_distribution(name: str) -> None:
     assert (finding.fix or "").startswith(iommu)
     assert one(found, "driver").code == "iommu-translates"
     assert found.exit_code == ExitCode.NO_DEVICE
+
+
+@pytest.mark.parametrize("filler", [b" ", b'"', b"x=", b"ID=", b"\n", b"/hisi_ptt.ko.", b"Debian 1.", b"MemAvailable: 0"])
+def test_files_that_are_large_and_strange(filler: bytes) -> None:
+    """They are read in little time, and prove nothing."""
+    machine = _fake(driver_loaded=False)
+    release = machine.kernel.release
+    paths = ("/etc/os-release", "/proc/meminfo", "/proc/version", "/proc/version_signature", f"/boot/config-{release}")
+    large = b"ID=" + filler * ((1 << 20) // len(filler)) + b"\0"
+    started = time.process_time()
+    found = of_fake(machine, {**dict.fromkeys(paths, large), f"/lib/modules/{release}/modules.dep": large})
+    assert time.process_time() - started < 5
+    assert one(found, "kernel-config").code == "not-built"
+    assert one(found, "memory").code == "no-meminfo"
 
 
 def test_no_device() -> None:

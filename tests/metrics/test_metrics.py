@@ -25,7 +25,7 @@ from ptttool.doctor.contract import CHECKS
 from ptttool.errors import UsageError
 from ptttool.machine.discovery import read_machine
 from ptttool.metrics.catalogue import METRICS
-from ptttool.metrics.machine import MOST_FUNCTIONS, doctor_samples, machine_samples
+from ptttool.metrics.machine import MOST_ATTRIBUTES, MOST_DEVICES, MOST_FUNCTIONS, doctor_samples, machine_samples
 from ptttool.metrics.model import Samples
 from ptttool.metrics.text import prometheus_text
 from ptttool.testing import FakeMachine
@@ -121,11 +121,11 @@ NASTY = 'a"b\\c\n{d="e"} 1\x1b[31m\u202e'
 
 def test_labels_are_escaped_and_cleaned() -> None:
     samples = Samples()
-    samples.add(METRICS["ptttool_device_info"], 1, device=NASTY, pci="x" * 1000, numa_node="\udc80")
+    samples.add(METRICS["ptttool_device_info"], 1, device=NASTY, pci="x" * 3000, numa_node="\udc80")
     ((only, value),) = parsed(prometheus_text(samples))["ptttool_device_info"].items()
     given = dict(only)
     assert (given["device"], value) == ('a"b\\c\\x0a{d="e"} 1\\x1b[31m\\u202e', 1)
-    assert len(given["pci"]) == 201
+    assert len(given["pci"]) == 1001
     assert given["numa_node"] == "\\udc80"
 
 
@@ -139,7 +139,30 @@ def test_a_machine_with_many_functions_has_few_series() -> None:
     samples = machine_samples(machine.read())
     found = parsed(prometheus_text(samples))
     assert len(found["ptttool_function_info"]) == MOST_FUNCTIONS
-    assert found["ptttool_functions_left_out"] == {labels(): 601 - MOST_FUNCTIONS}
+    assert found["ptttool_left_out"] == {
+        labels(what="devices"): 0,
+        labels(what="tune_attributes"): 0,
+        labels(what="functions"): 601 - MOST_FUNCTIONS,
+    }
+
+
+def test_a_machine_with_many_devices_has_few_series() -> None:
+    machine = FakeMachine("6.12")
+    for number in range(70):
+        machine.add_ptt(f"hisi_ptt{number}_0", f"{number:04x}:00:08.0", tune={f"knob{one}": 1 for one in range(40)})
+    found = parsed(prometheus_text(machine_samples(machine.read())))
+    assert len(found["ptttool_device_info"]) == MOST_DEVICES
+    assert len(found["ptttool_tune_attribute_readable"]) == MOST_DEVICES * MOST_ATTRIBUTES
+    assert found["ptttool_left_out"][labels(what="devices")] == 6
+    assert found["ptttool_left_out"][labels(what="tune_attributes")] == MOST_DEVICES * (40 - MOST_ATTRIBUTES)
+
+
+def test_a_series_is_there_once(both: str) -> None:
+    parsed(recording_metrics([both, both]).text())
+    samples = Samples()
+    for name in ("a\n", "a\\x0a"):
+        samples.add(METRICS["ptttool_recording_readable"], 1, recording=name)
+    assert len(parsed(prometheus_text(samples))["ptttool_recording_readable"]) == 1
 
 
 def test_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +218,7 @@ def test_a_damaged_recording_and_one_that_is_missing(tmp_path: Path, capsys: pyt
 
 def test_too_many_recordings() -> None:
     with pytest.raises(UsageError) as caught:
-        recording_metrics(["x"] * (MOST_RECORDINGS + 1))
+        recording_metrics([f"x{number}" for number in range(MOST_RECORDINGS + 1)])
     assert caught.value.code == "too-many-recordings"
 
 
