@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What the demonstration and the tests need beyond Python packages: Debian's and Ubuntu's names.
 DEMO_PACKAGES := python3-venv libudev1
-TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1 tshark nodejs systemd udev rpm fio
+TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1 tshark nodejs systemd udev rpm fio mandoc
 # Shows the page of a report, in tests.
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 # Some tests wait for processes and signals: one more worker than cores keeps the cores busy.
@@ -121,7 +121,7 @@ $(VENV)/dev.stamp: $(VENV)/pyvenv.cfg pyproject.toml
 	@touch $@ $(VENV)/run.stamp
 
 test-system:
-	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null && command -v tshark >/dev/null && command -v rpmspec >/dev/null && command -v systemd-analyze >/dev/null && command -v udevadm >/dev/null && command -v fio >/dev/null && command -v node >/dev/null \
+	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null && command -v tshark >/dev/null && command -v rpmspec >/dev/null && command -v systemd-analyze >/dev/null && command -v udevadm >/dev/null && command -v fio >/dev/null && command -v mandoc >/dev/null && command -v node >/dev/null \
 		&& $(PYTHON) -c 'import ctypes; ctypes.CDLL("libopencsd_c_api.so.1")' 2>/dev/null \
 		|| sh tests/install-packages.sh $(TEST_PACKAGES)
 	@test -d $(VENV)/share/tuned || sh tests/unpack-package.sh tuned $(VENV)/share/tuned

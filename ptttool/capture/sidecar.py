@@ -247,10 +247,12 @@ def _mode(recording: Path) -> int:
 
 
 def _head(recording: Path) -> str | None:
-    """Return the SHA-256 of a recording's first 4 KiB; None for what is not a file (perf.data may be a folder)."""
+    """Return the SHA-256 of a recording's first 4 KiB, of a packed one those of what is in it; None for what is not a file (perf.data may be a folder)."""
     import hashlib
+
+    from ptttool.files.packed.look import first_bytes
 
     if not recording.is_file():
         return None
     with recording.open("rb") as file:
-        return hashlib.sha256(file.read(_HEAD)).hexdigest()
+        return hashlib.sha256(first_bytes(file, _HEAD)).hexdigest()

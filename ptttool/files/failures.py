@@ -36,8 +36,8 @@ def output_failure(path: str | Path, error: OSError, *, kind: str = "file") -> P
     Returns
     -------
     PtttoolError
-        An OutputError with the code ``disk-full``, ``file-too-large``, ``read-only``, ``no-procfs`` or ``cannot-write``, or an AccessError
-        with ``output-not-permitted``.
+        An OutputError with the code ``disk-full``, ``file-too-large``, ``read-only``, ``no-procfs``, ``output-folder-missing`` or
+        ``cannot-write``, or an AccessError with ``output-not-permitted``.
     """
     reason = error.strerror or (os.strerror(error.errno) if error.errno else str(error))
     message = f"{path}: {reason}"
@@ -49,9 +49,12 @@ def output_failure(path: str | Path, error: OSError, *, kind: str = "file") -> P
     if error.errno == errno.EROFS:
         return OutputError(message, hint="the file system is mounted read-only: write to another one", code=output_code(error))
     if error.errno in (errno.EACCES, errno.EPERM):
-        hint = "write to another folder, or run as a user who may write there"
+        hint = "write to another folder, or use sudo"
         return AccessError(message, hint=hint, code="output-not-permitted")
     if error.errno == errno.ENOENT and not _PROCESS.exists():
         # Files get their names by way of procfs; a changed root often lacks it.
         return OutputError(message, hint="procfs is not mounted here: mount -t proc proc /proc", code="no-procfs")
+    if error.errno == errno.ENOENT and not Path(path).parent.exists():
+        text = f"there is no folder {Path(path).parent}"
+        return OutputError(text, hint="make it, or name another file with -o", code="output-folder-missing", path=str(path))
     return OutputError(message, code=output_code(error))

@@ -21,6 +21,18 @@ _COMPRESSED_FILES = {
     b"BZh": ("a bzip2 file", "bzip2 -dc"),
     b"PK\x03\x04": ("a zip file", "unzip -p"),
 }
+# Other files that are given by mistake, and what to do with them.
+_FOREIGN_FILES = {
+    b"PAR1": ("a Parquet file", "DuckDB, polars and pandas read it; ptttool reads the perf.data that it was made of"),
+    b"ARROW1": ("an Arrow file", "polars, pandas and pyarrow read it; ptttool reads the perf.data that it was made of"),
+    b"\x0a\x0d\x0d\x0a": ("a pcapng file", "Wireshark reads it: see 'ptttool wireshark --help'"),
+    b"\xd4\xc3\xb2\xa1": ("a pcap file", "Wireshark reads it"),
+    b"\x7fELF": ("a program (ELF)", "'ptttool flow --elf' takes the program beside the trace"),
+    b"SQLite format 3": ("an SQLite database", None),
+    b"%PDF": ("a PDF file", None),
+    b"\x89PNG": ("a PNG image", None),
+}
+_TEXT = frozenset(range(0x20, 0x7F)) | {0x09, 0x0A, 0x0D}
 _RAW_HINT = "for AUX data without a container use --input: see --help"
 
 
@@ -115,8 +127,24 @@ def _foreign(path: str, start: bytes) -> InputError:
             return InputError(path, f"{what}, not a perf.data file", offset=0, hint=hint, code="compressed-file")
     if layout.MAGIC.startswith(start):
         return InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")
+    known = next(((what, hint) for magic, (what, hint) in _FOREIGN_FILES.items() if start.startswith(magic)), None) or _text_kind(start)
+    if known is not None:
+        return InputError(path, f"{known[0]}, not a perf.data file", offset=0, hint=known[1], code="foreign-file", kind=known[0])
     reason = f"not a perf.data file: begins with {start[:8].hex(' ')}, not with PERFILE2"
     return InputError(path, reason, offset=0, hint=_RAW_HINT, code="not-perf-data")
+
+
+def _text_kind(start: bytes) -> tuple[str, str | None] | None:
+    """Return what a text is, and what to do with it; None for bytes that are not text."""
+    if not start or not _TEXT.issuperset(start):
+        return None
+    if start.startswith((b". ", b"\n0x", b"0x")) or b"PERF_RECORD_" in start or b"HISI PTT" in start:
+        return "the text of perf report -D", "ptttool reads the perf.data that perf report printed"
+    if start.lstrip().startswith((b"{", b"[")):
+        return "a JSON file", "ptttool reads recordings: perf.data or raw trace"
+    if start.lstrip().lower().startswith((b"<!doctype", b"<html")):
+        return "an HTML page", "ptttool reads recordings: perf.data or raw trace"
+    return "a text file", "ptttool reads recordings: perf.data or raw trace; 'ptttool tlp' takes a header as text"
 
 
 class Readable(Protocol):

@@ -81,7 +81,8 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
         The number of DWs does not fit the header, or a DW does not have 32 bits: ``code`` is ``bad-header``.
     """
     if not 3 <= len(words) <= 4:
-        raise UsageError(f"a TLP header has 3 or 4 DWs, not {len(words)}", code="bad-header")
+        hint = "give 3 or 4 DWs, such as: 60000001 01001e0f 00000004 02810040"
+        raise UsageError(f"a TLP header has 3 or 4 DWs, not {len(words)}", hint=hint, code="bad-header", words=len(words))
     for word in (*words, prefix or 0):
         if not 0 <= word < 1 << 32:
             raise UsageError(f"{word:#x} is not a 32-bit DW", code="bad-header")

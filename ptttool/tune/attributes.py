@@ -208,6 +208,8 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
         name, equals, value = text.partition("=")
         if not equals or not name:
             problems[text] = "not ATTRIBUTE=VALUE"
+            if (meant := _apart(texts)) is not None:
+                hints.append(f"write it without blanks: {meant}")
             continue
         attribute = find_attribute(names, name)
         wrong_value = value_problem(value)
@@ -233,3 +235,11 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
             problems=problems,
         )
     return list(found.values())
+
+
+def _apart(texts: Sequence[str]) -> str | None:
+    """Return what assignments with blanks around the equals sign, or without it, mean: ``a = 1`` and ``a 1`` are ``a=1``."""
+    words = " ".join(texts).replace("=", " = ").split()
+    pairs = re.findall(r"([a-z]\w*) (?:= )?(\d+)(?: |$)", " ".join(words))
+    whole = sum(len(name) + len(value) for name, value in pairs) == sum(len(word) for word in words if word != "=")
+    return " ".join(f"{name}={value}" for name, value in pairs) if pairs and whole else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +17,7 @@ from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.terminal.talk import error_as_json_line
-from ptttool.errors import UsageError
+from ptttool.errors import InputError, UsageError
 
 EXAMPLES = (
     Example("ptttool decode nvme.data --limit 20", "The first 20 TLPs."),
@@ -119,6 +121,7 @@ def decode(
         show_protocols(files or (), json=json)
         return
     files, _ = files_or_bundled(command, files, demo=demo, hint="see 'ptttool decode --help'")
+    _refuse_missing(files)
     if context is not None and at is None:
         raise UsageError("--context needs --at", hint="--at INDEX --context N", code="context-without-at")
     if at is not None:
@@ -167,6 +170,21 @@ def decode(
             time=TimeOptions(time_model, tick_ns) if timed else None, sysfs=sysfs, demo=demo, jobs=jobs, scheduler=cluster,
             names_ids=ids == out.Ids.TEXT, descriptions=tuple(params or ()),
         ).run()  # fmt: skip
+
+
+def _refuse_missing(files: Sequence[str]) -> None:
+    """Raise the error for a recording that does not exist before others are decoded: it may be the output, without its -o."""
+    from ptttool.exporters.contract import EXPORTERS
+    from ptttool.files.remote import is_remote
+
+    if len(files) < 2:
+        return
+    for path in files:
+        if path == "-" or is_remote(path) or os.path.lexists(path):
+            continue
+        suffixes = {suffix for exporter in EXPORTERS for suffix in exporter.suffixes}
+        output = path == files[-1] and Path(path).suffix in suffixes
+        raise InputError(path, "no such file", hint=f"to write it: -o {path}" if output else None, code="no-such-file", is_output=output)
 
 
 def _refuse(option: str, files: Sequence[str], others: Mapping[str, bool]) -> None:

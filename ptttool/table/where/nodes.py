@@ -113,9 +113,11 @@ def column_node(name: str, position: int, schema: Schema) -> Node:
 
 
 def number_node(text: str, position: int) -> Node:
-    """Make the node of a number as written: decimal, with a fraction, or hexadecimal after ``0x``."""
+    """Make the node of a number as written: decimal, with a fraction, hexadecimal after ``0x``, or with Ki, Mi, Gi, Ti (``4Gi``)."""
     if len(text) > 40:
         raise wrong(position, "the number is larger than any column can be")
+    if text.endswith("i"):
+        return integer_node(int(text[:-2]) << 10 * ("KMGT".index(text[-2]) + 1), position)
     if re.fullmatch(r"\d+|0[xX].*", text):
         value = int(text, 16 if text[:2] in ("0x", "0X") else 10)
         if value >= 1 << 100:

@@ -302,12 +302,20 @@ class Parser:
         try:
             node = column_node(name, token.position, self.schema)
         except UsageError as error:
-            if token.kind == "quoted":
-                error.hint = f"texts are written in single quotes: '{name}'"
+            value = self._value_named(name)
+            if token.kind == "quoted" or value is not None:
+                error.hint = f"texts are written in single quotes: '{value or name}'"
+                error.details["suggestions"] = [f"'{value or name}'"]
             raise
         assert node.column is not None
         self.columns[node.column.name] = None
         return node
+
+    def _value_named(self, name: str) -> str | None:
+        """Return the value of a column, or the name of a device, that a word without quotes means."""
+        values = {value.lower(): value for column in self.schema for value in column.values}
+        known = self.find_id is not None and self.find_id(name) is not None
+        return name if known else values.get(name.lower())
 
     def _call(self, name: Token) -> Node:
         functions.check_name(name)

@@ -12,7 +12,7 @@ from ptttool.table.budget import MAX_CONDITION
 _TOKEN = re.compile(
     r"""
       (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
-    | (?P<number>(?:0[xX][0-9a-fA-F]+ | (?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?) (?![0-9a-zA-Z_.]|:[^:]))
+    | (?P<number>(?:\d+[KMGT]i | 0[xX][0-9a-fA-F]+ | (?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?) (?![0-9a-zA-Z_.]|:[^:]))
     | (?P<string>'(?:[^']|'')*')
     | (?P<quoted>"(?:[^"]|"")*")
     | (?P<word>[A-Za-z_][A-Za-z0-9_]*)

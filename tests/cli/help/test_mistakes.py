@@ -129,3 +129,126 @@ def test_errors_are_red_where_colour_is_wanted(capsys: pytest.CaptureFixture[str
     assert "\x1b" not in capsys.readouterr().err
     assert main(["list", "--demo", "--color", "always"]) == 0
     assert "\x1b[1m" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording, and files that people give in its place."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    data = str(folder / "a.data")
+    assert main(["trace", "--demo", "--rootport", "0000:00:10.0", "--duration", "1", "--no-decode", "-q", "-o", data]) == 0
+    assert main(["decode", data, "-q", "-n", "3", "-o", str(folder / "r.parquet")]) == 0
+    assert main(["decode", data, "-q", "-n", "3", "-o", str(folder / "p.pcapng")]) == 0
+    assert main(["decode", data, "-q", "--to", "perf", "-o", str(folder / "rep.txt")]) == 0
+    (folder / "text.txt").write_text("hello world\n")
+    (folder / "j.json").write_text('{"a": 1}\n')
+    (folder / "program").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(200))
+    (folder / "noise").write_bytes(bytes(range(200, 256)))
+    return folder
+
+
+KINDS = [
+    ("r.parquet", "a Parquet file"),
+    ("p.pcapng", "a pcapng file"),
+    ("rep.txt", "the text of perf report -D"),
+    ("text.txt", "a text file"),
+    ("j.json", "a JSON file"),
+    ("program", "a program (ELF)"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), KINDS)
+@pytest.mark.parametrize("command", ["info", "decode"])
+def test_files_are_told_by_what_they_are(
+    command: str, name: str, kind: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    code, error = failure(f"{command} {name}", capsys)
+    assert (code, error["code"], error["kind"]) == (6, "foreign-file", kind)
+
+
+def test_bytes_that_say_nothing(files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    assert failure("decode noise", capsys)[1]["code"] == "not-perf-data"
+
+
+def test_a_recording_that_does_not_exist_is_named(files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    code, error = failure("decode a.data b.data", capsys)
+    assert (code, error["code"], error["is_output"]) == (6, "no-such-file", False)
+    code, error = failure("decode a.data out.parquet", capsys)
+    assert (code, error["code"], error["is_output"]) == (6, "no-such-file", True)
+    assert error["hint"].endswith("-o out.parquet")
+
+
+def test_a_folder_that_does_not_exist(files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    for line in ("decode a.data -o nowhere/x.csv", "trace --demo --rootport 0000:00:10.0 -o nowhere/x"):
+        code, error = failure(line, capsys)
+        assert (code, error["code"]) == (6, "output-folder-missing")
+
+
+CONDITIONS = [
+    ("kind = MRd", "'MRd'"),
+    ("kind = mrd", "'MRd'"),
+    ('kind = "MRd"', "'MRd'"),
+    ("direction = inbound", "'inbound'"),
+    ("requester = nvme0", "'nvme0'"),
+]
+
+
+@pytest.mark.parametrize(("condition", "suggestion"), CONDITIONS)
+def test_texts_without_quotes(
+    condition: str, suggestion: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    code, error = failure(f"decode a.data --where {shlex.quote(condition)}", capsys)
+    assert (code, error["code"], error["suggestions"]) == (2, "unknown-column", [suggestion])
+
+
+@pytest.mark.parametrize(("short", "long"), [("4Gi", "0x100000000"), ("64Ki", "65536"), ("1Mi", "1048576"), ("1Ti", "1099511627776")])
+def test_sizes_in_conditions(
+    short: str, long: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    found = []
+    for number in (short, long):
+        assert main(["decode", "a.data", "-w", f"address > {number}", "-n", "2", "--to", "csv"]) == 0
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1]
+
+
+ASSIGNMENTS = [("qos_tx_p 2", "qos_tx_p=2"), ("qos_tx_p = 2", "qos_tx_p=2"), ("qos_tx_p= 2 qos_tx_np =1", "qos_tx_p=2 qos_tx_np=1")]
+
+
+@pytest.mark.parametrize(("words", "meant"), ASSIGNMENTS)
+def test_assignments_with_blanks(words: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, error = failure(f"tune set --demo hisi_ptt0_0 {words}", capsys)
+    assert (code, error["code"]) == (2, "bad-assignment")
+    assert error["hint"].endswith(f": {meant}")
+
+
+def test_a_header_of_two_dws(capsys: pytest.CaptureFixture[str]) -> None:
+    code, error = failure("tlp 60000001 01001e0f", capsys)
+    assert (code, error["code"], error["words"]) == (2, "bad-header", 2)
+    assert error["hint"] == failure("tlp zz", capsys)[1]["hint"]
+
+
+@pytest.mark.parametrize("suffix", ["xz", "gz", "zst"])
+def test_packed_recordings(suffix: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All commands read them as they are, with the names from the file beside the unpacked one."""
+    import gzip
+    import lzma
+
+    import zstandard
+
+    monkeypatch.chdir(files)
+    pack = {"xz": lzma.compress, "gz": gzip.compress, "zst": zstandard.ZstdCompressor().compress}[suffix]
+    plain = Path("a.data").read_bytes()
+    Path(f"a.data.{suffix}").write_bytes(pack(plain))
+    for command in (["info"], ["decode", "--ids", "text", "--to", "csv", "-n", "9"], ["analyze", "traffic"]):
+        assert main([*command, "a.data"]) == 0
+        expected = capsys.readouterr().out
+        assert main([*command, f"a.data.{suffix}"]) == 0
+        assert capsys.readouterr().out == expected
+    assert main(["report", f"a.data.{suffix}", "-o", f"{suffix}.html"]) == 0
