@@ -247,7 +247,7 @@ def _mode(recording: Path) -> int:
 
 
 def _head(recording: Path) -> str | None:
-    """Return the SHA-256 of a recording's first 4 KiB, of a packed one those of what is in it; None for what is not a file (perf.data may be a folder)."""
+    """Return the SHA-256 of a recording's first 4 KiB, unpacked; None for what is not a file (perf.data may be a folder)."""
     import hashlib
 
     from ptttool.files.packed.look import first_bytes
