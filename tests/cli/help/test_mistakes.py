@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -243,7 +244,11 @@ def test_packed_recordings(suffix: str, files: Path, capsys: pytest.CaptureFixtu
     import zstandard
 
     monkeypatch.chdir(files)
-    pack = {"xz": lzma.compress, "gz": gzip.compress, "zst": zstandard.ZstdCompressor().compress}[suffix]
+    pack: Callable[[bytes], bytes] = {
+        "xz": lzma.compress,
+        "gz": gzip.compress,
+        "zst": lambda data: zstandard.ZstdCompressor().compress(data),
+    }[suffix]
     plain = Path("a.data").read_bytes()
     Path(f"a.data.{suffix}").write_bytes(pack(plain))
     for command in (["info"], ["decode", "--ids", "text", "--to", "csv", "-n", "9"], ["analyze", "traffic"]):
