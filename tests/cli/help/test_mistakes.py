@@ -244,11 +244,8 @@ def test_packed_recordings(suffix: str, files: Path, capsys: pytest.CaptureFixtu
     import zstandard
 
     monkeypatch.chdir(files)
-    pack: Callable[[bytes], bytes] = {
-        "xz": lzma.compress,
-        "gz": gzip.compress,
-        "zst": lambda data: zstandard.ZstdCompressor().compress(data),
-    }[suffix]
+    packers: dict[str, Callable[[bytes], bytes]] = {"xz": lzma.compress, "gz": gzip.compress, "zst": zstandard.compress}
+    pack = packers[suffix]
     plain = Path("a.data").read_bytes()
     Path(f"a.data.{suffix}").write_bytes(pack(plain))
     for command in (["info"], ["decode", "--ids", "text", "--to", "csv", "-n", "9"], ["analyze", "traffic"]):
