@@ -16,6 +16,7 @@ from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import to_json
 from ptttool.errors import OutputError, PtttoolError, UsageError
+from ptttool.files.failures import output_failure
 from ptttool.files.own_folders import scratch_folder
 from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import DesignKind
@@ -253,9 +254,15 @@ def sweep_tune_attributes(
             raise _kept(error, log_path) from None
         found = tuple(session.diagnostics)
     results = analyze_runs(plan.design, [_measured(metric, log.runs) for metric in options.metrics])
-    write_results(target, plan, log.runs, force=force)
-    if picture is not None:
-        write_picture(picture, plan, log.runs, results, force=force)
+    try:
+        # The picture first: a file of results says that all is done.
+        if picture is not None:
+            write_picture(picture, plan, log.runs, results, force=force)
+        write_results(target, plan, log.runs, force=force)
+    except OSError as error:
+        raise _kept(output_failure(error.filename or target, error), log_path, len(log.runs)) from None
+    except PtttoolError as error:
+        raise _kept(error, log_path, len(log.runs)) from None
     log.remove()
     return SweepResult(
         plan,
@@ -288,9 +295,9 @@ def _require_new(paths: Sequence[Path], force: bool) -> None:
             raise OutputError(f"{path}: there is no folder {path.parent}", hint="make it first", code="no-folder")
 
 
-def _kept(error: PtttoolError, path: Path) -> PtttoolError:
+def _kept(error: PtttoolError, path: Path, runs: int | None = None) -> PtttoolError:
     """Say where the runs so far are; remove a file without any."""
-    runs = error.details.get("runs")
+    runs = error.details.get("runs") if runs is None else runs
     if runs == 0:
         with suppress(OSError):
             path.unlink()

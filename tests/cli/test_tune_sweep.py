@@ -18,7 +18,9 @@ import polars
 import pytest
 
 from ptttool.cli.main import main
+from ptttool.machine.sources.tree import TreeSource
 from tests import ROOT
+from tests.standin import as_root
 from tests.support import machines
 
 Run = Callable[..., tuple[int, str, str]]
@@ -175,6 +177,47 @@ def test_under_umockdev(tmp_path: Path) -> None:
     document: dict[str, Any] = json.loads(text + end)
     medians = [[one["median"] for one in result["settings"]] for result in document["results"]]
     assert medians == [[1, 0, 2, 1, 1], [1, 1, 1, 0, 2]]
+
+
+class LiveTree(TreeSource):
+    """A machine in a folder that passes for the running one."""
+
+    live = True
+
+
+@pytest.fixture
+def live(run: Run, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Sweeps with a trace during each run, by the stand-in perf, of 0.2 s."""
+    monkeypatch.setattr("ptttool.machine.discovery.TreeSource", LiveTree)
+    monkeypatch.setattr("ptttool.capture.checks.host.read_rights", as_root.read_rights)
+    monkeypatch.setattr("ptttool.capture.checks.host.running_processes", as_root.processes_here)
+    monkeypatch.setenv("PATH", f"{ROOT / 'tests' / 'standin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("STANDIN_CASE", "good")
+
+    def traced(*options: str, workload: str) -> tuple[int, str, str]:
+        trace = ["--trace", "--rootport 0000:00:10.0 --format 8dw --duration 200ms", "--metric", "trace:summary.records"]
+        return run(*trace, "--values", "2", "--rounds", "1", "-o", "r.parquet", "--json", *options, workload=workload)
+
+    return traced
+
+
+def test_a_trace_during_each_run(live: Run, tmp_path: Path) -> None:
+    code, out, _ = live(workload="sleep 0.6")
+    assert code == 0
+    assert [one["median"] for one in json.loads(out)["results"][0]["settings"]] == [5569, 5569]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [machines.NEW, "own", "r.parquet"]
+
+
+def test_a_run_that_ends_before_its_trace_does_not_count(live: Run) -> None:
+    code, out, _ = live(workload="true")
+    assert (code, json.loads(out)["error"]["ending"]) == (10, "no-trace")
+
+
+def test_a_trace_that_fails(live: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STANDIN_CASE", "busy-a")
+    code, out, _ = live(workload="sleep 0.3")
+    error = json.loads(out)["error"]
+    assert (code, error["ending"], error["restored"]) == (10, "no-trace", True)
 
 
 def test_ctrl_c_at_a_terminal(tree: Path, tmp_path: Path) -> None:

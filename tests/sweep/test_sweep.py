@@ -339,6 +339,23 @@ def test_a_full_disk_keeps_the_runs_so_far(bench: Bench, monkeypatch: pytest.Mon
     assert len(bench.sweep(keywords={"resume": bench.log}).runs) == 21
 
 
+def test_results_that_cannot_be_written_cost_no_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, os.strerror(28), str(bench.output))
+
+    monkeypatch.setattr(sweep_module, "write_results", full)
+    with pytest.raises(OutputError) as caught:
+        bench.sweep()
+    assert caught.value.code == "disk-full"
+    assert str(caught.value.hint).endswith(f"--resume {bench.log} goes on")
+    assert len(bench.runs()) == 21
+    monkeypatch.undo()
+    count = (bench.folder / "count").read_text()
+    assert len(bench.sweep(keywords={"resume": bench.log}).runs) == 21
+    assert (bench.folder / "count").read_text() == count
+    unchanged(bench)
+
+
 def test_nobody_else_tunes_meanwhile(bench: Bench) -> None:
     source = bench.device.source
     assert source is not None

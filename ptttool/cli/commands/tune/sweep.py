@@ -14,6 +14,7 @@ from ptttool.cli.help.about import Example, KeptFile, Stage
 from ptttool.cli.options.device import DEVICE_HELP, choose_device
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.terminal.streams import drop_output_if_closed
 from ptttool.cli.terminal.talk import note, print_diagnostics, print_json
 from ptttool.errors import UsageError
 from ptttool.wording import clean
@@ -143,6 +144,8 @@ def sweep(
     from ptttool.machine.resolve import find_device
     from ptttool.sweep.design import DesignKind
 
+    if not (json or dry_run):
+        drop_output_if_closed()
     if design not in list(DesignKind):
         raise UsageError(f"--design: {design!r} is not a design", hint=f"one of {', '.join(DesignKind)}", code="bad-design")
     options = sweep_options(
