@@ -115,9 +115,14 @@ def whole(root: Path, completions: str) -> None:
         f"usr/share/zsh/{completions}/_ptttool",
         "usr/share/fish/vendor_completions.d/ptttool.fish",
         "usr/lib/systemd/system/ptttool-apply@.service",
+        "usr/lib/systemd/system/ptttool-metrics.service",
+        "usr/lib/systemd/system/ptttool-metrics.timer",
         "usr/lib/udev/rules.d/60-ptttool.rules",
         "etc/ptttool",
     ]
+    enabled = [*(root / "etc/systemd/system").rglob("ptttool*")]
+    if enabled:
+        raise Failed(f"enabled by the installation: {enabled}")
     missing = [path for path in expected if not (root / path).exists()]
     if missing:
         raise Failed(f"not installed: {', '.join(missing)}")

@@ -12,6 +12,7 @@ import pytest
 
 from packages import build
 from packages.bundle.assemble import SHELLS, settings
+from ptttool.cli.main import main
 from tests import ROOT
 
 SYSTEM = build.HERE / "system"
@@ -33,8 +34,12 @@ def test_versions_before_a_release_sort_before_it(python: str, package: str) -> 
 @pytest.mark.parametrize("recipe", [SPEC, RULES], ids=["rpm", "deb"])
 def test_recipes_install_what_the_bundle_has_and_the_system_takes(recipe: Path) -> None:
     text = recipe.read_text(encoding="utf-8")
-    for path in (*(Path(path).parts[0] for path in SHELLS.values()), *(path.name for path in SYSTEM.iterdir()), "man"):
+    for path in (*(Path(path).parts[0] for path in SHELLS.values()), "*.service", "*.timer", "60-ptttool.rules", "man"):
         assert path in text
+    assert {path.suffix for path in SYSTEM.iterdir()} == {".service", ".timer", ".rules"}
+    if recipe is SPEC:
+        listed = text.partition("%files")[2]
+        assert all(f"/{path.name}\n" in listed for path in SYSTEM.iterdir())
 
 
 def test_the_spec_parses() -> None:
@@ -51,14 +56,26 @@ def test_the_spec_parses() -> None:
     assert "%{" not in done.stdout.partition("%files")[2]
 
 
-def test_the_unit_is_sound(tmp_path: Path) -> None:
-    """systemd reads it; the command is not installed here, so another stands for it."""
+def test_the_units_are_sound(tmp_path: Path) -> None:
+    """systemd reads them; the command is not installed here, so another stands for it."""
     if shutil.which("systemd-analyze") is None:
         pytest.fail("systemd-analyze is missing: the Makefile installs it")
-    unit = tmp_path / UNIT.name
-    unit.write_text(UNIT.read_text(encoding="utf-8").replace("/usr/bin/ptttool", "/bin/true"), encoding="utf-8")
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    units = []
+    for unit in (*SYSTEM.glob("*.service"), *SYSTEM.glob("*.timer")):
+        units.append(tmp_path / unit.name)
+        units[-1].write_text(unit.read_text(encoding="utf-8").replace("/usr/bin/ptttool", "/bin/true"), encoding="utf-8")
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+    assert len(units) == 3
+
+
+@pytest.mark.parametrize("unit", sorted(SYSTEM.glob("*.service")), ids=lambda path: path.name)
+def test_the_commands_of_units_have_these_options(unit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (words,) = re.findall(r"(?m)^ExecStart=/usr/bin/ptttool (.*)$", unit.read_text(encoding="utf-8"))
+    command = [word for word in words.split() if not word.startswith(("-", "/", "$"))]
+    assert main([*command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(option in shown for option in words.split() if option.startswith("--"))
 
 
 def test_the_rule_starts_the_unit(tmp_path: Path) -> None:
