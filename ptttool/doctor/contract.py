@@ -56,6 +56,8 @@ class Finding:
         Further facts for programs.
     exit_code : ExitCode
         Exit code of a command that fails for this reason.
+    hint : str or None
+        What to do, in words: where no command does it, or beside the command.
     """
 
     status: Status
@@ -66,6 +68,7 @@ class Finding:
     device: str | None = None
     details: Mapping[str, object] = field(default_factory=dict)
     exit_code: ExitCode = ExitCode.NO_DEVICE
+    hint: str | None = None
 
     @property
     def rank(self) -> int:
@@ -97,9 +100,10 @@ def failed(
     error: type[PtttoolError] = DeviceError,
     device: str | None = None,
     details: Mapping[str, object] | None = None,
+    hint: str | None = None,
 ) -> Finding:
     """Make the finding of what prevents a trace; ``error`` is the class of the exception that a trace would fail with."""
-    return Finding(Status.FAILED, code, message, cause, fix, device, details or {}, error.exit_code)
+    return Finding(Status.FAILED, code, message, cause, fix, device, details or {}, error.exit_code, hint)
 
 
 def warning(

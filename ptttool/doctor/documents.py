@@ -24,6 +24,8 @@ class FindingBody:
         What was seen.
     cause : str or None
         Why it matters, or where it comes from.
+    hint : str or None
+        What to do, in words.
     fix : str or None
         A command that mends it.
     device : str or None
@@ -36,6 +38,7 @@ class FindingBody:
     code: str
     message: str
     cause: str | None
+    hint: str | None
     fix: str | None
     device: str | None
     details: Mapping[str, object]
@@ -43,7 +46,7 @@ class FindingBody:
     @classmethod
     def of(cls, found: Finding) -> FindingBody:
         """Make the body of a finding."""
-        return cls(found.status, found.code, found.message, found.cause, found.fix, found.device, found.details)
+        return cls(found.status, found.code, found.message, found.cause, found.hint, found.fix, found.device, found.details)
 
 
 @dataclass(frozen=True)

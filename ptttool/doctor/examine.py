@@ -94,5 +94,5 @@ def _answer(one: Check, facts: Facts) -> Answer:
     try:
         found = sorted(one.run(facts), key=lambda finding: -finding.rank)
     except PtttoolError as error:  # the others have their say all the same
-        found = [Finding(Status.UNKNOWN, error.code, error.message, error.hint)]
+        found = [Finding(Status.UNKNOWN, error.code, error.message, hint=error.hint)]
     return Answer(one.name, one.needed, tuple(found) or (ok("nothing to report"),))

@@ -82,4 +82,7 @@ def _run(one: RecordingCheck, facts: Facts, fixes: Mapping[str, Fix], *, each_de
             command = fix(facts, found) if callable(fix) else fix
             status = Status.FAILED if found.severity is Severity.ERROR else Status.WARNING
             name = device.name if each_device and facts.devices else None
-            yield Finding(status, found.code, found.message, found.hint, command, name, found.details, one.exception(found).exit_code)
+            exit_code = one.exception(found).exit_code
+            yield Finding(
+                status, found.code, found.message, fix=command, device=name, details=found.details, exit_code=exit_code, hint=found.hint
+            )

@@ -43,8 +43,9 @@ def _lines(answer: Answer, finding: Finding, width: int) -> Iterator[str]:
     else:
         yield head
     yield from (f"{' ' * at}{line}" for line in message)
-    if finding.cause is not None:
-        yield from (f"{' ' * at}{line}" for line in _wrapped(f"cause: {clean(finding.cause)}", width, at))
+    for label, text in (("cause", finding.cause), ("hint", finding.hint)):
+        if text is not None:
+            yield from (f"{' ' * at}{line}" for line in _wrapped(f"{label}: {clean(text)}", width, at))
     if finding.fix is not None:
         yield f"{' ' * at}fix: {clean(finding.fix)}"
 

@@ -34,7 +34,8 @@ def _problem(facts: Facts, device: PttDevice) -> Finding | None:
     except PtttoolError as error:
         offline = device.offline_cpus
         fix = f"echo 1 > /sys/devices/system/cpu/cpu{offline[0]}/online" if offline else None
-        return failed(error.code, error.message, None if offline else error.hint, fix, error=type(error), device=device.name)
+        hint = None if offline else error.hint
+        return failed(error.code, error.message, fix=fix, error=type(error), device=device.name, hint=hint)
     if online is not None and chosen not in online:
         fix = f"echo 1 > /sys/devices/system/cpu/cpu{chosen}/online"
         return failed("cpu-offline", f"no CPU of {device.name} ({format_cpus(device.cpus)}) is online", fix=fix, device=device.name)

@@ -22,7 +22,8 @@ def driver(facts: Facts) -> Iterator[Finding]:
         return
     if not devices:
         absence = explain_absence(facts.source, facts.machine)
-        yield failed(absence.code, absence.message, absence.hint, _fix(facts, absence.code), details=absence.details)
+        fix = _fix(facts, absence.code)
+        yield failed(absence.code, absence.message, fix=fix, details=absence.details, hint=absence.hint)
         return
     left = [one for one in facts.functions if one.driver is None and one.address not in {device.pci for device in devices}]
     known = all(device.pci is not None for device in devices)

@@ -31,5 +31,6 @@ def _look(device: str) -> Finding | None:
     if holder is None:
         return None
     details = {"pid": holder.pid, "user": holder.user, "purpose": holder.purpose, "since": holder.since}
-    message, cause = f"{device}: locked by {holder}", "one trace at a time; wait until it has ended, or stop it"
-    return failed("locked", message, cause, f"kill -INT {holder.pid}", error=BusyError, device=device, details=details)
+    message, cause, hint = f"{device}: locked by {holder}", "one trace at a time", "wait until it has ended, or stop it"
+    fix = f"kill -INT {holder.pid}"
+    return failed("locked", message, cause, fix, error=BusyError, device=device, details=details, hint=hint)

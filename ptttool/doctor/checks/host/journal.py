@@ -27,6 +27,6 @@ def journal(facts: Facts) -> Iterator[Finding]:
     found = [one for one in find_unfinished(facts.source).diagnostics if one.severity is not Severity.INFO]
     for one in found:
         fix = "ptttool tune recover --restore" if one.code == HALF_DONE else "ptttool tune recover"
-        yield Finding(Status.WARNING, one.code, one.message, one.hint, fix, details=one.details)
+        yield Finding(Status.WARNING, one.code, one.message, fix=fix, details=one.details, hint=one.hint)
     if not found:
         yield ok("no tune attribute is half done")

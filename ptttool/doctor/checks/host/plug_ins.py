@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptttool.capture.checks.contract import CHECKS as RECORDING_CHECKS
-from ptttool.doctor.contract import CHECKS, Finding, check, not_recorded, ok, warning
+from ptttool.doctor.contract import CHECKS, Finding, Status, check, not_recorded, ok
 from ptttool.doctor.facts import Facts
 from ptttool.doctor.recording_checks import findings_of, other_checks
 from ptttool.wording import in_words
@@ -16,7 +16,7 @@ def plug_ins(facts: Facts) -> Iterator[Finding]:
     """Run the checks before a recording; those of the doctor have lines of their own."""
     broken = [*CHECKS.broken(), *RECORDING_CHECKS.broken()]
     for error in broken:
-        yield warning(error.code, error.message, error.hint, name=error.details.get("name"))
+        yield Finding(Status.WARNING, error.code, error.message, details=error.details, hint=error.hint)
     checks = other_checks()
     names = in_words([one.name for one in checks])
     if facts.host is None and checks:

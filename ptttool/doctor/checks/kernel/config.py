@@ -28,8 +28,8 @@ def kernel_config(facts: Facts) -> Iterator[Finding]:
         yield failed(
             "not-built",
             f"the kernel {facts.machine.kernel} is built without the driver: {_OPTION} is not set in {path}",
-            "use a kernel with CONFIG_HISI_PTT=m: openEuler's, or Linux 6.1 or later for arm64",
             details={"path": path},
+            hint="use a kernel with CONFIG_HISI_PTT=m: openEuler's, or Linux 6.1 or later for arm64",
         )
     elif found[1] == "m" and facts.module_file is False:
         yield failed(
