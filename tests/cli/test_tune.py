@@ -129,6 +129,17 @@ def test_show_on_a_narrow_terminal(driver: Driver, run: Run, monkeypatch: pytest
     assert "rx_alloc_buf_level      1" in out
 
 
+@pytest.mark.parametrize("columns", [20, 40, 60, 80])
+def test_a_difference_is_whole_on_any_terminal(driver: Driver, run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, _ = run("diff", "storage")
+    assert code == 1
+    for word in (*DEVICES, "qos_tx_cpl", "differs"):
+        assert word in out
+    assert "qos_tx_np" not in out
+    assert "qos_tx_cpl" in run("diff", "storage", "--all")[1]
+
+
 def test_get(driver: Driver, run: Run) -> None:
     driver.attributes["hisi_ptt0_0/qos_tx_p"] = 2
     assert run("get", "hisi_ptt0_0", "qos_tx_p") == (0, "2\n", "")

@@ -115,15 +115,23 @@ def note_target(source: Source, changes: Sequence[Change]) -> None:
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table, folded to the terminal's width, with numbers aligned to the right."""
+    """Print a table, folded to the terminal's width, with numbers aligned to the right; where it has no room, each row as a sentence."""
+    from rich.cells import cell_len
     from rich.table import Table
 
+    shown = console()
+    # Columns that are not broken take what they need, the others this much at the least.
+    least = [max(map(cell_len, (head, *cells))) if head in WHOLE else 8 for head, *cells in zip(heads, *rows, strict=True)]
+    if sum(least) + 2 * (len(least) - 1) > shown.width:
+        for row in rows:
+            print_wrapped(", ".join(f"{head}: {cell}" for head, cell in zip(heads, row, strict=True) if cell))
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
         table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head in WHOLE, overflow="fold")
     for row in rows:
         table.add_row(*[clean(cell) for cell in row])
-    console().print(table)
+    shown.print(table)
 
 
 def value_text(value: int | None) -> str:

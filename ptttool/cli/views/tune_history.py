@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptttool.cli.terminal.talk import note, print_line, print_wrapped, warn
+from ptttool.cli.terminal.talk import note, print_labelled, print_line, print_wrapped, warn
 from ptttool.tune.journal.history import History
 from ptttool.tune.journal.records import ChangeRecord, Outcome, Step
 from ptttool.tune.profiles.named import FROM_JOURNAL
@@ -54,10 +54,10 @@ def print_profiles(profiles: Sequence[Profile]) -> None:
     for number, profile in enumerate(profiles):
         if number:
             print_line("")
-        print_line(clean(f"{profile.path}: {profile.description}"))
+        print_wrapped(f"{profile.path}: {profile.description}")
         values = [f"{attribute}={value}" for attribute, value in profile.devices.get(EVERY_DEVICE, {}).items()]
         print_line(f"    {' '.join(values) if values else 'values from the journal' if profile.path == FROM_JOURNAL else 'no value'}")
-        print_wrapped(f"    {' '.join(profile.why.split())}")
+        print_labelled("", " ".join(profile.why.split()), at=4)
 
 
 def _end(change: ChangeRecord, undone: dict[int, int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,9 +82,9 @@ class History:
         for change in reversed(self.of_this_boot):
             if change.outcome not in EFFECTIVE or change.undoes or change.number in undone:
                 continue
-            both = (*(by_number[number] for number in change.repairs if number in by_number), change)
-            if any(step.old != step.new for one in both for step in one.steps):
-                yield both
+            repaired = tuple(by_number[number] for number in change.repairs if number in by_number)
+            if not _restores(change, repaired) and any(step.old != step.new for one in (*repaired, change) for step in one.steps):
+                yield (*repaired, change)
 
 
 def read_history(source: Source, journal: bool | str | os.PathLike[str] = True) -> History:
@@ -114,6 +114,12 @@ def read_history(source: Source, journal: bool | str | os.PathLike[str] = True) 
     changes = tuple(one for one in entries if isinstance(one, ChangeRecord))
     damaged = tuple(one for one in entries if isinstance(one, InputError))
     return History(found.folder, changes, damaged, boot_id(source))
+
+
+def _restores(change: ChangeRecord, repaired: Sequence[ChangeRecord]) -> bool:
+    """Tell whether a change wrote the values from before those that it repaired: together they changed nothing."""
+    before = {(step.device, step.attribute): step.old for one in reversed(repaired) for step in one.steps}
+    return bool(repaired) and all(before.get((step.device, step.attribute)) == step.new for step in change.steps)
 
 
 def _left_by(change: ChangeRecord, step: Step) -> set[int]:

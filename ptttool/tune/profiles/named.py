@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 from pathlib import Path
 
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.errors import UsageError
+from ptttool.errors import InputError, UsageError
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.journal.history import read_history
 from ptttool.tune.profiles.profile import Profile, load_profile, parse_profile
@@ -57,9 +58,21 @@ def find_profile(name: str | Path, source: Source) -> Profile:
         The file, or the journal, cannot be read.
     """
     if str(name) not in built_in_names() or isinstance(name, Path):
-        return load_profile(name)
+        return _from_file(name)
     profile = built_in_profile(str(name))
     return _from_journal(profile, source) if name == FROM_JOURNAL else profile
+
+
+def _from_file(path: str | Path) -> Profile:
+    """Read a profile; where there is no such file, a name may have been meant."""
+    try:
+        return load_profile(path)
+    except InputError as error:
+        if error.code == "no-such-file" and "/" not in str(path):
+            near = difflib.get_close_matches(str(path).lower(), built_in_names(), n=1)
+            hint = f"did you mean {near[0]}" if near else f"{', '.join(built_in_names())} come with ptttool"
+            error.hint = f"{hint} (see 'ptttool tune profiles'); or make a file: ptttool tune save FILE"
+        raise
 
 
 def _from_journal(profile: Profile, source: Source) -> Profile:

@@ -119,7 +119,10 @@ def _carry_out(session: Session, action: RecoverAction, *, force: bool, on_chang
     held_back = {number for one in left for number in one.changes}
     repairs = [change.number for change in found.changes if change.number not in held_back]
     _note_partly(session, held_back)
-    changes = apply_changes(changes, on_change=on_change, session=session, repairs=repairs)
+    # To complete what was to undo a change is to undo that change.
+    undoes = [number for change in found.changes if change.number in repairs for number in change.undoes]
+    completed = undoes if action is RecoverAction.COMPLETE else ()
+    changes = apply_changes(changes, on_change=on_change, session=session, repairs=repairs, undoes=completed)
     return Recovery(found, action, changes, left, tuple(session.diagnostics), done=True)
 
 

@@ -139,6 +139,8 @@ def _chosen(history: History, count: int) -> tuple[ChangeRecord, ...]:
     before = " since the machine was started" if history.boot is not None and history.changes else ""
     message = where if history.folder is None else f"{where} no change to undo{before}"
     hint = "after a restart the hardware has its power-on values" if before else None
+    if history.folder is None:
+        hint = "changes of the demo machine are lost when their command ends"
     raise UsageError(message, hint=hint, code="nothing-to-undo", possible=0)
 
 

@@ -36,6 +36,13 @@ def test_an_unknown_name() -> None:
     assert caught.value.code == "unknown-profile"
 
 
+def test_a_name_that_is_nearly_one(ptt_machine: FakeMachine) -> None:
+    with pytest.raises(InputError) as caught:
+        find_profile("storag", Driver(ptt_machine))
+    assert caught.value.code == "no-such-file"
+    assert "storage" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize("name", ["network", "storage"])
 def test_apply_sets_every_device(ptt_machine: FakeMachine, name: str) -> None:
     driver = Driver(ptt_machine)

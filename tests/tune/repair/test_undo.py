@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,10 @@ def changed(source: Driver, *texts: str) -> None:
     set_attributes(source.device(), list(texts))
 
 
-def cut_off(source: Driver, *steps: Step, written: int) -> None:
+def cut_off(source: Driver, *steps: Step, written: int, undoes: Sequence[int] = ()) -> None:
     """A change that was killed after some of its writes."""
     author = Author.of_this_process(source, "tune set", [source.device()])
-    writer = journal_here(source).begin(Author(**{**vars(author), "pid": 4194305}), steps)
+    writer = journal_here(source).begin(Author(**{**vars(author), "pid": 4194305}), steps, undoes=undoes)
     for at, step in enumerate(steps[:written]):
         source.attributes[f"{step.device}/{step.attribute}"] = step.new
         writer.step(at, StepState.WRITTEN)
@@ -163,6 +164,29 @@ def test_half_done_changes_come_first(source: Driver) -> None:
     assert (source.attributes[P], source.attributes[NP]) == (2, 1)
     undo(source)
     assert source.attributes[P] == 1
+
+
+@pytest.mark.parametrize("action", [RecoverAction.RESTORE, RecoverAction.COMPLETE])
+def test_an_undo_that_was_cut_off(source: Driver, action: RecoverAction) -> None:
+    changed(source, "qos_tx_p=0")
+    changed(source, "qos_tx_p=2", "qos_tx_np=2")
+    cut_off(source, Step("hisi_ptt0_0", "qos_tx_p", 2, 0), Step("hisi_ptt0_0", "qos_tx_np", 2, 1), written=1, undoes=[2])
+    refused("half-done", source)
+    recover(source, action)
+    if action is RecoverAction.RESTORE:
+        assert (source.attributes[P], source.attributes[NP]) == (2, 2)
+        assert [change.number for change in undo(source).undone] == [2]
+    assert (source.attributes[P], source.attributes[NP]) == (0, 1)
+    assert [change.number for change in undo(source).undone] == [1]
+    assert source.attributes[P] == 1
+    refused("nothing-to-undo", source)
+
+
+def test_a_change_that_was_recovered_by_restoring_does_not_count(source: Driver) -> None:
+    changed(source, "qos_tx_p=2")
+    cut_off(source, Step("hisi_ptt0_0", "qos_tx_p", 2, 0), Step("hisi_ptt0_0", "qos_tx_np", 1, 0), written=1)
+    recover(source, RecoverAction.RESTORE)
+    assert [change.number for change in undo(source).undone] == [1]
 
 
 def test_a_failure_restores_everything(source: Driver) -> None:
