@@ -140,7 +140,7 @@ def _chosen(history: History, count: int) -> tuple[ChangeRecord, ...]:
     message = where if history.folder is None else f"{where} no change to undo{before}"
     hint = "after a restart the hardware has its power-on values" if before else None
     if history.folder is None:
-        hint = "changes of the demo machine are lost when their command ends"
+        hint = "changes of the demo machine, and of one in an archive, are lost when their command ends"
     raise UsageError(message, hint=hint, code="nothing-to-undo", possible=0)
 
 
