@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         undo_tune_changes,
     )
     from ptttool.api.metrics import Metrics, machine_metrics, recording_metrics
-    from ptttool.api.planning import CapturePlan, plan_for
+    from ptttool.api.planning import CapturePlan, RecordedPlan, plan_for, record_plan
     from ptttool.api.recording import Recording, open
     from ptttool.api.sweep import SweepOptions, SweepPlan, SweepResult, plan_sweep, sweep_options, sweep_tune_attributes
     from ptttool.decoders.contract import PROTOCOLS
@@ -137,6 +137,7 @@ __all__ = [
     "PttDevice",
     "PtttoolError",
     "Recorded",
+    "RecordedPlan",
     "Recording",
     "RecoverAction",
     "RecoveredRecording",
@@ -176,6 +177,7 @@ __all__ = [
     "plan_recording",
     "plan_sweep",
     "record",
+    "record_plan",
     "recording_metrics",
     "recover_recording",
     "recover_tune_attributes",
@@ -207,7 +209,7 @@ _HOMES = {
             "apply_tune_profile diff_tune_profile examine_machine export_tune_profile find_device find_devices find_machine "
             "recover_tune_attributes save_tune_profile set_tune_attributes tune_attributes tune_history undo_tune_changes"
         ),
-        "ptttool.api.planning": "CapturePlan plan_for",
+        "ptttool.api.planning": "CapturePlan RecordedPlan plan_for record_plan",
         "ptttool.api.metrics": "Metrics machine_metrics recording_metrics",
         "ptttool.api.recording": "Recording open",
         "ptttool.api.sweep": "SweepOptions SweepPlan SweepResult plan_sweep sweep_options sweep_tune_attributes",

@@ -39,7 +39,7 @@ def limits_of(purposes: Sequence[str], wanted: Sequence[Wanted], runs: Sequence[
     for purpose in purposes:
         analysis = ANALYSES.get(purpose)
         if analysis.one_need_is_enough:
-            for other in analysis.needs[1:]:
+            for other in analysis.needs:
                 if not any(run.brings(other) for run in runs):
                     message = f"{purpose}: {other.what} are not in it; they take a recording of their own: ptttool trace {other.options}"
                     yield Diagnostic(Severity.INFO, "other-need", message, details={"purpose": purpose, "options": other.options})

@@ -172,8 +172,8 @@ def plan_runs(
     """
     if aux_size is not None:
         check_aux_size(aux_size)
-    wanted = wanted_for(purposes)
-    runs = override(runs_for(wanted))
+    runs = override(runs_for(wanted_for(purposes)))
+    wanted = wanted_for(purposes, runs)
     chosen: list[ChosenEvent] = []
     for run in runs:
         each = replace(options, types=run.types, direction=run.direction, completions=run.completions, format=run.format)

@@ -94,12 +94,22 @@ def parse_purposes(text: str) -> tuple[str, ...]:
     return names
 
 
-def wanted_for(purposes: Iterable[str]) -> list[Wanted]:
-    """Return what purposes need; of several needs of which one is enough, the first."""
+def wanted_for(purposes: Iterable[str], runs: Sequence[Run] = ()) -> list[Wanted]:
+    """Return what purposes need; of several needs of which one is enough, the one that runs bring, or the first.
+
+    Parameters
+    ----------
+    purposes : iterable of str
+        Names of analyses.
+    runs : sequence of Run
+        The runs, where they are chosen already.
+    """
     found = []
     for purpose in purposes:
         analysis = ANALYSES.get(purpose)
-        needs = analysis.needs[:1] if analysis.one_need_is_enough else analysis.needs
+        needs: Sequence[Need] = analysis.needs
+        if analysis.one_need_is_enough:
+            needs = [next((need for need in needs if any(run.brings(need) for run in runs)), needs[0])]
         found += [Wanted(purpose, need) for need in needs]
     return found
 

@@ -106,10 +106,16 @@ def test_a_series_whose_first_run_fails_leaves_nothing(here: Here) -> None:
     assert (here.folder / "perf.series.json").read_text(encoding="utf-8") == "an earlier one"
 
 
-def test_a_run_that_fails_ends_the_series(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder cannot take the name of the second recording: what the first one recorded stays."""
-    (here.folder / "perf.2-outbound-np.data").mkdir()
+def test_an_output_that_cannot_be_written_is_seen_before_the_first_run(here: Here) -> None:
+    (here.folder / "perf.3-outbound-cpl.data").mkdir()
     done = here.run(*OUTBOUND, "--json", "--", "true")
+    assert (json.loads(done.stdout)["error"]["code"], done.returncode) == ("output-is-directory", 6)
+    assert here.files() == {"perf.3-outbound-cpl.data"}
+
+
+def test_a_run_that_fails_ends_the_series(here: Here) -> None:
+    """While the first one runs, something takes the name of the second recording: what the first one recorded stays."""
+    done = here.run(*OUTBOUND, "--json", "--", "mkdir", "-p", "perf.2-outbound-np.data")
     body: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == body["error"]["exit_code"] != 0
     assert states(load(here.folder / "perf.series.json")) == ["recorded", "failed", "planned"]

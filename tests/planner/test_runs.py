@@ -9,7 +9,7 @@ import pytest
 from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.needs import LackCode, Need
 from ptttool.capture.event.build import TraceRequest, build
-from ptttool.capture.event.terms import Direction, Format, TlpType
+from ptttool.capture.event.terms import Completions, Direction, Format, TlpType
 from ptttool.errors import UsageError
 from ptttool.pci import PciAddress
 from ptttool.planner.runs import Run, Wanted, lacking, overridden, parse_purposes, runs_for, split, wanted_for
@@ -91,6 +91,11 @@ def test_what_is_lost_by_that_is_known() -> None:
     runs = overridden(runs_for(wanted), direction=Direction.INBOUND)
     ((one, lack),) = lacking(wanted, runs)
     assert (one.purpose, lack.code, lack.is_vital) == ("latency", LackCode.NOT_TRACED, True)
+
+
+def test_either_need_is_enough() -> None:
+    runs = overridden(runs_for(wanted_for(["latency"])), completions=Completions.A)
+    assert lacking(wanted_for(["latency"], runs), runs) == []
 
 
 def test_a_requester_hides_completions_possibly() -> None:

@@ -150,6 +150,8 @@ def load(path: str | Path) -> Series:
             raise InputError(path, "not a regular file", code="cannot-read")
         with where.open("rb") as file:
             text = file.read(MAX_SERIES_BYTES + 1)
+    except FileNotFoundError:
+        raise InputError(path, "no such file", code="no-such-file") from None
     except PermissionError as error:
         raise AccessError(f"{path}: {error.strerror}", code="input-not-permitted") from None
     except OSError as error:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ptttool.capture.budget import MAX_SERIES_BYTES
-from ptttool.capture.keep import Recorded
+from ptttool.capture.checks.output import require_output
+from ptttool.capture.keep import Recorded, Report
 from ptttool.capture.plan import Plan
 from ptttool.capture.series.manifest import VERSION, RunState, Series, SeriesRun, is_series, load, run_path, save, series_path
 from ptttool.diagnostics import Diagnostic, Severity
@@ -75,6 +76,7 @@ def record_series(
     record: Callable[[int, Plan], Recorded],
     *,
     purposes: Sequence[str] = (),
+    report: Report | None = None,
 ) -> RecordedSeries:
     """Record the runs of a series in turn.
 
@@ -93,6 +95,8 @@ def record_series(
         Records the run of a number.
     purposes : sequence of str
         What the series is for.
+    report : Callable or None
+        Called with what is missing where an exception cuts the series off, such as Ctrl-C before perf has begun.
 
     Raises
     ------
@@ -100,6 +104,8 @@ def record_series(
         The first run failed: nothing was recorded; or the file of the series cannot be written.
     """
     path = series_path(output)
+    for wanted in (output, *(plan.output for plan in plans)):
+        require_output(wanted)
     pairs = zip(plans, names, strict=True)
     series = Series(VERSION, tuple(purposes), tuple(SeriesRun(name, plan.output.name, str(plan.chosen.built)) for plan, name in pairs))
     said = list(_left_behind(path, series))
@@ -119,8 +125,11 @@ def record_series(
             break
         except BaseException:
             if recorded:
+                series = series.with_run(number, RunState.FAILED, "interrupted")
+                if report is not None and (missing := series.missing_diagnostic(str(path))) is not None:
+                    report(missing)
                 with suppress(OSError, PtttoolError):
-                    save(path, series.with_run(number, RunState.FAILED, "interrupted"))
+                    save(path, series)
             else:
                 _put_back(path, before)
             raise

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 EXAMPLES = (
     Example("ptttool trace --rootport nvme0 --duration 10 -o nvme.data", "What an NVMe drive sends, for 10 seconds.", on_demo=True),
     Example("ptttool trace --rootport nvme0 --format 8dw -- fio job.fio", "Whole headers, while a program runs.", on_demo=True),
+    Example("ptttool trace --rootport nvme0 --for latency --duration 10", "What an analysis needs; see 'ptttool plan'.", on_demo=True),
+    Example("ptttool trace --rootport nvme0 --direction outbound --duration 5", "Each outbound type, one after another.", on_demo=True),
     Example(
         "ptttool trace --rootport ens2 --type p --direction outbound --dry-run",
         "The perf command for what the processor writes to a network card.",
@@ -273,7 +275,8 @@ class _Job:
             note(f"run {number + 1} of {len(plans)}: {names[number]}")
             return _record(plan, verbose=self.verbose, json=self.json)
 
-        done = record_series(plans, names, output, record_run, purposes=() if self.plan is None else self.plan.purposes)
+        asked = () if self.plan is None else self.plan.purposes
+        done = record_series(plans, names, output, record_run, purposes=asked, report=print_diagnostic)
         by_output = {plan.output: run for plan, run in zip(plans, self.runs, strict=True)}
         with _reader_may_be_gone(done.stopped_by):
             checks = self._checks([(by_output[plan.output], plan, recorded) for plan, recorded in done.recorded])
