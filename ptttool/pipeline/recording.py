@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
 
+from ptttool.capture.series.manifest import is_series
 from ptttool.decoders.contract import RecordProtocol
 from ptttool.decoders.stack import Stack, default_protocol, stack_of
 from ptttool.diagnostics import Diagnostic, Severity
@@ -399,7 +400,9 @@ def _opened(path: str, form: InputForm, request: Request) -> Source:
     try:
         return open_source(path, form)
     except InputError as error:
-        if error.code == "not-perf-data" and request.protocol is None and request.form is None:
+        if error.code == "not-perf-data" and is_series(path):
+            error.hint = "the file of a series: 'ptttool info' lists its recordings, analyze and report read them all"
+        elif error.code == "not-perf-data" and request.protocol is None and request.form is None:
             error.hint = "raw PTT records: --input 4dw or 8dw; other raw trace: --protocol NAME ('ptttool decode --protocols' lists them)"
         raise
 

@@ -15,7 +15,7 @@ import pytest
 from ptttool.capture.perf.recorder import is_complete
 from ptttool.capture.series.manifest import RunState, Series, load
 from ptttool.cli.main import main
-from tests.cli.test_trace import PORT, Here, Live, here, live
+from tests.cli.test_trace import PORT, Here, Live, error_of, here, live
 
 __all__ = ["here", "live"]  # fixtures
 OUTBOUND = [*PORT, "--direction", "outbound"]
@@ -54,6 +54,8 @@ def test_the_runs_are_read_together(here: Here) -> None:
     done = here.run("traffic", "perf.series.json", "--json", command="analyze")
     body = json.loads(done.stdout)
     assert [one["results"]["traffic"]["total"]["tlps"] for one in body["recordings"]] == [111, 1047]
+    one = here.run("perf.series.json", "--json", command="decode")
+    assert "ptttool info" in str(error_of(one)["hint"])
 
 
 def test_people_see_each_run(here: Here) -> None:
