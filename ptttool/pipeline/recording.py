@@ -400,7 +400,7 @@ def _opened(path: str, form: InputForm, request: Request) -> Source:
     try:
         return open_source(path, form)
     except InputError as error:
-        if error.code == "not-perf-data" and is_series(path):
+        if error.code in ("foreign-file", "not-perf-data") and is_series(path):
             error.hint = "the file of a series: 'ptttool info' lists its recordings, analyze and report read them all"
         elif error.code == "not-perf-data" and request.protocol is None and request.form is None:
             error.hint = "raw PTT records: --input 4dw or 8dw; other raw trace: --protocol NAME ('ptttool decode --protocols' lists them)"
