@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What the demonstration and the tests need beyond Python packages: Debian's and Ubuntu's names.
 DEMO_PACKAGES := python3-venv libudev1
-TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1 tshark nodejs systemd udev rpm fio mandoc
+TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1 tshark nodejs systemd udev rpm fio mandoc zsh fish
 # Shows the page of a report, in tests.
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 # Some tests wait for processes and signals: one more worker than cores keeps the cores busy.

@@ -20,6 +20,9 @@ if __name__ == "__main__":
 
 def run() -> None:
     """Run the command line and leave with its exit code."""
+    shell = os.environ.get("_PTTTOOL_COMPLETE")
+    if shell is not None:
+        sys.exit(_complete(shell))
     from ptttool.cli.terminal.streams import drop_what_cannot_be_written, settle_streams
 
     settle_streams()
@@ -34,6 +37,20 @@ def run() -> None:
         code = 70
     drop_what_cannot_be_written()
     sys.exit(code)
+
+
+def _complete(shell: str) -> int:
+    """Answer a shell that completes a line: in silence, whatever happens, and without importing the commands."""
+    try:
+        from ptttool.cli.startup import secure_import_path
+
+        for _ in secure_import_path():
+            pass
+        from ptttool.cli.completion.answer import main
+
+        return main(shell, sys.argv[1:])
+    except Exception:
+        return 1
 
 
 def _main() -> int:

@@ -117,12 +117,9 @@ def completion(shell: str) -> str:
     if "ptttool" not in script:
         raise CannotBuild(f"no completion for {shell}")
     script = script.strip() + "\n"
-    if shell == "zsh":
-        # zsh loads the file at the first completion, whose answer it expects of the file itself; #compdef stands in its first line.
-        function = re.search(r"(?m)^(\w+)\(\)", script)
-        if not script.startswith("#compdef") or function is None:
-            raise CannotBuild("the completion for zsh is not one that zsh loads")
-        script += f'\n[[ $zsh_eval_context[-1] == loadautofunc ]] && {function[1]} "$@"\n'
+    # zsh loads the file at the first completion, whose answer it expects of the file itself; #compdef stands in its first line.
+    if shell == "zsh" and not (script.startswith("#compdef") and "loadautofunc" in script):
+        raise CannotBuild("the completion for zsh is not one that zsh loads")
     return script
 
 

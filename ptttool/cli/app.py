@@ -45,6 +45,7 @@ app = App(
     cls=_Group,
     help="Tune and trace PCIe links with the HiSilicon PTT device, and decode its traces.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -36,9 +36,41 @@ def _print_version(value: bool) -> None:
         raise typer.Exit
 
 
+def _show_completion(shell: str | None) -> None:
+    if shell is not None:
+        from ptttool.cli.completion.scripts import script_of
+
+        typer.echo(script_of(shell), nl=False)
+        raise typer.Exit
+
+
+def _install_completion(value: bool) -> None:
+    if value:
+        from ptttool.cli.completion.scripts import install, this_shell
+
+        path, then = install(this_shell())
+        say(f"ptttool: wrote {clean(str(path))}; {clean(then)}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.", callback=_print_version, is_eager=True)] = False,
+    install_completion: Annotated[
+        bool,
+        typer.Option("--install-completion", help="Install completion for your shell.", callback=_install_completion, is_eager=True),
+    ] = False,
+    show_completion: Annotated[
+        str | None,
+        typer.Option(
+            "--show-completion",
+            metavar="bash|zsh|fish",
+            help="Print the script that completes command lines in a shell.",
+            callback=_show_completion,
+            is_eager=True,
+            show_default=False,
+        ),
+    ] = None,
     plugins: Annotated[
         bool,
         typer.Option(
@@ -157,8 +189,7 @@ def _unexpected(error: BaseException, arguments: Sequence[str]) -> int:
 
 def _run(arguments: list[str], own: list[str], command: list[str]) -> int:
     for problem in [] if {"--version", "-V"} & {*own} else load_commands(command):
-        if "_PTTTOOL_COMPLETE" not in os.environ:  # a shell that completes a line shows nothing else
-            warn(clean(problem.message))
+        warn(clean(problem.message))
     group = typer.main.get_command(app)
     result = group.main(arguments, prog_name="ptttool", standalone_mode=False)
     sys.stdout.flush()
@@ -169,7 +200,7 @@ def _options_before(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Split a command line into the options before the command, and the command with its arguments."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
-        at += 2 if arguments[at] in ("--crash-report", "--color") else 1
+        at += 2 if arguments[at] in ("--crash-report", "--color", "--show-completion") else 1
     return arguments[:at], arguments[at:]
 
 

@@ -1,0 +1,102 @@
+"""The words of the committed files: what there is to complete."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+FOLDER: Final = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command.
+
+    Parameters
+    ----------
+    names : list of str
+        Its names.
+    kind : str
+        What its value is; empty for a switch.
+    many : bool
+        Whether it may be repeated.
+    help : str
+        What it does.
+    """
+
+    names: list[str]
+    kind: str
+    many: bool
+    help: str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a command.
+
+    Parameters
+    ----------
+    kind : str
+        What it is.
+    many : bool
+        Whether it may be repeated.
+    """
+
+    kind: str
+    many: bool
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, or a group of commands.
+
+    Parameters
+    ----------
+    options : list of Option
+        Its options.
+    arguments : list of Argument
+        Its arguments.
+    commands : dict of str to str
+        What it is a group of, with help.
+    interspersed : bool
+        Whether options may follow the first argument.
+    """
+
+    options: list[Option]
+    arguments: list[Argument]
+    commands: dict[str, str]
+    interspersed: bool
+
+    def option(self, name: str) -> Option | None:
+        """Return the option of a name."""
+        return next((one for one in self.options if name in one.names), None)
+
+
+def command_of(path: tuple[str, ...]) -> Command | None:
+    """Return the command of a path of names; None for one of another package."""
+    found = _read("-".join(("ptttool", *path)))
+    if found is None:
+        return None
+    return Command(
+        [Option(**one) for one in found["options"]],
+        [Argument(**one) for one in found["arguments"]],
+        found.get("commands", {}),
+        found["interspersed"],
+    )
+
+
+def values() -> dict[str, Any]:
+    """Return the values that ptttool itself defines, by kind."""
+    return _read("values") or {}
+
+
+def _read(name: str) -> dict[str, Any] | None:
+    if not name.replace("-", "").isalnum():
+        return None
+    try:
+        found = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
