@@ -182,7 +182,7 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    from ptttool.cli.completion.generate import write
+    from ptttool.cli.words import write
 
     write()  # what completion offers follows from the same commands
     sys.exit(main(Path(sys.argv[1])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptttool.cli.completion import generate
+from ptttool.cli import words as generate
 from ptttool.cli.completion.values import _LISTS, _MACHINE
 from ptttool.cli.completion.words import FOLDER, command_of, values
 
