@@ -211,7 +211,7 @@ def sweep_tune_attributes(
     planned : callable
         Called with the plan before the first run.
     progress : callable
-        Called with a :class:`~ptttool.sweep.run.SweepProgress` before and after each run.
+        Called with a :class:`~ptttool.sweep.run.SweepProgress` before and after each run, and every second of it.
 
     Returns
     -------

@@ -56,6 +56,8 @@ class SweepProgress:
         Seconds that the rest will take, as the runs so far let expect; None before the first one has ended.
     run : RunRecord or None
         The run that has ended; None for one that begins.
+    elapsed : float
+        Seconds that the run has taken so far.
     """
 
     done: int
@@ -65,6 +67,7 @@ class SweepProgress:
     rounds: int
     left: float | None = None
     run: RunRecord | None = None
+    elapsed: float = 0.0
 
 
 Observe = Callable[[SweepProgress], object]
@@ -96,7 +99,7 @@ def run_sweep(
     planned : callable
         Called with the plan before the first run.
     progress : callable
-        Called before and after each run.
+        Called before and after each run, and every second of it.
 
     Returns
     -------
@@ -160,6 +163,7 @@ class _Sweep:
         for _ in range(self._plan.options.warmup if todo else 0):
             self._require_no_signal()
             self._warm_up()
+        self._began = time.monotonic()
         for at, (number, order, setting) in enumerate(todo):
             self._require_no_signal()
             before = SweepProgress(
@@ -167,7 +171,7 @@ class _Sweep:
                 self._left(len(todo) - at),
             )  # fmt: skip
             self._observe(before)
-            record = self._one(number, order, setting)
+            record = self._one(number, order, setting, before)
             if not any(run.ending == Ending.DONE for run in (*self._log.runs, record)):
                 raise _first_failed(record)
             self._log.add(record)
@@ -191,12 +195,13 @@ class _Sweep:
 
     def _warm_up(self) -> None:
         """Run the workload with the original values; its metrics do not count."""
-        self._observe(SweepProgress(0, self._plan.runs, "warm-up", 0, self._plan.rounds))
-        record = self._one(0, 0, self._plan.design.baseline, traced=False)
+        before = SweepProgress(0, self._plan.runs, "warm-up", 0, self._plan.rounds)
+        self._observe(before)
+        record = self._one(0, 0, self._plan.design.baseline, before, traced=False)
         if record.ending not in (Ending.DONE, NO_METRIC):
             raise _first_failed(record)
 
-    def _one(self, number: int, order: int, setting: Values, *, traced: bool = True) -> RunRecord:
+    def _one(self, number: int, order: int, setting: Values, before: SweepProgress, *, traced: bool = True) -> RunRecord:
         self._attributes.set(setting)
         self._require(setting, "before")
         tracer = self._tracer if traced else None
@@ -206,7 +211,7 @@ class _Sweep:
         if tracer is not None:
             tracer.start()
         try:
-            finished = run_workload(self._plan.options.command, self._plan.options.timeout, lambda: self._caught() is not None)
+            finished = run_workload(self._plan.options.command, self._plan.options.timeout, self._watcher(before))
         finally:
             if tracer is not None:
                 try:
@@ -222,6 +227,21 @@ class _Sweep:
             ending, why = NO_TRACE, problem
             metrics |= {metric.name: None for metric in self._plan.options.metrics if metric.traced}
         return RunRecord(number, order, setting, str(ending), finished.exit, round(finished.seconds, 6), started, metrics, why)
+
+    def _watcher(self, before: SweepProgress) -> Callable[[], bool]:
+        """Return a function that shows the time of a run every second, and tells whether a signal came."""
+        began = shown = time.monotonic()
+
+        def watch() -> bool:
+            nonlocal shown
+            now = time.monotonic()
+            if now - shown >= 1:
+                shown = now
+                left = None if before.left is None else max(before.left - (now - began), 0.0)
+                self._observe(replace(before, left=left, elapsed=now - began))
+            return self._caught() is not None
+
+        return watch
 
     def _require(self, setting: Values, when: str) -> None:
         """Raise HardwareError if the attributes do not have the values of the run."""

@@ -130,9 +130,17 @@ def test_warm_up_does_not_count(bench: Bench) -> None:
 def test_progress_has_a_time_after_the_first_run(bench: Bench) -> None:
     seen: list[SweepProgress] = []
     bench.sweep(rounds=2, keywords={"progress": seen.append})
+    seen = [one for one in seen if not one.elapsed]
     assert [one.done for one in seen] == [done for number in range(6) for done in (number, number + 1)]
     assert [one.left is None for one in seen] == [True] + [False] * 11
     assert seen[-1].left == 0
+
+
+def test_progress_of_a_long_run(bench: Bench) -> None:
+    seen: list[SweepProgress] = []
+    bench.sweep("[ $n = 2 ] && sleep 1.3", values=[2], rounds=1, keywords={"progress": seen.append})
+    (during,) = [one for one in seen if one.elapsed]
+    assert (during.done, during.run, 1 <= during.elapsed < 10) == (1, None, True)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ def parse_metrics(texts: Sequence[str], *, minimize: bool = False) -> tuple[Metr
 def parse_metric(text: str, better: Better = Better.HIGHER) -> Metric:
     """Read one metric; ``better`` holds where it is not known."""
     kind, colon, rest = text.partition(":")
+    if colon and kind in TOOLS.names():
+        tool = TOOLS.get(kind)
+        return ToolMetric(text, tool, find_known(tool, rest))
     if colon and rest:
         if kind == "regex":
             return PatternMetric(text, rest, better)
@@ -54,9 +57,6 @@ def parse_metric(text: str, better: Better = Better.HIGHER) -> Metric:
         if kind == "trace":
             analysis, _, path = rest.partition(".")
             return TraceMetric(text, analysis, path, Better.LOWER if analysis in LOWER else better)
-        if kind in TOOLS.names():
-            tool = TOOLS.get(kind)
-            return ToolMetric(text, tool, find_known(tool, rest))
     if text.startswith("$"):
         return JsonMetric(text, text, better)
     if "(" in text:

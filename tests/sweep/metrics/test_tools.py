@@ -128,6 +128,7 @@ def test_notes_before_the_json_and_numbers_on_standard_error() -> None:
     [
         ("read.iops", "bad-metric"),
         ("fio:read.iop", "unknown-metric"),
+        ("fio:", "unknown-metric"),
         ("foi:read.iops", "unknown-tool"),
         ("regex:(a)(b)", "bad-metric"),
         ("regex:abc", "bad-metric"),

@@ -76,7 +76,7 @@ def _print_metric(metric: MetricResult) -> None:
     if "Interval" not in heads:
         return
     least = min((one.confidence for one in metric.comparisons if one.confidence is not None), default=None)
-    if least is not None:
+    if least:  # one round has no interval
         confidence = f"{100 * min(least, 0.95):.3g} %"
         print_line(f"Interval: of the difference, with a confidence of {confidence}.")
         print_line(f"p: of the signed-rank test, corrected for all comparisons; {ALPHA} or less counts.")

@@ -41,12 +41,13 @@ def progress_of_sweep(*, verbose: bool) -> Iterator[Callable[[SweepProgress], No
 
 def progress_text(progress: SweepProgress) -> str:
     """Say how far a sweep is."""
+    since = f" for {duration(progress.elapsed)}" if progress.elapsed else ""
     if not progress.round:
-        return f"{progress.setting}, then {counted(progress.total, 'run')}"
+        return f"{progress.setting}{since}, then {counted(progress.total, 'run')}"
     left = "" if progress.left is None else f", about {duration(progress.left)} left"
     run = progress.run
     if run is None:
-        return f"run {progress.done + 1} of {progress.total}, round {progress.round} of {progress.rounds}: {progress.setting}{left}"
+        return f"run {progress.done + 1} of {progress.total}, round {progress.round} of {progress.rounds}: {progress.setting}{since}{left}"
     what = run.problem or ", ".join(f"{name} {figure(value)}" for name, value in run.metrics.items())
     return f"run {progress.done} of {progress.total}: {progress.setting}: {what} ({duration(run.seconds)}{left})"
 
