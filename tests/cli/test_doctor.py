@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,13 @@ def test_here_and_under_libudev(tmp_path: Path) -> None:
     assert not {"hardware", "driver", "cpus"} & set(codes(found))
     assert len(found["devices"]) == 3
     assert (done.returncode != 0) is (found["works"] is not True)
+    prefix = umockdev(NEW, tmp_path)
+    dump = Path(prefix[2])  # as with rmmod hisi_ptt
+    blocks = dump.read_text().split("\n\n")
+    dump.write_text("\n\n".join(block for block in blocks if not re.match(r"P: .*/hisi_ptt\d+_\d+\n", block)))
+    found = machines.document(machines.run(["doctor", "--json"], prefix=prefix, check=3, **environment))
+    assert codes(found)["driver"] in ("no-driver", "driver-not-loaded", "not-bound")
+    assert "hardware" not in codes(found)
 
 
 def test_a_device_by_what_it_traces(capsys: pytest.CaptureFixture[str]) -> None:

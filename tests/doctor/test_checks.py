@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -26,6 +27,7 @@ from ptttool.doctor.contract import CHECKS, NOT_RECORDED, Finding, Status, check
 from ptttool.doctor.examine import Examination, examination_of
 from ptttool.doctor.facts import look
 from ptttool.errors import DeviceError, ExitCode, HardwareError, PerfError, PtttoolError, UsageError
+from ptttool.machine.discovery import open_source
 from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
 from ptttool.testing import FakeMachine
 from ptttool.testing.presets import kunpeng
@@ -535,10 +537,26 @@ def test_what_may_lock_has_no_limit() -> None:
     assert one(of_tree(host=replace(GOOD, rights=rights)), "locked-memory").status is Status.OK
 
 
-def test_mounted(mount_ptt_machine: Callable[[FakeMachine], FakeMachine], capsys: pytest.CaptureFixture[str]) -> None:
-    """The running machine, by libudev: devices are found, and what is missing here is not perf's device but perf."""
-    from ptttool.api.machine import examine_machine
+def mounted(device: str | None = None) -> Examination:
+    """Of the machine that pyfakefs shows as the running one, through (a fake) libudev."""
+    return examination_of(look(open_source(), device, gather_host=lambda *_: GOOD))
 
-    mount_ptt_machine(kunpeng("6.12"))
-    found = examine_machine("hisi_ptt0_0")
+
+def test_mounted(mount_ptt_machine: Callable[[FakeMachine], FakeMachine]) -> None:
+    machine = mount_ptt_machine(kunpeng("6.12"))
+    found = mounted("hisi_ptt0_0")
     assert {one(found, name).status for name in ("hardware", "driver", "cpus", "event", "registers")} == {Status.OK}
+    machine["hisi_ptt0_0"].hang(errno.ETIMEDOUT)
+    assert (one(mounted(), "registers").device, one(mounted(), "registers").code) == ("hisi_ptt0_0", "timeout")
+    with machine.as_user():
+        assert {finding.status for finding in findings(mounted(), "registers")} == {Status.UNKNOWN}
+
+
+def test_mounted_without_driver(mount_ptt_machine: Callable[[FakeMachine], FakeMachine]) -> None:
+    mount_ptt_machine(_fake(driver_loaded=False, iommu="DMA-FQ"))
+    found = mounted()
+    assert {one(found, name).code for name in ("iommu", "driver")} == {"iommu-translates"}
+    mount_ptt_machine(_fake(driver_loaded=False, iommu="identity"))
+    found = mounted()
+    assert (one(found, "iommu").status, one(found, "driver").code) == (Status.OK, "driver-not-loaded")
+    assert found.exit_code == ExitCode.NO_DEVICE

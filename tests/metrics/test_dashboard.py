@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from ptttool.cli.main import main
 from ptttool.metrics.catalogue import METRICS
 from ptttool.metrics.dashboard import DASHBOARD
+from tests import ROOT
 from tests.metrics.test_metrics import all_metrics
 from tests.metrics.test_metrics import both as both
 
@@ -73,6 +75,27 @@ def test_panels_do_not_overlap() -> None:
         cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
         assert not cells & taken, panel["title"]
         taken |= cells
+
+
+def alerts() -> str:
+    found = re.search(r"(?s)```yaml\n(.*?)```", (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8"))
+    assert found is not None
+    return found[1]
+
+
+def test_alerts_ask_for_what_is_emitted() -> None:
+    rules = yaml.safe_load(alerts())["groups"][0]["rules"]
+    asked = {name for rule in rules for name in re.findall(r"\bptttool_\w+", rule["expr"])}
+    assert asked
+    assert asked <= set(METRICS)
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is in Debian's large package prometheus")
+def test_alerts_are_valid(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yml"
+    path.write_text(alerts())
+    done = subprocess.run([str(PROMTOOL), "check", "rules", str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is in Debian's large package prometheus")
