@@ -70,7 +70,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         whole = _group(wholes[0], "all", is_timed) if wholes else None
         directions = self._sums.groups(By.DIRECTION)
         not_traced = _without_answers(directions, untraced_answers(context))
-        requesters = sorted(self._sums.groups(By.REQUESTER), key=lambda group: (-int(group.row["endings"].sum()), group.value))
+        requesters = self._sums.groups(By.REQUESTER, MAX_LISTED)
         ticks = (whole.ticks if whole else _spread(None, 1)) if is_timed else None
         to_first = (whole.to_first if whole else _spread(None, 0)) if is_timed else None
         return Latency(
@@ -87,11 +87,11 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
             to_first=to_first,
             ns=_scaled(ticks, time),
             to_first_ns=_scaled(to_first, time),
-            requesters=[_group(each, format_id(each.value), is_timed) for each in requesters[:MAX_LISTED]],
+            requesters=[_group(each, format_id(each.value), is_timed) for each in requesters],
             kinds=[_group(each, KINDS[each.value], is_timed) for each in self._sums.groups(By.KIND)],
             sizes=[_group(each, _size(each.value), is_timed) for each in self._sums.groups(By.SIZE)],
             directions=[_group(each, DIRECTIONS[each.value], is_timed) for each in directions],
-            more_requesters=max(len(requesters) - MAX_LISTED, 0),
+            more_requesters=self._sums.count(By.REQUESTER) - len(requesters),
             histogram=_histogram(wholes[0]) if is_timed and wholes else None,
             completions_without_request=totals.orphans,
             time=time,

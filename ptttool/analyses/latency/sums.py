@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LATENCY_BINS
+from ptttool.analyses.grouping import group
 from ptttool.analyses.latency.bins import BIN_BITS, bin_of
 from ptttool.analyses.matching.transactions import Ending, Transactions
 from ptttool.tlp.columns import DIRECTIONS
@@ -94,22 +95,21 @@ class LatencySums:
         if direction.array is not None:
             codes = np.asarray(direction.array).astype(np.int64)
             if direction.valid is not None:
-                codes[~direction.valid] = _UNKNOWN
+                codes[np.flatnonzero(~direction.valid)] = _UNKNOWN
         sizes = np.searchsorted(SIZES, ended.requested)
         cross = ended.requester.astype(np.int64) << 16
         cross |= ended.kind.astype(np.int64) << 8
         cross |= sizes << 4
         cross |= codes
-        keys, group = np.unique(cross, return_inverse=True)
+        found = group([cross.view(np.uint64)])
+        keys, of = cross.take(found.first), found.of
         values = np.stack((np.zeros_like(keys), keys >> 16, keys >> 8 & 0xFF, keys >> 4 & 0xF, keys & 0xF))
         values |= np.arange(len(By))[:, None] << _BY_SHIFT
-        sums = _sums(ended, group, len(keys))
-        repeated = np.tile(sums, len(By))
-        repeated["key"] = values.reshape(-1)
-        self._rows.append(_summed_rows(repeated))
+        sums = _sums(ended, of, len(keys))
+        self._append_rows([_summed_rows(sums, each) for each in values])
         for which, times in enumerate((ended.to_first, ended.to_last)):
-            known = times >= 0
-            cells, counts = _counted(group[known] << BIN_BITS | bin_of(times[known]))
+            known = np.flatnonzero(times >= 0)
+            cells, counts = _counted(of.take(known) << BIN_BITS | bin_of(times.take(known)))
             of_group, bins = cells >> BIN_BITS, cells & ((1 << BIN_BITS) - 1)
             all_keys = (values[:, of_group] << 1 | which) << BIN_BITS | bins
             self._append(*_counted(all_keys.reshape(-1), np.tile(counts, len(By))))
@@ -117,12 +117,23 @@ class LatencySums:
     def _append(self, keys: Array, counts: Array) -> None:
         self._bins.append((keys, counts))
         self._held += len(keys)
-        if self._held > 4 * MAX_LATENCY_BINS:
+        if self._held > 2 * MAX_LATENCY_BINS:
             self._compact()
 
-    def _compact(self) -> None:
+    def _append_rows(self, rows: list[Array]) -> None:
+        self._rows += rows
+        if len(self._rows) > _MOST_PARTS or sum(map(len, self._rows)) > _MOST_ROWS:
+            self._compact_rows()
+
+    def _compact_rows(self) -> None:
         if len(self._rows) > 1:
-            self._rows = [_summed_rows(np.concatenate(self._rows))]
+            rows, self._rows = self._rows, []
+            joined = np.concatenate(rows)
+            del rows
+            self._rows = [_summed_rows(joined, joined["key"])]
+
+    def _compact(self) -> None:
+        self._compact_rows()
         if not self._bins:
             return
         keys, counts = _counted(*(np.concatenate(parts) for parts in zip(*self._bins, strict=True)))
@@ -135,9 +146,7 @@ class LatencySums:
     def merge(self, later: LatencySums) -> None:
         """Add the sums of the requests behind."""
         self.are_requesters_binned &= later.are_requesters_binned
-        self._rows += later._rows
-        if len(self._rows) > _MOST_PARTS:
-            self._rows = [_summed_rows(np.concatenate(self._rows))]
+        self._append_rows(later._rows)
         for keys, counts in later._bins:
             self._append(keys, counts)
         if len(self._bins) > _MOST_PARTS:
@@ -148,13 +157,28 @@ class LatencySums:
         self._compact()
         return dict(self.__dict__)
 
-    def groups(self, by: By) -> list[Group]:
-        """Return the groups with the sums of one kind, ascending by value."""
+    def count(self, by: By) -> int:
+        """Return the number of groups of one kind."""
+        self._compact()
+        return int(np.count_nonzero(self._rows[0]["key"] >> _BY_SHIFT == by)) if self._rows else 0
+
+    def groups(self, by: By, most: int | None = None) -> list[Group]:
+        """Return the groups with the sums of one kind.
+
+        Parameters
+        ----------
+        by : By
+            The kind.
+        most : int or None
+            Return only so many, those with the most requests first; None: all, ascending by value.
+        """
         self._compact()
         if not self._rows:
             return []
         rows = self._rows[0]
-        rows = rows[rows["key"] >> _BY_SHIFT == by]
+        rows = rows.take(np.flatnonzero(rows["key"] >> _BY_SHIFT == by))
+        if most is not None:
+            rows = rows.take(np.argsort(-rows["endings"].sum(axis=1), kind="stable")[:most])
         keys, counts = self._bins[0]
         groups = []
         for row in rows:
@@ -169,31 +193,39 @@ class LatencySums:
         return keys[start:stop] & ((1 << BIN_BITS) - 1), counts[start:stop]
 
 
-_MOST_PARTS: Final = 32
+# Sums that are held before those of one key are added up: by size, by number. There are 2^16 requesters, and few other keys.
+_MOST_PARTS: Final = 64
+_MOST_ROWS: Final = 1 << 17
 
 
 def _counted(keys: Array, counts: Array | None = None) -> tuple[Array, Array]:
     """Return each key once, ascending, and how often it occurs."""
     if counts is None:
-        unique, found = np.unique(keys, return_counts=True)
-        return unique, found.astype(np.int64)
+        keys = np.sort(keys)
+        starts = _starts(keys)
+        return keys.take(starts), np.diff(starts, append=len(keys))
     order = np.argsort(keys)
-    keys, counts = keys[order], counts[order]
-    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, dtype=np.intp)
-    return keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
+    keys, counts = keys.take(order), counts.take(order)
+    starts = _starts(keys)
+    return keys.take(starts), np.add.reduceat(counts, starts) if len(starts) else counts
 
 
-def _sums(ended: Transactions, group: Array, count: int) -> Array:
+def _starts(keys: Array) -> Array:
+    """Return the first position of each of ordered keys."""
+    return np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, dtype=np.intp)
+
+
+def _sums(ended: Transactions, group_of: Array, count: int) -> Array:
     """Return the sums of groups, without keys."""
     sums = np.zeros(count, dtype=ROW)
-    endings = np.bincount(group * ENDINGS + ended.ending, minlength=count * ENDINGS)
+    endings = np.bincount(group_of * ENDINGS + ended.ending, minlength=count * ENDINGS)
     sums["endings"] = endings.reshape(count, ENDINGS)
-    sums["requested"] = np.bincount(group, ended.requested, count).astype(np.int64)
-    sums["received"] = np.bincount(group, ended.received, count).astype(np.int64)
+    sums["requested"] = np.bincount(group_of, ended.requested, count).astype(np.int64)
+    sums["received"] = np.bincount(group_of, ended.received, count).astype(np.int64)
     request = ended.request.astype(np.int64)
     for which, times in enumerate((ended.to_first, ended.to_last)):
         known = np.flatnonzero(times >= 0)
-        of, values = group[known], times[known]
+        of, values = group_of.take(known), times.take(known)
         sums["timed"][:, which] = np.bincount(of, minlength=count)
         smallest, largest = np.full(count, _NO_INDEX), np.full(count, -1)
         ticks = np.zeros(count, dtype=np.int64)
@@ -202,19 +234,19 @@ def _sums(ended: Transactions, group: Array, count: int) -> Array:
         np.maximum.at(largest, of, values)
         sums["ticks"][:, which], sums["smallest"][:, which], sums["largest"][:, which] = ticks, smallest, largest
         for name, extreme in (("smallest_at", smallest), ("largest_at", largest)):
-            index, rows = np.full(count, _NO_INDEX), np.flatnonzero(values == extreme[of])
-            np.minimum.at(index, of[rows], request[known[rows]])
+            index, rows = np.full(count, _NO_INDEX), np.flatnonzero(values == extreme.take(of))
+            np.minimum.at(index, of.take(rows), request.take(known.take(rows)))
             sums[name][:, which] = index
     return sums
 
 
-def _summed_rows(rows: Array) -> Array:
+def _summed_rows(rows: Array, keys: Array) -> Array:
     """Return each key once, ascending, with its sums."""
-    order = np.argsort(rows["key"], kind="stable")
-    rows = rows[order]
-    starts = np.flatnonzero(np.append(True, rows["key"][1:] != rows["key"][:-1]))
+    order = np.argsort(keys, kind="stable")
+    rows, keys = rows.take(order), keys.take(order)
+    starts = _starts(keys)
     sums = np.zeros(len(starts), dtype=ROW)
-    sums["key"] = rows["key"][starts]
+    sums["key"] = keys.take(starts)
     for name in ("endings", "requested", "received", "timed", "ticks"):
         sums[name] = np.add.reduceat(rows[name], starts)
     sums["smallest"] = np.minimum.reduceat(rows["smallest"], starts)

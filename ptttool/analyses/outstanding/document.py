@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -285,17 +284,19 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
     machine : Machine or None
         The machine, for the bits of tags.
     """
-    by_series = {number: entries for number, entries in _by_series(levels).items() if number in whole.sums}
-    of_requesters = [number for number in by_series if number < DIRECTION_SERIES[0]]
-    listed = heapq.nsmallest(MAX_REQUESTERS, of_requesters, key=lambda number: (-int(by_series[number].level[-1]), number))
+    by_series = _by_series(levels, whole)
+    of_requesters = by_series.is_requester
+    # The highest peaks come first; the last level of a series is its peak.
+    order = np.argsort(-by_series.entries.level.take(by_series.ends[of_requesters] - 1), kind="stable")[:MAX_REQUESTERS]
+    listed = by_series.numbers[of_requesters].take(order).tolist()
     loads = {
-        number: _load(number, by_series[number], whole.sums[number], time, machine)
-        for number in (*listed, *DIRECTION_SERIES)
-        if number in by_series
+        number: _load(number, by_series.of(number), whole.of(number), time, machine)
+        for number in (*listed, *by_series.numbers[~of_requesters].tolist())
     }
     not_counted = NotCounted(totals.early.transactions, totals.inside, totals.open_at_end, totals.left_out)
     requesters = [loads[number] for number in listed]
-    counted = sum(int(whole.sums[number][0]) for number in of_requesters)
+    is_counted = np.isin(whole.series, by_series.numbers[of_requesters], assume_unique=True)
+    counted = int(whole.sums[is_counted, 0].sum())
     return Outstanding(
         time=time,
         requests=totals.requests,
@@ -303,27 +304,46 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
         not_counted=not_counted,
         directions=[loads[number] for number in DIRECTION_SERIES if number in loads],
         requesters=requesters,
-        more_requesters=len(of_requesters) - len(listed),
+        more_requesters=int(of_requesters.sum()) - len(listed),
         line=None if time.elapsed_ticks is None or levels is None else _line_of(line),
         notes=list(_notes(not_counted, counted, requesters, time)),
     )
 
 
-def _by_series(levels: Levels | None) -> dict[int, Entries]:
-    """Return the entries of each series."""
+class _BySeries(NamedTuple):
+    """The entries of each series with requests that were seen whole."""
+
+    entries: Entries
+    numbers: Array
+    starts: Array
+    ends: Array
+
+    @property
+    def is_requester(self) -> Array:
+        """Which series are those of requesters."""
+        return np.asarray(self.numbers < DIRECTION_SERIES[0])
+
+    def of(self, number: int) -> Entries:
+        """Return the entries of a series, by level."""
+        at = np.searchsorted(self.numbers, number)
+        start, end = int(self.starts[at]), int(self.ends[at])
+        return Entries(*(each[start:end] for each in self.entries))
+
+
+def _by_series(levels: Levels | None, whole: Whole) -> _BySeries:
     if levels is None or not len(levels.entries.keys):
-        return {}
+        nothing = np.empty(0, dtype=np.int64)
+        return _BySeries(Entries(nothing, nothing, nothing, nothing), nothing, nothing, nothing)
     series = levels.entries.series
     starts = np.flatnonzero(np.append(True, series[1:] != series[:-1]))
     ends = np.append(starts[1:], len(series))
-    return {
-        number: Entries(*(each[start:end] for each in levels.entries))
-        for number, start, end in zip(series[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
-    }
+    numbers = series.take(starts)
+    kept = np.flatnonzero(np.isin(numbers, whole.series, assume_unique=True))
+    return _BySeries(levels.entries, *(each.take(kept) for each in (numbers, starts, ends)))
 
 
-def _load(number: int, entries: Entries, sums: Array, time: TimeFacts, machine: Machine | None) -> Load:
-    requests, timed, response = sums.tolist()
+def _load(number: int, entries: Entries, sums: list[int], time: TimeFacts, machine: Machine | None) -> Load:
+    requests, timed, response = sums
     level, ticks = entries.level, entries.ticks
     elapsed = time.elapsed_ticks
     peak = int(level[-1])

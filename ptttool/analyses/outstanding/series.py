@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ptttool.analyses.grouping import distinct
 from ptttool.analyses.matching.transactions import Transactions
 from ptttool.tlp.columns import DIRECTIONS
 
@@ -22,29 +23,40 @@ class Whole:
 
     Attributes
     ----------
-    sums : dict of int to ndarray of int64, shape (3,)
-        The three sums by series.
+    series : ndarray of int64, shape (n,)
+        The series, ascending.
+    sums : ndarray of int64, shape (n, 3)
+        The three sums of each.
     """
 
     def __init__(self) -> None:
-        self.sums: dict[int, Array] = {}
+        self.series: Array = np.empty(0, dtype=np.int64)
+        self.sums: Array = np.empty((0, 3), dtype=np.int64)
 
     def add(self, whole: Transactions, directions: Array) -> None:
         """Add requests; `directions` are the codes of their directions."""
         timed = whole.to_last >= 0
-        ticks = np.where(timed, whole.to_last, 0)
-        for series, first in ((whole.requester, 0), (directions, _REQUESTERS)):
-            counts = np.bincount(series)
-            numbers = np.flatnonzero(counts)
-            known = counts if timed.all() else np.bincount(series, timed)
-            sums = np.stack([each[numbers].astype(np.int64) for each in (counts, known, np.bincount(series, ticks))], axis=1)
-            for number, row in zip(numbers.tolist(), sums, strict=True):
-                self._add(first + number, row)
+        ticks = whole.to_last * timed
+        for numbers, first in ((whole.requester, 0), (directions, _REQUESTERS)):
+            counts = np.bincount(numbers)
+            series = np.flatnonzero(counts != 0)
+            known = counts if timed.all() else np.bincount(numbers, timed)
+            sums = np.stack([each.take(series).astype(np.int64) for each in (counts, known, np.bincount(numbers, ticks))], axis=1)
+            self._add(first + series, sums)
 
     def merge(self, other: Whole) -> None:
         """Add those of another part."""
-        for number, sums in other.sums.items():
-            self._add(number, sums)
+        self._add(other.series, other.sums)
 
-    def _add(self, number: int, sums: Array) -> None:
-        self.sums[number] = self.sums[number] + sums if number in self.sums else sums.copy()
+    def _add(self, series: Array, sums: Array) -> None:
+        both = distinct(np.concatenate((self.series, series)))
+        found = np.zeros((len(both), sums.shape[1]), dtype=np.int64)
+        for known, values in ((self.series, self.sums), (series, sums)):
+            found[np.searchsorted(both, known)] += values
+        self.series, self.sums = both, found
+
+    def of(self, number: int) -> list[int]:
+        """Return the sums of a series."""
+        at = np.searchsorted(self.series, number)
+        found: list[int] = self.sums[at].tolist()
+        return found
