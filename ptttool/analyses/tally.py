@@ -7,6 +7,7 @@ The inner loop counts by requester and kind alone. The direction follows from th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +26,12 @@ _STEP, _COUNT_BITS = 1 << 15, 21
 # Kinds in a row of the tables; a power of two above len(KINDS).
 _ROW = KIND_MASK + 1
 _ROW_BITS = KIND_MASK.bit_length()
+# A row for each requester, and one for TLPs without.
+_MOST_ROWS = (1 << 16) + 1
+# Cells of a table for each TLP above which sums are not made in a table of their own.
+_MOST_CELLS = 4
+# Rows of the tables that are worked on at a time.
+_CHUNK = 1 << 12
 
 Counts = npt.NDArray[np.int64]
 
@@ -102,7 +109,7 @@ class _Tables:
         """Make all tables have at least so many rows."""
         if len(self.records) >= rows:
             return
-        rows = max(rows, 2 * len(self.records))
+        rows = max(rows, min(2 * len(self.records), _MOST_ROWS))
         self.records, self.dws = _longer(self.records, rows), _longer(self.dws, rows)
         if self.disabled is not None:
             self.disabled = _longer(self.disabled, rows)
@@ -117,26 +124,31 @@ class _Tables:
     def add(self, rows: Array, other: _Tables) -> None:
         """Add the sums of other TLPs: ``rows`` are the rows here of the rows there."""
         count = len(rows)
-        self.records[rows] += other.records[:count]
-        self.dws[rows] += other.dws[:count]
+        pairs = [(self.records, other.records), (self.dws, other.dws)]
         if other.disabled is not None:
             self.disabled = _empty(len(self.records)) if self.disabled is None else self.disabled
-            self.disabled[rows] += other.disabled[:count]
-        for direction, pair in other.apart.items():
-            for mine, theirs in zip(self.apart_of(direction), pair, strict=True):
-                mine[rows] += theirs[:count]
+            pairs.append((self.disabled, other.disabled))
+        for direction, tables in other.apart.items():
+            pairs += zip(self.apart_of(direction), tables, strict=True)
+        for start in range(0, count, _CHUNK):
+            some = slice(start, min(start + _CHUNK, count))
+            for mine, theirs in pairs:
+                mine[rows[some]] += theirs[some]
 
-    def add_to(self, records: Counts, dws: Counts, disabled: Counts, direction: int, implied: Array) -> None:
-        """Add the sums of one direction to tables; ``implied`` is the direction that the rule implies, by row and kind."""
-        count = min(len(self.records), len(records))
+    def add_to(self, records: Counts, dws: Counts, disabled: Counts, direction: int, implied: Array, start: int) -> None:
+        """Add the sums of one direction, from a row on, to tables; ``implied``: the direction that the rule implies, by row and kind."""
+        count = min(len(self.records) - start, len(records))
+        if count <= 0:
+            return
+        rows = slice(start, start + count)
         here = implied[:count] == direction
         for number, (into, table) in enumerate(((records, self.records), (dws, self.dws))):
-            into[:count] += table[:count] * here
+            into[:count] += table[rows] * here
             for apart, pair in self.apart.items():
                 # They are in the table, too: with the direction that is implied.
-                into[:count] += pair[number][:count] * (int(apart == direction) - here)
+                into[:count] += pair[number][rows] * (int(apart == direction) - here)
         if self.disabled is not None:  # of requests, whose direction is always implied
-            disabled[:count] += self.disabled[:count] * here
+            disabled[:count] += self.disabled[rows] * here
 
 
 def _empty(rows: int) -> Counts:
@@ -215,6 +227,11 @@ class Tally:
         places = self._places(requesters, len(codes))
         places |= codes
         tables.grow(len(self.requesters))
+        if tables.records.size > _MOST_CELLS * len(places):  # where requesters are very many
+            np.add.at(tables.records.reshape(-1), places, 1)
+            if lengths.array is not None:
+                np.add.at(tables.dws.reshape(-1), places, np.asarray(lengths.array).astype(np.int64))
+            return
         # One table for both sums, which doubles hold exactly: DWs above the count, below 2^18 TLPs of at most 2^10 DWs.
         weights = None
         if lengths.array is not None:
@@ -238,15 +255,14 @@ class Tally:
             places = self._places_of(numbers[rows]) | codes[rows]
             if name == "disabled_bytes":
                 tables.disabled = _empty(len(tables.records)) if tables.disabled is None else tables.disabled
-                sums = np.bincount(places, weights=found, minlength=tables.disabled.size)
-                tables.disabled += sums.astype(np.int64).reshape(-1, _ROW)
+                np.add.at(tables.disabled.reshape(-1), places, found.astype(np.int64))
                 continue
             dws: Any = np.zeros(len(rows)) if lengths.array is None else np.asarray(lengths.array)[rows]
             for direction in np.unique(found).tolist():
                 some = found == direction
                 count, carried = tables.apart_of(direction)
-                count += np.bincount(places[some], minlength=count.size).reshape(-1, _ROW)
-                carried += np.bincount(places[some], weights=dws[some], minlength=count.size).astype(np.int64).reshape(-1, _ROW)
+                np.add.at(count.reshape(-1), places[some], 1)
+                np.add.at(carried.reshape(-1), places[some], dws[some].astype(np.int64))
 
     def _add_completers(self, requesters: Values, completers: Values) -> None:
         self.completers = Counter() if self.completers is None else self.completers
@@ -299,20 +315,25 @@ class Tally:
 
     def cells(self) -> list[Cell]:
         """Return the sums by direction, requester and kind, of those with TLPs."""
-        found = []
-        implied = {rule: rule.implied(self.requesters) for rule in self._tables}
+        found: list[Cell] = []
         for number, direction in enumerate(DIRECTIONS):
-            records, dws, disabled = (_empty(len(self.requesters)) for _ in range(3))
-            for rule, tables in self._tables.items():
-                tables.add_to(records, dws, disabled, number, implied[rule])
-            rows, kinds = np.nonzero(records)
-            lengths = dws[rows, kinds]
-            asked = lengths * _ASKED[kinds] - disabled[rows, kinds] * _IS_READ[kinds]
-            columns = (rows, self.requesters[rows], kinds, records[rows, kinds], lengths * _CARRIED[kinds], asked)
-            for row, requester, kind, *sums in zip(*(column.tolist() for column in columns), strict=True):
-                name = KINDS[kind]
-                found.append(Cell(None if CLASS_OF[name] is None else direction, requester if row else None, name, *sums))
+            for start in range(0, len(self.requesters), _CHUNK):
+                found += self._cells(number, direction, start)
         return found
+
+    def _cells(self, number: int, direction: str, start: int) -> Iterator[Cell]:
+        """Yield the sums of one direction of some requesters."""
+        requesters = self.requesters[start : start + _CHUNK]
+        records, dws, disabled = (_empty(len(requesters)) for _ in range(3))
+        for rule, tables in self._tables.items():
+            tables.add_to(records, dws, disabled, number, rule.implied(requesters), start)
+        rows, kinds = np.nonzero(records)
+        lengths = dws[rows, kinds]
+        asked = lengths * _ASKED[kinds] - disabled[rows, kinds] * _IS_READ[kinds]
+        columns = (rows, requesters[rows], kinds, records[rows, kinds], lengths * _CARRIED[kinds], asked)
+        for row, requester, kind, *sums in zip(*(column.tolist() for column in columns), strict=True):
+            name = KINDS[kind]
+            yield Cell(None if CLASS_OF[name] is None else direction, requester if row + start else None, name, *sums)
 
 
 def _part(values: Values, start: int, stop: int) -> Values:

@@ -41,7 +41,12 @@ class Border(NamedTuple):
     @property
     def is_full(self) -> bool:
         """Whether there is more than is held."""
-        return len(self.rows) > MAX_BORDER_ROWS or len(self.marks) > MAX_BORDER_KEYS
+        return too_many(len(self.rows), len(self.marks))
+
+
+def too_many(rows: int, keys: int) -> bool:
+    """Return whether so many rows and keys are more than a border holds."""
+    return rows > MAX_BORDER_ROWS or keys > MAX_BORDER_KEYS
 
 
 NO_BORDER = Border(np.empty(0, dtype=BORDER), np.empty(0, dtype=np.uint64))

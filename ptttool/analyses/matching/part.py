@@ -14,7 +14,6 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.budget import MAX_BORDER_KEYS, MAX_BORDER_ROWS
 from ptttool.analyses.matching.borders import (
     NO_BORDER,
     Border,
@@ -25,6 +24,7 @@ from ptttool.analyses.matching.borders import (
     joined_head,
     moved_border,
     renumbered,
+    too_many,
 )
 from ptttool.analyses.matching.pairing import Runs, runs_of, sorted_by_key, spans
 from ptttool.analyses.matching.steps import ENDS, MARK, REQUEST, Steps
@@ -290,7 +290,7 @@ def _new_part(batch: Batch, scope: Scope) -> Part:
         keys = keys | stretch << np.uint64(bits)
     order, is_new = sorted_by_key(keys, steps.rows, row_bits)
     runs = runs_of(order, is_new, steps.word)
-    return _split_part(bounds, view, runs, holes, gaps) if len(holes) else _part_of_runs(bounds, view, runs)
+    return _part_of_runs(bounds, view, runs, holes, gaps)
 
 
 def _holes(batch: Batch, ticks: Ticks, scope: Scope) -> tuple[Array, Array]:
@@ -315,29 +315,34 @@ def _gaps(batch: Batch, holes: Array) -> Array:
     return gaps
 
 
-def _part_of_runs(bounds: Bounds, view: BatchView, runs: Runs) -> Part:
-    """Return the part of a batch without holes."""
-    closed = np.flatnonzero(runs.is_request & runs.is_closed)
-    ended = _transactions(view, runs, closed)
+def _part_of_runs(bounds: Bounds, view: BatchView, runs: Runs, holes: Array, gaps: Array) -> Part:
+    """Return the part of a batch; where there are holes, all is as if it were one for each stretch."""
+    staying = runs.is_request & ~runs.is_closed
+    gap_of_run: Array = np.full(len(staying), Ending.INSIDE, dtype=np.uint8)
+    in_first = in_final = None
+    early, left_out = Early(), 0
+    if len(holes):
+        stretch = np.searchsorted(holes, runs.order[runs.start], side="right")
+        in_first, in_final = stretch == 0, stretch == len(holes)
+        gap_of_run = np.where(staying, np.append(gaps, Ending.INSIDE)[stretch], gap_of_run)
+        staying &= in_final
+        behind = np.flatnonzero(runs.is_headless & ~in_first)
+        rows = runs.order[spans(runs.start[behind], runs.stop[behind] - runs.start[behind])]
+        early = Early(len(rows), int(np.count_nonzero(view.steps.word[rows] & ENDS)))
+    head, tail, slots = borders_of(view, runs, in_first, in_final)
+    if head.is_full:
+        early.add(early_of(head.rows))
+        head = NO_BORDER
+    if tail.is_full:
+        left_out = int(np.count_nonzero(staying))
+        gap_of_run[np.flatnonzero(staying)] = Ending.END
+        staying = np.zeros(len(staying), dtype=np.bool_)
+        tail, slots = NO_BORDER, slots[:0]
+    closed = np.flatnonzero(runs.is_request & ~staying)
+    ended = _transactions(view, runs, closed, gap_of_run.take(closed))
     orphaned = np.flatnonzero(~runs.is_headless & (runs.last + 1 < runs.stop))
-    part = Part(bounds, *borders_of(view, runs, None, None))
-    part.found = Found(ended, runs.order[runs.start[closed]], _orphans(view, runs, orphaned), Early())
-    return part
-
-
-def _split_part(bounds: Bounds, view: BatchView, runs: Runs, holes: Array, gaps: Array) -> Part:
-    """Return the part of a batch with holes; all is as if it were one for each stretch."""
-    stretch = np.searchsorted(holes, runs.order[runs.start], side="right")
-    is_final = stretch == len(holes)
-    closed = np.flatnonzero(runs.is_request & (runs.is_closed | ~is_final))
-    gap_of_run = np.where(~runs.is_closed & ~is_final, np.append(gaps, Ending.INSIDE)[stretch], np.uint8(Ending.INSIDE))
-    ended = _transactions(view, runs, closed, gap_of_run[closed])
-    orphaned = np.flatnonzero(~runs.is_headless & (runs.last + 1 < runs.stop))
-    part = Part(bounds, *borders_of(view, runs, stretch == 0, is_final), is_split=True, first_gap=Ending(int(gaps[0])))
-    behind = np.flatnonzero(runs.is_headless & (stretch > 0))
-    rows = runs.order[spans(runs.start[behind], runs.stop[behind] - runs.start[behind])]
-    early = Early(len(rows), int(np.count_nonzero(view.steps.word[rows] & ENDS)))
-    part.found = Found(ended, runs.order[runs.start[closed]], _orphans(view, runs, orphaned), early)
+    part = Part(bounds, head, tail, slots, bool(len(holes)), Ending(int(gaps[0])) if len(holes) else Ending.INSIDE)
+    part.found = Found(ended, runs.order.take(runs.start.take(closed)), _orphans(view, runs, orphaned), early, left_out)
     return part
 
 
@@ -370,7 +375,7 @@ def _join_stretch(first: Part, second: Part, bounds: Bounds, later_head: Border,
     runs = runs_of(order, is_new, words)
     heads = order.take(runs.start)
     # Too many rows at the border: the earlier requests are not followed any further.
-    is_full = len(rows) + len(later_tail.rows) > MAX_BORDER_ROWS or len(first.tail.marks) + len(later_tail.marks) > MAX_BORDER_KEYS
+    is_full = too_many(len(rows) + len(later_tail.rows), len(first.tail.marks) + len(later_tail.marks))
     is_end = second.is_split or is_full
     closed = runs.is_request & (runs.is_closed | is_end)
     gap = np.where(~runs.is_closed & is_end, np.uint8(second.first_gap if second.is_split else Ending.END), np.uint8(Ending.INSIDE))

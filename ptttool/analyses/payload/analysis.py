@@ -157,8 +157,9 @@ class PayloadAnalysis(Analysis[Payload]):
         theirs = later._requesters[1:]
         self._add_requesters([each for each in theirs if self._row_of[each] < 0])
         rows = np.array([0, *self._row_of[theirs].tolist()], dtype=np.intp)
-        np.add.at(self._sizes, rows, later._sizes)  # several may be in row 0
-        np.add.at(self._counts, rows, later._counts)
+        for row, sizes, counts in zip(rows.tolist(), later._sizes, later._counts, strict=True):  # several may be in row 0
+            self._sizes[row] += sizes
+            self._counts[row] += counts
         self._extremes.merge(later._extremes, (rows[:, None] * _GROUPS + np.arange(_GROUPS)).ravel())
         self._others += later._others
         self._has_indexes &= later._has_indexes

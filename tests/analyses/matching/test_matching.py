@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.matching import part
+from ptttool.analyses.matching import borders
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
 from ptttool.analyses.matching.transactions import Ending, Orphans
 from ptttool.analyses.scope import Scope
@@ -186,7 +186,7 @@ CHECKED = ("request", "first", "last", "ending", "to_first", "to_last", "receive
 
 
 def test_too_many_open_requests_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part, "MAX_BORDER_ROWS", 16)
+    monkeypatch.setattr(borders, "MAX_BORDER_ROWS", 16)
     made = Traffic(eight_dw=True)
     for number in range(200):
         made.add(tlps.request(tlps.MRD, number, 0, 0x1000, 64), number)
