@@ -118,7 +118,8 @@ def merged(units: Iterable[Unit], each: Each[M], workers: Workers, done: Callabl
         Called with the bytes and the rows of every batch; 0 rows where their number is not known yet.
     """
     task: Task[M] = AllMerged(each)
-    parts = batches(units, max(workers.batch_bytes, _MERGED_BYTES))
+    # In one process, each unit is merged into what there is: the result of a batch would be one more to hold.
+    parts = batches(units, 0 if workers.jobs == 1 else max(workers.batch_bytes, _MERGED_BYTES))
     shared, parts = _looked_at(parts)
     if workers.reduces and shared:
         return _reduced(parts, task, workers, done, needs_index=each.work.needs_index)

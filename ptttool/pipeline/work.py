@@ -149,8 +149,9 @@ class Analyses:
 
     def merge(self, later: Analyses) -> None:
         """Add what the other ones have seen of the rows behind."""
-        for mine, theirs in zip(self.parts, later.parts, strict=True):
-            mine.merge(theirs)
+        theirs, later.parts = list(reversed(later.parts)), ()
+        for mine in self.parts:
+            mine.merge(theirs.pop())  # which holds no memory from here on
 
 
 @dataclass(frozen=True)

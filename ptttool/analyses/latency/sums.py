@@ -243,17 +243,17 @@ def _sums(ended: Transactions, group_of: Array, count: int) -> Array:
 def _summed_rows(rows: Array, keys: Array) -> Array:
     """Return each key once, ascending, with its sums."""
     order = np.argsort(keys, kind="stable")
-    rows, keys = rows.take(order), keys.take(order)
+    keys = keys.take(order)
     starts = _starts(keys)
     sums = np.zeros(len(starts), dtype=ROW)
     sums["key"] = keys.take(starts)
     for name in ("endings", "requested", "received", "timed", "ticks"):
-        sums[name] = np.add.reduceat(rows[name], starts)
-    sums["smallest"] = np.minimum.reduceat(rows["smallest"], starts)
-    sums["largest"] = np.maximum.reduceat(rows["largest"], starts)
+        sums[name] = np.add.reduceat(rows[name].take(order, axis=0), starts)
     # Of those with the extreme time, the first one.
     of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
-    for name in ("smallest", "largest"):
-        index = np.where(rows[name] == sums[name][of], rows[f"{name}_at"], _NO_INDEX)
+    for name, extreme in (("smallest", np.minimum), ("largest", np.maximum)):
+        values = rows[name].take(order, axis=0)
+        sums[name] = extreme.reduceat(values, starts)
+        index = np.where(values == sums[name].take(of, axis=0), rows[f"{name}_at"].take(order, axis=0), _NO_INDEX)
         sums[f"{name}_at"] = np.minimum.reduceat(index, starts)
     return sums

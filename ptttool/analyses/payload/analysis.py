@@ -34,7 +34,7 @@ _CODES = {
 }
 _OPERATION_OF = np.array([_OPERATIONS.index(_CODES[kind]) if kind in _CODES else _NONE for kind in KINDS], dtype=np.intp)
 _GROUPS = len(DIRECTIONS) * len(_OPERATIONS)
-_NO_CELLS: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+_NO_GROUPS: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 class PayloadAnalysis(Analysis[Payload]):
@@ -54,7 +54,9 @@ class PayloadAnalysis(Analysis[Payload]):
         # Row 0 is for requesters beyond the budget.
         self._requesters: list[int] = [-1]
         self._row_of: npt.NDArray[np.intp] = np.full(1 << 16, -1, dtype=np.intp)
-        self._sizes: Sums = np.zeros((1, _GROUPS, SIZES), dtype=np.int64)
+        # Sizes by group; few of all groups have TLPs: where each is, -1 for those without.
+        self._sizes: Sums = np.zeros((0, SIZES), dtype=np.int64)
+        self._place_of: npt.NDArray[np.intp] = np.full(_GROUPS, -1, dtype=np.intp)
         self._counts: Sums = np.zeros((1, _GROUPS, COUNTS), dtype=np.int64)
         self._extremes = Extremes(_GROUPS)
         self._has_indexes = True
@@ -72,15 +74,27 @@ class PayloadAnalysis(Analysis[Payload]):
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
         arrays = {name: batch.values(name).array for name in self.columns}
-        cells = []
+        found = []
         for start in range(0, batch.size, _STEP):
             part: dict[str, Any] = {name: None if array is None else array[start : start + _STEP] for name, array in arrays.items()}  # type: ignore[index]
-            cells.append(self._add(part))
-        # The table of sizes is large: it is added to once.
-        self._sizes += np.bincount(np.concatenate(cells or [_NO_CELLS]), minlength=self._sizes.size).reshape(self._sizes.shape)
+            found.append(self._add(part))
+        if found:
+            # The table of sizes is large: it is added to once.
+            groups, lengths = (np.concatenate(each) for each in zip(*found, strict=True))
+            cells = self._places(groups) * SIZES + lengths
+            self._sizes += np.bincount(cells, minlength=self._sizes.size).reshape(self._sizes.shape)
 
-    def _add(self, part: dict[str, Any]) -> Any:
-        """Add some TLPs; return the cells of the table of sizes that they count in."""
+    def _places(self, groups: Any) -> Any:
+        """Return where groups are in the table of sizes; they get a place there."""
+        missing = np.flatnonzero((np.bincount(groups, minlength=len(self._place_of)) > 0) & (self._place_of < 0))
+        if len(missing):
+            count = len(self._sizes)
+            self._place_of[missing] = np.arange(count, count + len(missing))
+            self._sizes = np.concatenate((self._sizes, np.zeros((len(missing), SIZES), dtype=np.int64)))
+        return self._place_of.take(groups)
+
+    def _add(self, part: dict[str, Any]) -> tuple[Any, Any]:
+        """Add some TLPs; return the group of each and its length."""
         index = part.pop("index")
         operation = _OPERATION_OF.take(part["kind"].astype(np.intp))
         wanted = operation < _NONE
@@ -89,7 +103,7 @@ class PayloadAnalysis(Analysis[Payload]):
             rows = np.flatnonzero(wanted)
             self._others += len(operation) - len(rows)
             if not len(rows):
-                return _NO_CELLS
+                return _NO_GROUPS, _NO_GROUPS
             part = {name: None if array is None else array.take(rows) for name, array in part.items()}
             operation = operation.take(rows)
         lengths = part["length_dw"].astype(np.intp)
@@ -104,7 +118,7 @@ class PayloadAnalysis(Analysis[Payload]):
             self._extremes.add(groups[beyond], lengths[beyond], numbers)
         self._add_requests(part, groups, operation, lengths)
         self._add_completions(part, groups, operation, lengths)
-        return groups * SIZES + lengths
+        return groups, lengths
 
     def _add_requests(self, part: dict[str, Any], groups: Any, operation: Any, lengths: Any) -> None:
         if part["address"] is None:
@@ -146,9 +160,9 @@ class PayloadAnalysis(Analysis[Payload]):
             self._row_of[requester] = len(self._requesters) if room else 0
             if room:
                 self._requesters.append(requester)
-        missing = len(self._requesters) - len(self._sizes)
+        missing = len(self._requesters) - len(self._counts)
         if missing > 0:
-            self._sizes = np.concatenate((self._sizes, np.zeros((missing, *self._sizes.shape[1:]), dtype=np.int64)))
+            self._place_of = np.concatenate((self._place_of, np.full(missing * _GROUPS, -1, dtype=np.intp)))
             self._counts = np.concatenate((self._counts, np.zeros((missing, *self._counts.shape[1:]), dtype=np.int64)))
             self._extremes.grow(len(self._requesters) * _GROUPS)
 
@@ -157,10 +171,14 @@ class PayloadAnalysis(Analysis[Payload]):
         theirs = later._requesters[1:]
         self._add_requesters([each for each in theirs if self._row_of[each] < 0])
         rows = np.array([0, *self._row_of[theirs].tolist()], dtype=np.intp)
-        for row, sizes, counts in zip(rows.tolist(), later._sizes, later._counts, strict=True):  # several may be in row 0
-            self._sizes[row] += sizes
-            self._counts[row] += counts
-        self._extremes.merge(later._extremes, (rows[:, None] * _GROUPS + np.arange(_GROUPS)).ravel())
+        groups = (rows[:, None] * _GROUPS + np.arange(_GROUPS)).ravel()
+        np.add.at(self._counts, rows, later._counts)  # several may be in row 0
+        present = np.flatnonzero(later._place_of >= 0)
+        for place, sizes in zip(
+            self._places(groups.take(present)).tolist(), later._sizes.take(later._place_of.take(present), axis=0), strict=True
+        ):
+            self._sizes[place] += sizes
+        self._extremes.merge(later._extremes, groups)
         self._others += later._others
         self._has_indexes &= later._has_indexes
 
@@ -173,7 +191,8 @@ class PayloadAnalysis(Analysis[Payload]):
         """Return the groups, and what stands out."""
         indexes = self._extremes.indexes.reshape(2, -1, _GROUPS)
         found = []
-        for row, group in zip(*np.nonzero(self._sizes.any(axis=2)), strict=True):
+        present = np.flatnonzero(self._place_of >= 0)
+        for row, group, place in zip(*np.divmod(present, _GROUPS), self._place_of.take(present), strict=True):
             direction, operation = divmod(int(group), len(_OPERATIONS))
             smallest, largest = indexes[:, row, group].tolist() if self._has_indexes else (None, None)
             found.append(
@@ -181,7 +200,7 @@ class PayloadAnalysis(Analysis[Payload]):
                     requester=self._requesters[row] if row else None,
                     direction=DIRECTIONS[direction],
                     operation=_OPERATIONS[operation],
-                    sizes=self._sizes[row, group],
+                    sizes=self._sizes[place],
                     counts=self._counts[row, group].tolist(),
                     smallest_index=smallest,
                     largest_index=largest,

@@ -33,7 +33,7 @@ R_co = TypeVar("R_co", covariant=True)
 # Input sizes in bytes above which one more worker pays for its start-up: to write the trace in another format, and to add it up.
 WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 1 << 30
 # Parameters of mallopt(3), and how much freed memory a process keeps.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _KEPT_MEMORY = -1, -3, 64 << 20
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _KEPT_MEMORY, _KEPT_BLOCK = -1, -3, 64 << 20, 4 << 20
 # Tasks that a worker has at a time: the second one keeps it busy while this process does other work.
 _QUEUED = 2
 # Larger tasks are not queued: while a worker waits for its answer to be read, its socket accepts only about 200 KiB.
@@ -325,8 +325,9 @@ def keep_memory() -> None:
 
     with suppress(OSError, AttributeError):  # not glibc
         libc = ctypes.CDLL(None)
-        for parameter in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-            libc.mallopt(parameter, _KEPT_MEMORY)
+        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_MEMORY)
+        # Arrays of a unit are smaller. Of larger ones the heap would be full of holes: what is freed of them goes back.
+        libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BLOCK)
 
 
 def _import(names: tuple[str, ...]) -> None:
