@@ -105,7 +105,8 @@ def summed(words: list[Words], layout: Layout, start: int = 0) -> PayloadAnalysi
 
 @given(data=st.data(), eight_dw=st.booleans())
 def test_any_records_in_any_parts(data: st.DataObject, eight_dw: bool) -> None:
-    words: list[Words] = data.draw(st.lists(records_8dw() if eight_dw else records_4dw(), max_size=40))
+    # All-zero records are no rows: those behind them would have other numbers.
+    words: list[Words] = data.draw(st.lists((records_8dw() if eight_dw else records_4dw()).filter(any), max_size=40))
     layout = Layout(eight_dw)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(words)), max_size=3)))
     whole, *parts = [summed(words[start:stop], layout, start) for start, stop in zip([0, *cuts], [*cuts, len(words)], strict=True)]
