@@ -101,6 +101,14 @@ def prune(python: Path) -> None:
             path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
 
 
+def forget_the_builder(python: Path, build: Path) -> None:
+    """Remove the paths of the machine that builds this from what Python knows about its own making."""
+    for path in python.glob("lib/python*/site-packages/ptttool-*.dist-info/direct_url.json"):
+        path.unlink()
+    for path in python.glob("lib/python*/_sysconfigdata*.py"):
+        path.write_text(path.read_text(encoding="utf-8").replace(str(build), "/build"), encoding="utf-8")
+
+
 def licences(bundle: Path, build: Path, made: dict[str, str]) -> None:
     """Put the licences of the compiled sources beside those that the wheels bring with them."""
     folder = bundle / "share" / "licenses"
@@ -268,6 +276,7 @@ def assemble(arch: str, build: Path, output: Path) -> Path:
     install(site, arch, made, build / arch / "wheel")
     shared(bundle, site)
     prune(bundle / "python")
+    forget_the_builder(bundle / "python", build)
     # Compiled modules are the same for every processor. Their sources are not looked at when they are loaded: nobody changes them.
     native = build / platform.machine() / "python" / "bin" / f"python{made['PYTHON']}"
     _run(

@@ -106,7 +106,7 @@ interpreter() {
         set -- "$@" "${name%:*}_CFLAGS=-I$prefix/include" "${name%:*}_LIBS=-L$prefix/lib -l${name#*:}"
     done
     "$build/sources/python$PYTHON/configure" "$@" --prefix=/python --without-ensurepip --disable-test-modules --with-pkg-config=no \
-        MODULE_BUILDTYPE=static LDFLAGS=-s OPT="-O3 -DNDEBUG -fwrapv -fno-sanitize=undefined -Wno-date-time"
+        MODULE_BUILDTYPE=static LDFLAGS=-s OPT="-O3 -DNDEBUG -fwrapv -fno-sanitize=undefined -Wno-date-time -ffile-prefix-map=$build=/build"
     make -j "$(nproc)"
     make install DESTDIR="$build/$arch/installed"
     rm -rf "$result"

@@ -167,3 +167,14 @@ def test_completion_is_for_the_command(shell: str) -> None:
     assert str(ROOT) not in script
     assert "\0" not in script
     assert (shell == "zsh") == script.startswith("#compdef ptttool\n")
+
+
+def test_the_bundle_does_not_name_the_machine_that_built_it(tmp_path: Path) -> None:
+    library = tmp_path / "lib" / "python3.13"
+    installed = library / "site-packages" / "ptttool-1.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "direct_url.json").touch()
+    (library / "_sysconfigdata__linux_x86_64-linux-gnu.py").write_text("build_time_vars = {'CC': '/home/me/build/x86_64/bin/cc'}\n")
+    assemble.forget_the_builder(tmp_path, Path("/home/me/build"))
+    assert [path.read_text() for path in library.glob("*.py")] == ["build_time_vars = {'CC': '/build/x86_64/bin/cc'}\n"]
+    assert [*installed.iterdir()] == []
