@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ptttool.errors import InputError
-from ptttool.files.own_folders import state_folder
+from ptttool.files.failures import output_failure
+from ptttool.files.own_folders import open_own_folder, state_folder
 from ptttool.tune.persist.rooted import LARGEST, Rooted
 
 VERSION = 1
@@ -54,10 +56,9 @@ class Records:
     """
 
     def __init__(self, root: Path) -> None:
-        running = root == RUNNING_ROOT
-        # The folder of the running system can be reached by a link, which is root's own.
-        self._files = Rooted(state_folder().parent.resolve() if running else root)
-        self._folder = f"/{state_folder().name}/installed" if running else "/var/lib/ptttool/installed"
+        self._own = state_folder() if root == RUNNING_ROOT else None
+        self._files = Rooted(root if self._own is None else self._own)
+        self._folder = "/var/lib/ptttool/installed" if self._own is None else "/installed"
 
     def path(self, target: str) -> str:
         """Return the path of a target's record."""
@@ -85,7 +86,12 @@ class Records:
             raise InputError(shown, "not a record of what was installed", hint=hint, code="record-damaged") from None
 
     def write(self, installed: Installed) -> None:
-        """Write a record."""
+        """Write a record. Raises AccessError, OutputError."""
+        if self._own is not None:
+            try:
+                os.close(open_own_folder(self._own))
+            except OSError as error:
+                raise output_failure(self._own, error, kind="folder") from None
         document = {
             "version": VERSION,
             "target": installed.target,
