@@ -33,8 +33,8 @@ def in_words(things: Iterable[object], conjunction: str = "and") -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Count things: ``1 byte``, ``2 bytes``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Count things: ``1 byte``, ``2,048 bytes``."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def as_root() -> str:

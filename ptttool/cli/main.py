@@ -182,9 +182,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _unexpected(error: BaseException, arguments: Sequence[str]) -> int:
     found = explained(error, arguments)
-    if isinstance(error, KeyboardInterrupt) and found.hint is None:  # Ctrl-C: the user knows
+    if isinstance(error, KeyboardInterrupt) and found.hint is None:
+        say(f"ptttool: interrupted{_kept(arguments)}")
         return found.exit_code
     return report_error(found, arguments)
+
+
+_WHOLE = ("decode", "flow", "generate", "report")
+"""Commands whose output gets its name when it is whole."""
+
+
+def _kept(arguments: Sequence[str]) -> str:
+    """Return what became of the output of a command that Ctrl-C has ended."""
+    ours = _options_before([*arguments])[1]
+    if not ours or ours[0] not in _WHOLE:
+        return ""
+    for word, following in zip(ours, [*ours[1:], None], strict=True):
+        output = word.removeprefix("--output=") if word.startswith("--output=") else following if word in ("-o", "--output") else None
+        if output is not None and output != "-" and not output.endswith("/"):
+            path = Path(output)
+            return f": {clean(output)} is as it was before" if path.is_file() else "" if path.exists() else ", nothing is written"
+    return ""
 
 
 def _run(arguments: list[str], own: list[str], command: list[str]) -> int:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import typer
@@ -139,3 +140,27 @@ def test_an_output_without_room_has_one_code(
     failing["now"] = OSError(number, os.strerror(number))
     assert main(["fail", "--json"]) == 6
     assert json.loads(capsys.readouterr().out)["error"]["code"] == code
+
+
+KEPT = [
+    (["decode", "a.data", "-o", "new.csv"], "interrupted, nothing is written"),
+    (["-q", "decode", "a.data", "--output=old.csv"], "interrupted: old.csv is as it was before"),
+    (["decode", "a.data", "-o", "folder"], "interrupted"),
+    (["trace", "-o", "old.csv"], "interrupted"),
+    (["info", "a.data"], "interrupted"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), KEPT)
+def test_a_word_after_ctrl_c(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    Path("old.csv").write_text("kept")
+    Path("folder").mkdir()
+    monkeypatch.setattr("ptttool.cli.main._run", stopped)
+    assert main(arguments) == 130
+    assert capsys.readouterr().err == f"ptttool: {words}\n"

@@ -12,6 +12,7 @@ from typing import Any
 from ptttool.cli.help.about import Stage, about
 from ptttool.cli.help.described import argument_name, description, is_argument, is_option, option_names, summary, usage
 from ptttool.cli.help.panels import in_panels
+from ptttool.cli.terminal import letters
 from ptttool.cli.terminal.colours import Style, painted
 
 _WIDEST = 100
@@ -39,7 +40,8 @@ def help_text(command: Any, context: Any) -> str:
         blocks.append(_list(title, [(option_names(one), description(one)) for one in found], width))
     if groups:
         blocks.append("\n".join(_filled(f"'{context.command_path} COMMAND --help' explains a command.", width, "")))
-    return "\n\n".join(blocks)
+    # typer writes UTF-8 to a stream that takes ASCII only.
+    return letters.shown("\n\n".join(blocks), sys.stdout)
 
 
 def stages(command: Any) -> dict[Stage, list[tuple[str, Any]]]:

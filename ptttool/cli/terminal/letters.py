@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+from typing import TextIO
 
 _INSTEAD = {
     "→": "->", "←": "<-", "…": "...", "×": "x", "±": "+/-", "µ": "u", "–": "-", "—": "-", "▲": "^", "▼": "v", "•": "*",
@@ -25,6 +26,12 @@ def _instead(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(HANDLER, _instead)
+
+
+def shown(text: str, stream: TextIO) -> str:
+    """Return a text in the letters that a stream takes."""
+    encoding = (stream.encoding or "utf-8").lower()
+    return text if encoding.startswith("utf") else text.encode("ascii", HANDLER).decode("ascii")
 
 
 def has_unicode_locale() -> bool:

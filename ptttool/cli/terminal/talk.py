@@ -139,7 +139,9 @@ def print_labelled(label: str, text: str, at: int = _TEXT_AT) -> None:
         width = max(shutil.get_terminal_size().columns, 40) - at
         lines = textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         line = f"\n{' ' * at}".join(lines)
-    print_line(f"{label:<{at}}{line}".rstrip())
+    style = _STYLES.get(f"{label}:")
+    shown = f"{label:<{at}}" if style is None else painted(label, style, sys.stdout) + " " * (at - len(label))
+    print_line(f"{shown}{line}".rstrip())
 
 
 class PrintedError(Exception):

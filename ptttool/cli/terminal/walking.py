@@ -59,13 +59,21 @@ def _watch(progress: Progress, done: threading.Event) -> None:
 
 
 def progress_text(progress: Progress, elapsed: float) -> str:
-    """Format progress: ``512.0 of 4096.0 MiB, 16777216 TLPs, 830.1 MiB/s, 4 s left``."""
+    """Format progress: ``12 %, 512.0 of 4,096.0 MiB, 16,777,216 TLPs, 830.1 MiB/s, 1:04 left``."""
     rate = progress.done / elapsed
-    parts = [f"{progress.done / 2**20:.1f} MiB", f"{rate / 2**20:.1f} MiB/s"]
+    parts = [f"{progress.done / 2**20:,.1f} MiB", f"{rate / 2**20:,.1f} MiB/s"]
     if progress.records:  # a cluster's workers report them at the end
-        parts[1:1] = [f"{progress.records} {progress.noun}"]
+        parts[1:1] = [f"{progress.records:,} {progress.noun}"]
     if progress.total:
-        parts[0] = f"{progress.done / 2**20:.1f} of {progress.total / 2**20:.1f} MiB"
+        parts[0] = f"{progress.done / 2**20:,.1f} of {progress.total / 2**20:,.1f} MiB"
+        parts.insert(0, f"{min(100 * progress.done // progress.total, 100)} %")
         if rate > 0:
-            parts.append(f"{max(progress.total - progress.done, 0) / rate:.0f} s left")
+            parts.append(f"{clock(max(progress.total - progress.done, 0) / rate)} left")
     return ", ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """Format a duration as a clock does: ``0:04``, ``12:30``, ``1:02:03``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

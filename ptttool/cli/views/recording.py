@@ -31,6 +31,11 @@ def print_report(report: Report, *, counts_alone: bool = False) -> None:
         for label, text in _facts(report):
             print_labelled(label, text)
         out.print()
+        signs = list(_signs(report))
+        for label, text in signs:
+            print_labelled(label, text)
+        if signs:
+            out.print()
     summary = report.summary
     if isinstance(summary, TlpSummary):
         _print_tlps(report, summary)
@@ -83,7 +88,7 @@ def _print_elements(summary: ElementSummary) -> None:
         return
     table = empty_table(("Kind", False), ("Elements", True), ("Share", True))
     for kind, count in summary.kinds.items():
-        table.add_row(kind, f"{count:,}", f"{100 * count / summary.records:.1f}%")
+        table.add_row(kind, f"{count:,}", f"{100 * count / summary.records:.1f} %")
     out.print()
     out.print(table)
     if summary.channels:
@@ -92,14 +97,19 @@ def _print_elements(summary: ElementSummary) -> None:
         print_labelled("flagged", f"{flag}: {counted(count, 'element')}")
 
 
-def _remarks(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield signs of loss and diagnostics: a label and a sentence each."""
+def _signs(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield signs of loss, which stand above all numbers: a label and a sentence each."""
     from ptttool.analyses.loss import causes_of
-    from ptttool.diagnostics import Severity
 
     for sign in report.loss:
         yield sign.severity, sign.message
         yield from (("", f"possible: {cause}") for cause in causes_of(sign))
+
+
+def _remarks(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield diagnostics: a label and a sentence each."""
+    from ptttool.diagnostics import Severity
+
     for diagnostic in report.diagnostics:
         yield "note" if diagnostic.severity is Severity.INFO else diagnostic.severity, diagnostic.message
         if diagnostic.hint is not None:

@@ -41,11 +41,11 @@ def flow_table(summary: TlpSummary) -> Table:
     shares = percentages([flow.records for flow in summary.flows])
     sizes = percentages([flow.payload_bytes for flow in summary.flows])
     for flow, share, size in zip(summary.flows, shares, sizes, strict=True):
-        carried = (f"{flow.payload_bytes:,}", f"{size:.1f}%") if flow.payload_bytes else ("", "")
+        carried = (f"{flow.payload_bytes:,}", f"{size:.1f} %") if flow.payload_bytes else ("", "")
         asked = f"{flow.requested_bytes:,}" if flow.requested_bytes else ""
-        table.add_row(flow.direction or "", flow.class_ or "", flow.kind, f"{flow.records:,}", f"{share:.1f}%", *carried, asked)
-    whole = "100.0%" if summary.payload_bytes else ""
-    table.add_row("total", "", "", f"{summary.records:,}", "100.0%", f"{summary.payload_bytes:,}", whole, f"{summary.requested_bytes:,}")
+        table.add_row(flow.direction or "", flow.class_ or "", flow.kind, f"{flow.records:,}", f"{share:.1f} %", *carried, asked)
+    whole = "100.0 %" if summary.payload_bytes else ""
+    table.add_row("total", "", "", f"{summary.records:,}", "100.0 %", f"{summary.payload_bytes:,}", whole, f"{summary.requested_bytes:,}")
     return table
 
 

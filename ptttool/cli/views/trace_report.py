@@ -201,13 +201,13 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
         if json:
             body = vars(recorded.document(plan))
             return TraceDocument(**body, summary=info_of(report) if decode else None, signs_of_loss=report.loss), failure
-        if decode:
-            print_report(report, counts_alone=True)
-        for sign in report.loss:
+        for sign in report.loss:  # above all numbers
             if failure is None or sign.code != failure.code:
                 print_diagnostic(sign)
             for cause in causes_of(sign):
                 note(f"possible: {clean(cause)}")
+        if decode:
+            print_report(report, counts_alone=True)
         for diagnostic in report.diagnostics:
             warn(clean(diagnostic.message))
     where = clean(str(recorded.path))

@@ -90,3 +90,10 @@ def test_headings_are_bold_where_colour_is_wanted(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("CLICOLOR_FORCE", "1")
     assert f"{colours.Style.HEADING}Usage" in page_of("ptttool trace")
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_command_has_examples(path: str) -> None:
+    """State them in the command's file: see ``ptttool/cli/help/about.py``."""
+    command = COMMANDS[path]
+    assert hasattr(command, "commands") or about(command).examples
