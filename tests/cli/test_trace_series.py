@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ptttool.capture.perf.recorder import is_complete
-from ptttool.capture.series.manifest import RunState, Series, load
+from ptttool.capture.series.manifest import RunState, Series, SeriesRun, load, save
 from ptttool.cli.main import main
 from tests.cli.test_trace import PORT, Here, Live, error_of, here, live
 
@@ -100,12 +100,22 @@ def test_a_second_series_keeps_the_first_as_old(here: Here) -> None:
 
 
 def test_a_series_whose_first_run_fails_leaves_nothing(here: Here) -> None:
-    (here.folder / "perf.series.json").write_text("an earlier one", encoding="utf-8")
+    path = here.folder / "perf.series.json"
+    before = Series(1, ("io",), (SeriesRun("x", "x.data", "e"),))
+    save(path, before)
     done = here.run(*OUTBOUND, "--json", "--duration", "1", case="not-supported")
     assert done.returncode == 5
     assert "error" in json.loads(done.stdout)
     assert here.files() == {"perf.series.json"}
-    assert (here.folder / "perf.series.json").read_text(encoding="utf-8") == "an earlier one"
+    assert load(path) == before
+
+
+def test_a_file_that_is_no_series_is_not_overwritten(here: Here) -> None:
+    path = here.folder / "perf.series.json"
+    path.write_text("mine", encoding="utf-8")
+    done = here.run(*OUTBOUND, "--json", "--duration", "1")
+    assert (error_of(done)["code"], done.returncode) == ("not-a-series", 6)
+    assert (here.files(), path.read_text(encoding="utf-8")) == ({"perf.series.json"}, "mine")
 
 
 def test_an_output_that_cannot_be_written_is_seen_before_the_first_run(here: Here) -> None:

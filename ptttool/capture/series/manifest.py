@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -144,11 +145,11 @@ def load(path: str | Path) -> Series:
     """
     import msgspec
 
-    where = Path(path)
     try:
-        if not stat.S_ISREG(where.stat().st_mode):
-            raise InputError(path, "not a regular file", code="cannot-read")
-        with where.open("rb") as file:
+        # Without waiting: what has the name may be a pipe.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InputError(path, "not a regular file", code="cannot-read")
             text = file.read(MAX_SERIES_BYTES + 1)
     except FileNotFoundError:
         raise InputError(path, "no such file", code="no-such-file") from None

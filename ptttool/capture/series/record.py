@@ -7,14 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ptttool.capture.budget import MAX_SERIES_BYTES
 from ptttool.capture.checks.output import require_output
 from ptttool.capture.keep import Recorded, Report
 from ptttool.capture.plan import Plan
-from ptttool.capture.series.manifest import VERSION, RunState, Series, SeriesRun, is_series, load, run_path, save, series_path
+from ptttool.capture.series.manifest import VERSION, RunState, Series, SeriesRun, load, run_path, save, series_path
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.errors import PtttoolError, UsageError
-from ptttool.files.atomic import output_file
+from ptttool.errors import InputError, OutputError, PtttoolError, UsageError
 from ptttool.files.failures import output_failure
 from ptttool.wording import clean, in_words
 
@@ -101,42 +99,45 @@ def record_series(
     Raises
     ------
     PtttoolError
-        The first run failed: nothing was recorded; or the file of the series cannot be written.
+        The first run failed: nothing was recorded. An output cannot be written, or a file that is not that of a series has its name.
     """
     path = series_path(output)
     for wanted in (output, *(plan.output for plan in plans)):
         require_output(wanted)
     pairs = zip(plans, names, strict=True)
     series = Series(VERSION, tuple(purposes), tuple(SeriesRun(name, plan.output.name, str(plan.chosen.built)) for plan, name in pairs))
-    said = list(_left_behind(path, series))
-    before = _text(path)
+    before = _earlier(path)
+    said = list(_left_behind(path, series, before))
     failure: PtttoolError | None = None
     stopped_by: str | None = None
     recorded: list[tuple[Plan, Recorded]] = []
     for number, plan in enumerate(plans):
-        series = _saved(path, series.with_run(number, RunState.RECORDING))
+        problem = _saved(path, series.with_run(number, RunState.RECORDING))
+        if problem is not None:
+            series, failure = series.with_run(number, RunState.FAILED, problem.message), failure or problem
+            break
         try:
             done = record(number, plan)
         except PtttoolError as error:
-            series = _saved(path, series.with_run(number, RunState.FAILED, error.message))
-            failure = failure or error
+            series, failure = series.with_run(number, RunState.FAILED, error.message), failure or error
+            _saved(path, series)
             if error.code == "no-such-recording":
                 continue
             break
         except BaseException:
             if recorded:
                 series = series.with_run(number, RunState.FAILED, "interrupted")
+                _saved(path, series)
                 if report is not None and (missing := series.missing_diagnostic(str(path))) is not None:
                     report(missing)
-                with suppress(OSError, PtttoolError):
-                    save(path, series)
             else:
                 _put_back(path, before)
             raise
         recorded.append((plan, done))
-        series = _saved(path, series.with_run(number, RunState.RECORDED))
-        if done.stopped_by is not None:
-            stopped_by = done.stopped_by
+        series, stopped_by = series.with_run(number, RunState.RECORDED), done.stopped_by
+        problem = _saved(path, series)
+        if problem is not None or stopped_by is not None:
+            failure = failure or problem
             break
     if not recorded and failure is not None:
         _put_back(path, before)
@@ -145,42 +146,41 @@ def record_series(
     return RecordedSeries(path, series, tuple(recorded), stopped_by, failure, (*said, *(() if missing is None else (missing,))))
 
 
-def _saved(path: Path, series: Series) -> Series:
+def _saved(path: Path, series: Series) -> PtttoolError | None:
+    """Write the file of the series; return why that failed."""
     try:
         save(path, series)
     except OSError as error:
-        raise output_failure(path, error) from None
-    return series
+        return output_failure(path, error)
+    except PtttoolError as error:
+        return error
+    return None
 
 
-def _text(path: Path) -> bytes | None:
-    """Return what the file of an earlier series holds; None where there is none that can be read."""
+def _earlier(path: Path) -> Series | None:
+    """Return the earlier series of that name; an OutputError where the file is another one, which is not overwritten."""
     try:
-        with path.open("rb") as file:
-            return file.read(MAX_SERIES_BYTES)
-    except OSError:
-        return None
+        return load(path)
+    except InputError as error:
+        if error.code == "no-such-file":
+            return None
+        message = f"{path} is there, and is not the file of a series: {error.reason}"
+        raise OutputError(message, hint="move it away, or name another file with -o", code="not-a-series") from None
 
 
-def _put_back(path: Path, before: bytes | None) -> None:
+def _put_back(path: Path, before: Series | None) -> None:
     """Undo what a series wrote that recorded nothing: the earlier file is there again."""
     with suppress(OSError, PtttoolError):
         if before is None:
             path.unlink()
         else:
-            with output_file(path, force=True) as file:
-                file.write(before)
+            save(path, before)
 
 
-def _left_behind(path: Path, series: Series) -> list[Diagnostic]:
+def _left_behind(path: Path, series: Series, before: Series | None) -> list[Diagnostic]:
     """Name the recordings of an earlier series of that name that this one does not replace."""
-    assert is_series(path)
-    try:
-        before = load(path)
-    except PtttoolError:
-        return []
     ours = {run.file for run in series.runs}
-    left = [run.file for run in before.runs if run.file not in ours and path.with_name(run.file).exists()]
+    left = [] if before is None else [run.file for run in before.runs if run.file not in ours and path.with_name(run.file).exists()]
     if not left:
         return []
     message = f"{in_words(clean(name) for name in left)} of an earlier series with that name stay, and do not belong to this one"

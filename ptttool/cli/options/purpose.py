@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
+PURPOSES = "addresses attributes bandwidth errors io latency loss mmio outstanding payload summary traffic"
+"""The built-in analyses of TLPs: completion does not import them."""
 
-def _purposes() -> list[str]:
-    from ptttool.analyses.contract import ANALYSES
 
-    return ANALYSES.names()
+def _purposes(incomplete: str) -> list[str]:
+    """Complete the last word of a list."""
+    before, comma, word = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in PURPOSES.split() if name.startswith(word) and name not in before.split(",")]
 
 
 ForOption = Annotated[

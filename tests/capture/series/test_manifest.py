@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,8 @@ def test_what_is_not_the_file_of_a_series(tmp_path: Path, text: str) -> None:
 
 
 def test_a_file_that_is_not_there_and_one_that_is_no_file(tmp_path: Path) -> None:
-    for path, code in ((tmp_path / "x.series.json", "no-such-file"), (tmp_path, "cannot-read")):
+    os.mkfifo(tmp_path / "pipe")
+    for path, code in ((tmp_path / "pipe", "cannot-read"), (tmp_path / "x.series.json", "no-such-file"), (tmp_path, "cannot-read")):
         with pytest.raises(InputError) as caught:
             load(path)
         assert caught.value.code == code
