@@ -6,6 +6,7 @@ A tool is one new file in :mod:`ptttool.sweep.metrics.tools`. It derives :class:
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from abc import ABC, abstractmethod
@@ -18,6 +19,11 @@ from typing import Any, ClassVar
 from ptttool.errors import UsageError
 from ptttool.registry import Registry
 
+LARGEST = 1e150
+"""The largest value: its square is a number, too."""
+
+# Lines that may begin a JSON document, which are tried.
+_MOST_BEGINNINGS = 100
 # Colours, which some tools print into files, too.
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -55,18 +61,24 @@ class Output:
 
     @cached_property
     def json(self) -> Any:
-        """The JSON document on standard output; None if there is none. Lines before it, such as notes of fio, are left out."""
+        """The JSON document on standard output; None if there is none.
+
+        It begins with a line: what is before it, such as notes of fio, is left out. Of several, the first object, or the first list.
+        """
         import json
 
         text = self.stdout.decode("utf-8", "replace")
-        found = re.search(r"^\s*[{\[]", text, re.MULTILINE)
-        if found is None:
-            return None
-        try:
-            document, _ = json.JSONDecoder().raw_decode(text, found.end() - 1)
-        except (ValueError, RecursionError):
-            return None
-        return document
+        first_list = None
+        for found in itertools.islice(re.finditer(r"^[ \t]*([{\[])", text, re.MULTILINE), _MOST_BEGINNINGS):
+            try:
+                document, _ = json.JSONDecoder().raw_decode(text, found.start(1))
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(document, dict):
+                return document
+            if first_list is None:
+                first_list = document
+        return first_list
 
 
 class MetricError(Exception):
@@ -201,7 +213,7 @@ def number(value: object, what: str) -> float:
         found = float(value)
     except (ValueError, OverflowError):
         raise MetricError("not-a-number", f"{what}: {str(value)[:40]!r} was read, which is not a number") from None
-    if not math.isfinite(found):
+    if not abs(found) <= LARGEST:  # NaN neither
         raise MetricError("not-a-number", f"{what}: {found} was read, which cannot be compared")
     return found
 

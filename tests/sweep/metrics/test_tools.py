@@ -119,6 +119,8 @@ def test_what_cannot_be_compared_is_refused(text: bytes) -> None:
 
 def test_notes_before_the_json_and_numbers_on_standard_error() -> None:
     assert parse_metric("json:a[-1]").read(Output(b'note: both iodepth\n{"a": [1, 2.5]}\n')) == 2.5
+    assert parse_metric("json:a").read(Output(b'[warning] x\n[1]\n{broken\n  {"a": 3}\n{"a": 4}')) == 3
+    assert parse_metric("json:[1]").read(Output(b"[5, 6]\n")) == 6
     assert parse_metric("([0-9.]+) GB/s").read(Output(b"", b"1,024 bytes, 0.1 s, 1.5 GB/s\n")) == 1.5
     assert parse_metric("json:a").read(Output(b'{"a": 7}')) == 7
 

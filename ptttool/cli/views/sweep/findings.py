@@ -56,6 +56,8 @@ def _detectable(metric: MetricResult) -> str:
     middle = metric.settings[0].median
     if not known or len(known) < sum(not one.effect for one in metric.comparisons):
         return ""
+    if not max(known):
+        return "; every run has the same value" if all(not spread.mad for spread in metric.settings) else ""
     size = f"{100 * max(known) / abs(middle):.2g} %" if middle else figure(max(known))
     return f"; one of {size} would have been, with a probability of {100 * POWER:.0f} %"
 
