@@ -113,7 +113,8 @@ def trace(
 ) -> None:  # fmt: skip
     """Record TLPs with perf, sum them up, and report what is missing.
 
-    Before perf starts, ptttool checks what can prevent the recording, and reports the first problem with its fix. Ctrl-C ends
+    Before perf starts, ptttool checks what can prevent the recording, and reports the first problem with its fix ('ptttool doctor' shows
+    all of them). Ctrl-C ends
     the recording and keeps it, and so does the end of the terminal. Beside FILE a small FILE.ptttool.json keeps the names of ports
     and devices, the options and the tune attributes: what a recording itself cannot say. Afterwards: what was recorded, and every
     sign that something was lost. A recording without a TLP is a failure. If ptttool or perf is killed, 'ptttool recover FILE' finds
