@@ -16,6 +16,7 @@ from pathlib import Path
 from struct import Struct
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
+from weakref import finalize
 
 from ptttool.budget import over_budget
 from ptttool.decoders.budget import EXPANDED_FREE, EXPANDED_RATIO, MAX_SECTION_BYTES
@@ -115,9 +116,10 @@ class ElfFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
-        self._descriptor = -1
         # O_NONBLOCK: opening a named pipe would wait for its other end.
         self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # Not __del__, which may be called when modules are gone.
+        self._close = finalize(self, os.close, self._descriptor)
         try:
             status = os.fstat(self._descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -130,12 +132,8 @@ class ElfFile:
 
     def close(self) -> None:
         """Close the file."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __del__(self) -> None:
-        self.close()
+        self._close()
+        self._descriptor = -1
 
     def __enter__(self) -> Self:
         return self

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ from elftools.elf.elffile import ELFFile
 
 from ptttool.decoders.riscv import elf as elf_image
 from ptttool.decoders.riscv.elf import Image, Program
+from ptttool.decoders.riscv.elf_file import ElfFile
 from ptttool.errors import InputError, UsageError
 from tests import ROOT
 from tests.decoders.riscv import bits
@@ -43,6 +47,27 @@ def test_functions_and_lines(name: str, base: int, wanted: dict[int, tuple[str, 
     program = program_of(name)
     assert places(program, base, wanted) == wanted
     assert not any(image.problem for image in program.images)
+
+
+def test_a_file_that_is_open_when_python_ends_makes_no_noise() -> None:
+    # What the module os holds goes when its functions are gone.
+    code = "import os; from ptttool.decoders.riscv.elf_file import ElfFile; os.kept = ElfFile('dwarf4.elf')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=FOLDER, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_file_is_closed_once_whoever_closes_it() -> None:
+    file = ElfFile(FOLDER / "dwarf4.elf")
+    descriptor = file._descriptor
+    file.close()
+    file.close()
+    with pytest.raises(OSError):
+        os.fstat(descriptor)
+    file = ElfFile(FOLDER / "dwarf4.elf")
+    descriptor = file._descriptor
+    del file
+    with pytest.raises(OSError):
+        os.fstat(descriptor)
 
 
 def test_a_part_of_assembly() -> None:
