@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import ptttool
 from ptttool.doctor.facts import look
@@ -168,6 +169,10 @@ class Collected:
         with suppress(OSError):
             size = Path(path).stat().st_size
         return self.described(str(path), size)
+
+    def write_to(self, file: IO[bytes]) -> None:
+        """Write the archive to a file that is open."""
+        self._contents.write_to(file)
 
     def described(self, file: str | None = None, size: int | None = None) -> Collection:
         """Return what is in the archive, or would be."""

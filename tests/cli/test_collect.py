@@ -64,6 +64,14 @@ def test_an_archive_that_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert tarfile.is_tarfile(path)
 
 
+def test_to_standard_output(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["collect", "--demo", "-o", "-"]) == 0
+    path = tmp_path / "piped.tar.gz"
+    path.write_bytes(capfdbinary.readouterr().out)
+    assert main(["list", "--sysfs", str(path)]) == 0
+    assert main(["collect", "--demo", "-o", "-", "--json"]) == 2
+
+
 def test_a_name_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     out_of(capsys, "collect", "--demo")

@@ -86,6 +86,14 @@ def test_everything_fits(
     assert ("nvme1, enp7s0" in text) == (command != ["list", "--tree"])
 
 
+def test_forty_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["list", *NEW_TREE]) == 0
+    out = lines(capsys)
+    assert max(map(len, out)) <= 40
+    assert out[1].split() == ["hisi_ptt0_0", "0000:00:10.0", "nvme0"]
+
+
 def test_the_table(ptt_machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     assert main(["list"]) == 0

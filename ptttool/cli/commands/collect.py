@@ -10,6 +10,7 @@ from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, ap
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import note, print_json, print_line
+from ptttool.errors import UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _NAMED = 5
 def collect(
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The archive. By default ptttool-DATE.tar.gz in the current folder."),
+        typer.Option("--output", "-o", metavar="FILE", help="The archive; - is standard output. By default ptttool-DATE.tar.gz."),
     ] = None,
     hostname: Annotated[bool, typer.Option("--hostname", help="Collect the host name, too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List every file that would be in the archive; write nothing.")] = False,
@@ -45,13 +46,23 @@ def collect(
     What goes in is listed first. The archive is for its owner alone (mode 0600). Every command reads it with --sysfs. Reading everything
     needs root; without, what could not be read is listed, and the archive says so, too.
     """
+    import sys
     import time
 
     from ptttool.api.collect import Collected
     from ptttool.machine.discovery import open_source
 
+    to_output = output == "-" and not dry_run
+    if to_output and json:
+        raise UsageError("--json and the archive cannot both go to standard output", hint="give a file's name instead of -")
+    if to_output and sys.stdout.isatty():
+        raise UsageError("an archive is not written to a terminal", hint="give a file's name instead of -, or a pipe", code="terminal")
     collected = Collected(open_source(sysfs, demo), hostname=hostname)
     found = collected.described()
+    if to_output:
+        note(f"{len(found.files):,} files; left out: {'; '.join(found.left_out)}")
+        collected.write_to(sys.stdout.buffer)
+        return
     if not json:
         _print_contents(found, every=dry_run)
     if not dry_run:

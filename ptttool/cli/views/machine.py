@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 # From WIDE columns on, links are shown and the PCI address has its own column; from FULL columns on, the drivers have theirs.
-WIDE, FULL = 80, 110
+# Below NARROW columns, NUMA node and CPUs are left out.
+NARROW, WIDE, FULL = 56, 80, 110
 COMBINE = {True: "several may be combined", False: "one at a time"}
 # What older kernels lack, by the code of the diagnostic that explains it.
 LACKS = {"pci-unknown": "no link from a PTT device to its PCI function", "filters-computed": "no lists of filters"}
@@ -47,8 +48,13 @@ def _text(value: object) -> str:
 
 def device_table(machine: Machine, width: int, *, verbose: bool = False) -> Table:
     """Make a table with one row for each root port; the columns of the device are filled in its first row."""
-    wide, full = width >= WIDE, width >= FULL
-    own = ["PTT device", *(["SICL", "Core", "PMU type"] if verbose else []), *(["PCI"] if wide else []), "NUMA", "CPUs"]
+    narrow, wide, full = width < NARROW, width >= WIDE, width >= FULL
+    own = [
+        "PTT device",
+        *(["SICL", "Core", "PMU type"] if verbose else []),
+        *(["PCI"] if wide else []),
+        *([] if narrow else ["NUMA", "CPUs"]),
+    ]
     table = _table(
         *own, "Root port", *(["Link"] if wide else []), "Behind it", *(["Driver"] if full else []),
         right=("SICL", "Core", "NUMA", "PMU type"), whole=("PTT device", "PCI", "Root port", "SICL", "Core", "NUMA", "PMU type"),
@@ -57,7 +63,7 @@ def device_table(machine: Machine, width: int, *, verbose: bool = False) -> Tabl
     def rows(device: PttDevice) -> list[list[str]]:
         name, pci = clean(device.name), _text(device.pci)
         numbers = [_text(device.sicl), _text(device.core), _text(device.pmu_type)] if verbose else []
-        first = [name, *numbers, *([pci] if wide else []), _text(device.numa_node), cpu_text(device)]
+        first = [name, *numbers, *([pci] if wide else []), *([] if narrow else [_text(device.numa_node), cpu_text(device)])]
         return [first] if wide else [first, [pci]]
 
     def port(address: PciAddress) -> list[str]:

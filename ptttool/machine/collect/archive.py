@@ -90,9 +90,10 @@ class Contents:
             It exists, or cannot be written.
         """
         with output_file(path, force=force, mode=MODE) as file:
-            self._write(file)
+            self.write_to(file)
 
-    def _write(self, file: IO[bytes]) -> None:
+    def write_to(self, file: IO[bytes]) -> None:
+        """Write the archive to a file that is open."""
         now = int(time.time())
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=now) as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
             for path in sorted({*self.files, *self.links, *self.folders}):

@@ -186,7 +186,7 @@ def _list(shown: str, folder: str) -> list[str]:
     try:
         return os.listdir(folder)  # noqa: PTH208
     except FileNotFoundError:
-        raise InputError(shown, "no such folder", code="no-such-folder") from None
+        raise InputError(shown, "no such file or folder", code="no-such-folder") from None
     except NotADirectoryError:
         raise InputError(shown, "neither a folder nor a file", hint="give the folder that holds sys/", code="not-a-machine") from None
     except PermissionError as error:

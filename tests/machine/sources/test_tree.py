@@ -29,7 +29,7 @@ def small_tree(root: Path) -> Path:
 
 class TestFolders:
     def test_missing(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="no such folder") as caught:
+        with pytest.raises(InputError, match="no such file or folder") as caught:
             TreeSource(tmp_path / "nowhere")
         assert (caught.value.code, caught.value.exit_code) == ("no-such-folder", 6)
 
