@@ -109,6 +109,8 @@ def plan_install(export: Export, root: Path) -> InstallPlan:
     if not export.installable:
         hint = f"write it to a file: ptttool tune export --to {export.target} … > {export.files[0].path}"
         raise UsageError(f"what is for {export.target} is not installed on this machine", hint=hint, code="not-installable")
+    if not root.is_dir():
+        raise OutputError(f"{root}: not a folder", hint="--root names the root of a system", code="no-such-folder")
     files, before = Rooted(root), Records(root).read(export.target)
     known = {} if before is None else before.files
     plan = _Plan()

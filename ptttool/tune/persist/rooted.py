@@ -157,7 +157,8 @@ class Rooted:
 
     def _require_safe(self, descriptor: int, shown: str) -> None:
         about = os.fstat(descriptor)
-        if about.st_uid not in (0, os.geteuid()) or (about.st_mode & 0o002 and not about.st_mode & stat.S_ISVTX):
+        others = about.st_mode & stat.S_IWOTH or (about.st_mode & stat.S_IWGRP and about.st_gid not in (0, os.getegid()))
+        if about.st_uid not in (0, os.geteuid()) or others:
             raise AccessError(
                 f"{shown}: others can change what is in this folder",
                 hint="make it root's alone",

@@ -161,10 +161,20 @@ def test_a_link_in_place_of_the_file_is_not_followed(root: Path, tmp_path: Path)
     assert (root / RULES).is_symlink()
 
 
-def test_folders_that_others_can_write_are_refused(root: Path) -> None:
-    (root / "etc/udev").mkdir()
-    (root / "etc/udev").chmod(0o777)
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+@pytest.mark.parametrize("folder", ["etc/udev", "."])
+def test_folders_that_others_can_write_are_refused(root: Path, folder: str, mode: int) -> None:
+    (root / folder).mkdir(exist_ok=True)
+    (root / folder).chmod(mode)
     refused("unsafe-folder", root)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "file"])
+def test_a_root_that_is_not_a_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PtttoolError) as caught:
+        plan_install(exported(), tmp_path / name)
+    assert caught.value.code == "no-such-folder"
 
 
 def test_a_folder_has_the_name_of_the_file(root: Path) -> None:
