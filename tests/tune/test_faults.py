@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ptttool.machine.sources.tree import FolderFiles
 from tests import ROOT
 from tests.support import machines
 
@@ -66,6 +67,49 @@ def inside(tree: str, state: str, fault: str) -> None:
     found["after"] = run("tune", "undo", *machine)
     found["values"] = values()
     print(json.dumps(found))
+
+
+def test_an_attribute_that_vanishes_while_a_profile_is_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver takes it away after the first writes: all others have their old values, and nothing is half done."""
+    tree = machines.copy_of(machines.NEW, tmp_path)
+    machine = ["--sysfs", str(tree)]
+    write, writes = FolderFiles.write, 0
+
+    def vanish(self: FolderFiles, path: str, data: bytes) -> None:
+        nonlocal writes
+        writes += 1
+        if writes == 4:
+            (tree / TUNE / "tx_alloc_buf_level").unlink(missing_ok=True)
+            (tree / TUNE.replace("0_0", "2_0") / "rx_alloc_buf_level").unlink()
+        write(self, path, data)
+
+    def values() -> dict[str, str]:
+        return {str(path): path.read_text().strip() for path in (tree / "sys/devices").glob("**/tune/*")}
+
+    before = values()
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderFiles, "write", vanish)
+        code, error = run("tune", "apply", "network", *machine)
+    # One of the attributes that were written is gone: what it holds cannot be told.
+    assert (code, error) == (7, "not-restored")
+    left = values()
+    assert {path: value for path, value in before.items() if path in left} == left
+    assert len(before) - len(left) == 2
+    assert run("tune", "recover", *machine)[0] == 1
+    assert run("tune", "recover", "--keep", *machine)[0] == 0
+    assert run("tune", "history", *machine)[0] == 0
+
+
+def test_an_attribute_that_appeared_is_left_alone(tmp_path: Path) -> None:
+    tree = machines.copy_of(machines.NEW, tmp_path)
+    machine = ["--sysfs", str(tree)]
+    assert run("tune", "save", str(tmp_path / "p.toml"), *machine) == (0, "")
+    (tree / TUNE / "qos_new").write_text("1\n")
+    assert run("tune", "set", "hisi_ptt0_0", "qos_new=2", "qos_tx_p=2", *machine) == (0, "")
+    assert run("tune", "apply", str(tmp_path / "p.toml"), *machine) == (0, "")
+    assert (tree / TUNE / "qos_new").read_text().strip() == "2"
+    assert run("tune", "undo", "2", *machine) == (0, "")
+    assert (tree / TUNE / "qos_new").read_text().strip() == "1"
 
 
 @pytest.mark.parametrize("fault", ["read-only", "full"])

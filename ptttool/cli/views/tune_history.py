@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from ptttool.cli.terminal.talk import note, print_labelled, print_line, print_wrapped, warn
@@ -9,7 +10,7 @@ from ptttool.tune.journal.history import History
 from ptttool.tune.journal.records import ChangeRecord, Outcome, Step
 from ptttool.tune.profiles.named import FROM_JOURNAL
 from ptttool.tune.profiles.profile import EVERY_DEVICE, Profile
-from ptttool.wording import clean, counted, in_words
+from ptttool.wording import as_root, clean, counted, in_words
 
 ENDS = {
     Outcome.DONE: "",
@@ -39,6 +40,8 @@ def print_history(history: History, limit: int) -> None:
     if not history.changes:
         where = "this machine has no journal" if history.folder is None else f"there is no change in the journal {history.folder}"
         note(clean(where))
+        if os.geteuid() != 0 and history.folder is not None:
+            note(f"root has a journal of its own: {as_root()}")
     for problem in history.damaged:
         warn(clean(problem.message))
 

@@ -189,9 +189,9 @@ def test_a_disk_that_takes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch, 
     def fail(*arguments: object) -> int:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(rooted, "create_file", fail)
-    assert refused({errno.ENOSPC: "disk-full", errno.EROFS: "read-only"}[number], root).exit_code == 6
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(rooted, "create_file", fail)
+        assert refused({errno.ENOSPC: "disk-full", errno.EROFS: "read-only"}[number], root).exit_code == 6
     put(root)
     assert (root / RULES).exists()
 
@@ -204,10 +204,10 @@ def test_a_full_disk_after_the_record(root: Path, monkeypatch: pytest.MonkeyPatc
             raise OSError(errno.ENOSPC, "No space left on device")
         write(self, path, data, is_link=is_link, replace=replace)
 
-    monkeypatch.setattr(rooted.Rooted, "write", fail)
-    with pytest.raises(OSError, match="No space"):
-        put(root)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(rooted.Rooted, "write", fail)
+        with pytest.raises(OSError, match="No space"):
+            put(root)
     uninstall(plan_uninstall("udev", root))
     assert everything(root) == set()
 
