@@ -93,7 +93,7 @@ def build_event(
     device : str, optional
         The PTT device; by default that of the root port or requester.
     force : bool
-        Build the event even if the kernel's document excludes it, as long as the driver accepts it.
+        Build the event even if the kernel documentation excludes it, as long as the driver accepts it.
     ask_driver : bool
         Where the kernel does not say which PTT device the root port or requester belongs to (before Linux 6.5), open a disabled event on
         each candidate: only one accepts it. That needs root and devices that no process traces.

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ptttool.cli.completion.words import FOLDER
 from ptttool.cli.help import described
+from ptttool.cli.help.commands import general_options
 
 # What the value of an option is, by the option's name; values in a|b|c are read from the command.
 _OPTIONS: Final = {
@@ -86,7 +87,7 @@ def _described(command: Any, path: tuple[str, ...]) -> dict[str, Any]:
             "many": bool(one.multiple),
             "help": sentence(described.description(one)),
         }
-        for one in command.params
+        for one in (*command.params, *general_options())
         if described.is_option(one)
     ]
     own["options"].append({"names": ["--help", "-h"], "kind": "", "many": False, "help": "Show this message and exit."})

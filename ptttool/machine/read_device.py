@@ -189,7 +189,7 @@ def _read_multiselect(folder: _Folder, kinds: Mapping[FilterKind, object]) -> di
         try:
             multiselect[kind] = folder.read(path) == "1"
         except OSError as error:
-            folder.report("unreadable-multiselect", f"{path}: {explain_refusal(error)}; taken from the kernel's document", file=path)
+            folder.report("unreadable-multiselect", f"{path}: {explain_refusal(error)}; taken from the kernel documentation", file=path)
     return multiselect
 
 

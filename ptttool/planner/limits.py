@@ -53,7 +53,7 @@ def limits_of(purposes: Sequence[str], wanted: Sequence[Wanted], runs: Sequence[
         yield Diagnostic(
             Severity.INFO,
             "several-types-outbound",
-            "requests and their completions need two types in one recording with outbound TLPs; the kernel's document allows one type "
+            "requests and their completions need two types in one recording with outbound TLPs; the kernel documentation allows one type "
             "outbound, so ptttool looks afterwards whether both are there",
         )
     yield from _of_format(purposes, runs)

@@ -1,7 +1,7 @@
 """From what analyses need to the fewest runs that bring it, in the device's own limits.
 
 An event of the device is of one format and one direction. Only 4DW has events of both directions; of the inbound completions they hold
-CPL A or CPL B. Outbound, the kernel's document (Documentation/trace/hisi-ptt.rst) allows one type at a time. So a need may take a run of
+CPL A or CPL B. Outbound, the kernel documentation (Documentation/trace/hisi-ptt.rst) allows one type at a time. So a need may take a run of
 its own, and a need of several outbound types as many runs as it has types.
 """
 

@@ -1,6 +1,6 @@
 """From a request to perf's event string and its config. Touches no machine.
 
-The numbers are those of the kernel's document on the device (Documentation/trace/hisi-ptt.rst, "Trace") and of the driver
+The numbers are those of the kernel documentation on the device (Documentation/trace/hisi-ptt.rst, "Trace") and of the driver
 (drivers/hwtracing/ptt). Where they disagree, the document's tables hold, not its example.
 """
 
@@ -156,7 +156,7 @@ def build(
     device : PttDevice or None
         What is known of the PMU. Its list of filters then decides.
     force : bool
-        Build what the kernel's document forbids and the driver takes (several types outbound), or what cannot be checked.
+        Build what the kernel documentation forbids and the driver takes (several types outbound), or what cannot be checked.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def _direction(request: TraceRequest, *, force: bool) -> int:
     if direction is Direction.OUTBOUND and len(request.types) > 1 and not force:
         raise UsageError(
             f"outbound, one type can be traced at a time, not {in_words(request.types)}",
-            hint="give one with --type; --force builds the event anyway: the driver takes it, the kernel's document excludes it",
+            hint="give one with --type; --force builds the event anyway: the driver takes it, the kernel documentation excludes it",
             code="outbound-types",
         )
     return DIRECTION_VALUES[layout, direction, completions]
@@ -233,11 +233,9 @@ def _check_completions(request: TraceRequest) -> None:
 
 def _direction_diagnostics(request: TraceRequest, direction: int) -> Iterator[Diagnostic]:
     if request.direction is not Direction.INBOUND and len(request.types) > 1:
-        message = "several types outbound: the kernel's document allows one; the driver takes it, what the device does is not documented"
+        message = "several types outbound: the kernel documentation allows one; the driver takes it, what the device does is not documented"
         if request.direction is Direction.BOTH:
-            message = (
-                "several types with outbound TLPs among them: the kernel's document allows one type outbound; check that each type is there"
-            )
+            message = "several types with outbound TLPs among them: the kernel documentation allows one; check that each type is there"
         yield Diagnostic(Severity.WARNING, "outbound-types", message)
     if request.direction is Direction.OUTBOUND:
         return

@@ -135,7 +135,9 @@ def _direction(event: Explanation) -> Iterator[Diagnostic]:
     elif event.types:
         yield from _inbound(event.types, whole, name)
     if whole.outbound and len(event.types) > 1:
-        message = "several types, outbound: the kernel's document allows one; the driver takes it, what the device does is not documented"
+        message = (
+            "several types, outbound: the kernel documentation allows one; the driver takes it, what the device does is not documented"
+        )
         yield Diagnostic(Severity.WARNING, "outbound-types", message)
 
 

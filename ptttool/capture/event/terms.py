@@ -1,6 +1,6 @@
 """The terms of a PTT event: where they sit in ``config``, what their values mean.
 
-Sources: the kernel's document on the device (Documentation/trace/hisi-ptt.rst, "2. Type" to "4. Format") and the driver
+Sources: the kernel documentation on the device (Documentation/trace/hisi-ptt.rst, "2. Type" to "4. Format") and the driver
 (drivers/hwtracing/ptt). Where they disagree, the document's tables hold, not its example. Inbound is from the device to the root port.
 CPL A: completions of CHI, DMA and native non-posted requests except those of CPL B. CPL B: completions of DMA remote-to-local and
 peer-to-peer requests.

@@ -35,7 +35,7 @@ def perf_command(
     perf, output : str
         The perf to run and the file that it writes.
     cpu : int or None
-        One CPU of the PMU's cpumask. With None perf opens the event on every CPU, as the kernel's document does; each of them then
+        One CPU of the PMU's cpumask. With None perf opens the event on every CPU, as the kernel documentation does; each of them then
         has its own AUX area.
     aux_size : int
         Bytes of one AUX area.

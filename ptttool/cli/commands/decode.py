@@ -120,6 +120,13 @@ def decode(
 
         show_protocols(files or (), json=json)
         return
+    if columns == "help":
+        from ptttool.cli.views.protocols import show_columns
+
+        if json:
+            raise UsageError("--columns help and --json exclude each other", code="exclusive-options")
+        show_columns(protocol)
+        return
     files, _ = files_or_bundled(command, files, demo=demo, hint="see 'ptttool decode --help'")
     _refuse_missing(files)
     if context is not None and at is None:

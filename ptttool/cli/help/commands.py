@@ -41,8 +41,7 @@ def _options(
         When,
         typer.Option(
             "--color",
-            metavar="WHEN",
-            help="Colour: auto (on a terminal), always or never. NO_COLOR and CLICOLOR_FORCE in the environment do the same.",
+            help="Colour; auto is on a terminal only. NO_COLOR and CLICOLOR_FORCE in the environment do the same.",
             callback=_choose_colour,
             expose_value=False,
             is_eager=True,
@@ -54,7 +53,7 @@ def _options(
 
 
 @functools.cache
-def _general() -> list[Any]:
+def general_options() -> list[Any]:
     """Return the options that every command has."""
     reader = typer.Typer(add_completion=False)
     reader.command()(_options)
@@ -64,7 +63,7 @@ def _general() -> list[Any]:
 def _with_general(found: list[Any], own: list[Any]) -> list[Any]:
     """Put the general options between a command's own and --help."""
     taken = {name for one in found for name in one.opts}
-    general = [one for one in _general() if taken.isdisjoint(one.opts)]
+    general = [one for one in general_options() if taken.isdisjoint(one.opts)]
     return [*found[: len(own)], *general, *found[len(own) :]]
 
 

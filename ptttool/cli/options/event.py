@@ -84,7 +84,7 @@ ForceEventOption = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Build what the kernel's document excludes and the driver takes (several types outbound), and --pattern v1 where the PMU "
+        help="Build what the kernel documentation excludes and the driver takes (several types outbound), and --pattern v1 where the PMU "
         "cannot be looked at.",
     ),
 ]

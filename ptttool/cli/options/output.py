@@ -47,7 +47,8 @@ ColumnsOption = Annotated[
         "--columns",
         "-c",
         metavar="A,B,C",
-        help="These columns, in this order. By default csv holds a subset, a table one line a row, everything else all columns.",
+        help="These columns, in this order; help lists them. By default csv holds a subset, a table one line a row, everything else all "
+        "columns.",
         show_default=False,
     ),
 ]

@@ -77,7 +77,7 @@ DownstreamOption = Annotated[
     ),
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="End with an error at the first row that is not as it should be, such as a reserved value.")
+    bool, typer.Option("--strict", help="End with an error at the first damaged row, such as one with a reserved value.")
 ]
 ChannelOption = Annotated[
     list[str] | None,

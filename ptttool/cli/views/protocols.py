@@ -41,6 +41,20 @@ def show_protocols(names: Sequence[str], *, json: bool) -> None:
                 print_labelled("", parameter.meaning, _TEXT_AT)
 
 
+def show_columns(name: str | None) -> None:
+    """Print the columns of a protocol, by default those of TLPs, with their meaning. Raises UsageError for an unknown name."""
+    from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
+    from ptttool.decoders.elements.model import schema_of
+    from ptttool.decoders.hisi_ptt.protocol import NAME
+
+    protocol = PROTOCOLS.get(name or NAME)
+    schema = protocol.schema if isinstance(protocol, RecordProtocol) else schema_of(protocol.fields)
+    at = max(len(column.name) for column in schema) + 2
+    for column in schema:
+        values = f": {' '.join(column.values)}" if column.values else ""
+        print_labelled(f"{column.name} ", f"{column.meaning}{values}", at)
+
+
 def _default(parameter: Parameter) -> str:
     if parameter.mandatory:
         return "mandatory"

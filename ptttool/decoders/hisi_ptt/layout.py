@@ -1,6 +1,6 @@
 """HiSilicon PTT trace records: their layouts and how to tell them apart.
 
-Source: the kernel's document on PTT (Documentation/trace/hisi-ptt.rst, section 4). For pattern 1: the fields that perf has named since
+Source: the kernel documentation on PTT (Documentation/trace/hisi-ptt.rst, section 4). For pattern 1: the fields that perf has named since
 2026. DWs are stored as little-endian numbers; bit 31 of such a number is the first bit of the DW in the PCIe specification.
 
 8DW, 32 bytes: check word (bits 31:11 all ones), prefix, header DWs 0 to 3, a reserved DW, Time.

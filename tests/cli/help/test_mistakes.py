@@ -254,3 +254,10 @@ def test_packed_recordings(suffix: str, files: Path, capsys: pytest.CaptureFixtu
         assert main([*command, f"a.data.{suffix}"]) == 0
         assert capsys.readouterr().out == expected
     assert main(["report", f"a.data.{suffix}", "-o", f"{suffix}.html"]) == 0
+
+
+def test_columns_are_listed_without_a_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    from ptttool.tlp.columns import TLP_SCHEMA
+
+    assert main(["decode", "--columns", "help"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [column.name for column in TLP_SCHEMA]
