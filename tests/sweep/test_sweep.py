@@ -404,6 +404,22 @@ def test_after_sigkill_the_journal_restores_and_the_sweep_goes_on(bench: Bench) 
     unchanged(bench)
 
 
+def test_kills_at_every_write(bench: Bench) -> None:
+    """Before and after each write: where the value is not the original one, the journal says so, and restores it."""
+    command = [sys.executable, "-m", "tests.support.sweep_kills", str(bench.tree), str(bench.output)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, check=True)
+    points = [json.loads(line) for line in done.stdout.splitlines()]
+    # Values are tried: 0, 2, 1. Then the settings of one round, by the seed, and the original value again.
+    assert len(points) >= 11
+    assert [point["killed"] for point in points] == [True] * (len(points) - 1) + [False]
+    for point in points:
+        assert point["half"] == (point["value"] != 1), point
+        assert (point["repaired"], point["after"], point["rest"]) == (True, 1, True), point
+    assert {point["value"] for point in points} == {0, 1, 2}
+    assert points[-2]["runs"] == 3
+    unchanged(bench)
+
+
 def test_traces_during_runs(bench: Bench) -> None:
     from ptttool.api.capture import build_event, plan_recording
 
