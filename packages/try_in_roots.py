@@ -186,12 +186,12 @@ def main() -> int:
     parser.add_argument("--arch", choices=ARCHITECTURES, default=platform.machine())
     parser.add_argument("--dist", type=Path, default=ROOT / "dist")
     parser.add_argument("--roots", type=Path, default=ROOT / "build" / "roots", help="where bare systems are kept")
-    parser.add_argument("--only", choices=("bundle", "deb", "rpm"), help="try only this")
+    parser.add_argument("--only", choices=("bundle", "deb", "rpm"), action="append", help="try only this")
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("error: chroot needs root", file=sys.stderr)
         return 1
-    trials = ("bundle", "deb", "rpm") if options.only is None else (options.only,)
+    trials = options.only or ("bundle", "deb", "rpm")
     passed = 0
     for suite in SUITES:
         for trial in trials:
