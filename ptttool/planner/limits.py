@@ -16,7 +16,9 @@ _TIMED = ("latency", "outstanding", "mmio", "bandwidth")
 _MATCHED = ("latency", "outstanding", "mmio", "errors")
 
 
-def limits_of(purposes: Sequence[str], wanted: Sequence[Wanted], runs: Sequence[Run], requester: PciAddress | None) -> Iterator[Diagnostic]:
+def limits_of(
+    purposes: Sequence[str], wanted: Sequence[Wanted], runs: Sequence[Run], requester: PciAddress | None, *, has_pattern: bool = False
+) -> Iterator[Diagnostic]:
     """Yield what recordings of the runs cannot show of the purposes.
 
     Parameters
@@ -29,6 +31,8 @@ def limits_of(purposes: Sequence[str], wanted: Sequence[Wanted], runs: Sequence[
         The runs of the plan.
     requester : PciAddress or None
         The one requester that is traced.
+    has_pattern : bool
+        Whether the PMU has the term ``pattern``.
     """
     for one, lack in lacking(wanted, runs, None if requester is None else requester.routing_id):
         severity = Severity.WARNING if lack.is_vital else Severity.INFO
@@ -60,6 +64,9 @@ def limits_of(purposes: Sequence[str], wanted: Sequence[Wanted], runs: Sequence[
     if set(purposes) & set(_TIMED):
         message = "times are ticks of the device: no document says how long one is, --tick-ns gives it where it is known"
         yield Diagnostic(Severity.INFO, "ticks", message)
+    if has_pattern and set(purposes) & set(_MATCHED):
+        message = "tags above 1023 (PCIe 6) are recorded with --pattern v1 only: without it requests that differ in them look the same"
+        yield Diagnostic(Severity.INFO, "pattern", message)
     if set(purposes) & set(_MATCHED):
         message = "requests that began before the recording, or end after it, have no partner in it: in a short one these are many"
         yield Diagnostic(Severity.INFO, "open-ends", message)

@@ -10,6 +10,7 @@ from typing import Final
 
 from ptttool.capture.checks.host import free_bytes
 from ptttool.capture.event.choose import ChosenEvent, EventOptions
+from ptttool.capture.event.terms import terms_of
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.capture.plan import check_aux_size
 from ptttool.diagnostics import Diagnostic
@@ -23,6 +24,10 @@ from ptttool.planner.volume import LinkFacts, Volume, aux_size_for, link_facts, 
 
 DEFAULT_SECONDS: Final = 10.0
 """How long each run of a plan is, where nobody says otherwise."""
+
+
+# Diagnostics of an event that say what it leaves out, or that it has two types outbound: what a plan needs it for.
+_ON_PURPOSE: Final = frozenset({"outbound-types", "types-not-inbound", "no-cpl-a"})
 
 
 @dataclass(frozen=True)
@@ -105,8 +110,11 @@ class CapturePlan:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """How names were understood, and what the events bring; what all runs say is said once."""
-        found = {(one.code, one.message): one for planned in self.runs for one in planned.chosen.diagnostics}
+        """How names were understood, and what is odd about the events; what all runs say is said once.
+
+        What an event leaves out on purpose is not odd in a plan: :attr:`limits` has it.
+        """
+        found = {(one.code, one.message): one for planned in self.runs for one in planned.chosen.diagnostics if one.code not in _ON_PURPOSE}
         return tuple(found.values())
 
     @property
@@ -201,7 +209,7 @@ def plan_runs(
         output=output,
         free=free,
         counters=tuple(advise(purposes, first.device, first.request.root_ports, first.request.requester, seconds)),
-        limits=tuple(limits_of(purposes, wanted, runs, first.request.requester)),
+        limits=tuple(limits_of(purposes, wanted, runs, first.request.requester, has_pattern="pattern" in terms_of(first.device))),
     )
 
 

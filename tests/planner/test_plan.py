@@ -14,11 +14,13 @@ from ptttool.api.planning import plan_for
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.cli.main import main
 from ptttool.errors import DeviceError
-from ptttool.machine.model import Machine
+from ptttool.machine.model import FormatTerm, Machine
+from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
 from ptttool.planner.counters import advise
 from ptttool.planner.runs import Run
 from ptttool.planner.volume import LinkFacts, Volume, aux_size_for, link_facts, volume_of
+from tests.support.machines import MACHINES, NEW
 
 GEN4_X16 = LinkFacts(LinkRate(["0000:00:10.0"], ["16.0 GT/s PCIe x16"], 16e9 / 8 * 128 / 130 * 16), 256, 512, True)
 WRITES = Run((TlpType.POSTED,))
@@ -115,6 +117,34 @@ def test_counters(machine: Machine) -> None:
     assert len(traffic.events) == 12
     (of_one,) = advise(["mmio"], device, ports, PciAddress.parse("0000:01:00.0"), 1)
     assert "bdf=0x100/" in of_one.command_line
+
+
+class WithCounters(TreeSource):
+    """The recorded machine with a PMU that counts, of an older driver: it has no events of completions."""
+
+    def names(self, path: str) -> list[str]:
+        if path == "/sys/bus/event_source/devices/hisi_pcie0_core0/events":
+            return ["rx_mrd_latency", "rx_mrd_cnt", "rx_mwr_flux", "rx_mwr_time", "tx_mrd_flux"]
+        return super().names(path)
+
+
+def test_counters_that_are_there(machine: Machine) -> None:
+    device = next(one for one in machine.devices if one.name == "hisi_ptt0_0")
+    device = replace(device, source=WithCounters(MACHINES / NEW))
+    latency, traffic, mmio = advise(["latency", "traffic", "mmio"], device, [PciAddress.parse("0000:00:10.0")], None, 1)
+    assert [one.is_there for one in (latency, traffic, mmio)] == [True, True, False]
+    assert traffic.events == ("rx_mwr_flux", "rx_mwr_time")
+
+
+def test_tags_of_pcie_6(machine: Machine) -> None:
+    device = next(one for one in machine.devices if one.name == "hisi_ptt0_0")
+    newer = replace(device, format={**device.format, "pattern": FormatTerm("pattern", "config", 36, 39)})
+    plan = plan_for(replace(machine, devices=(newer,)), "latency", root_ports=["nvme0"])
+    assert "pattern" in codes(plan)
+
+
+def test_what_a_plan_leaves_out_on_purpose_is_no_warning(machine: Machine) -> None:
+    assert [one.code for one in plan_for(machine, "mmio", root_ports=["nvme0"]).diagnostics] == ["name-resolved"]
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -212,7 +212,8 @@ def _direction(request: TraceRequest, *, force: bool) -> int:
     if direction is Direction.OUTBOUND and len(request.types) > 1 and not force:
         raise UsageError(
             f"outbound, one type can be traced at a time, not {in_words(request.types)}",
-            hint="give one with --type; --force builds the event anyway: the driver takes it, the kernel documentation excludes it",
+            hint="give one with --type, or let 'ptttool trace' record one after another; --force builds the event anyway: the driver takes "
+            "it, the kernel documentation excludes it",
             code="outbound-types",
         )
     return DIRECTION_VALUES[layout, direction, completions]

@@ -16,7 +16,7 @@ import typer
 
 from ptttool.capture.event.terms import Direction, Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
-from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.about import Example, KeptFile, Stage
 from ptttool.cli.options.device import DeviceOption
 from ptttool.cli.options.event import (
     CompletionsOption,
@@ -61,8 +61,15 @@ EXAMPLES = (
 )
 
 
+FILES = (
+    KeptFile("FILE.ptttool.json", "Names of ports and devices, options and tune attributes: take it along with FILE."),
+    KeptFile("FILE.old", "The recording that had the name before, with its FILE.old.ptttool.json."),
+    KeptFile("FILE.series.json", "Of several runs: which there are, how far each came; it stands for their recordings."),
+)
+
+
 # The first word that is not an option begins the user's command; later options belong to it.
-@app.command("trace", stage=Stage.TRACE, rank=20, examples=EXAMPLES, context_settings={"allow_interspersed_args": False})
+@app.command("trace", stage=Stage.TRACE, rank=20, examples=EXAMPLES, files=FILES, context_settings={"allow_interspersed_args": False})
 def trace(
     context: typer.Context,
     rootport: RootPortOption = None,
@@ -172,7 +179,8 @@ def trace(
     names = [run.name for run in runs]
     if len(plans) > 1:
         plans = plan_series(plans, names)
-    print_diagnostics({(one.code, one.message): one for plan in plans for one in plan.chosen.diagnostics}.values())
+    said = {(one.code, one.message): one for plan in plans for one in plan.chosen.diagnostics}.values()
+    print_diagnostics(said if whole is None else whole.diagnostics)
     if len(plans) > 1:
         note(f"{len(plans)} runs, one after another, since the device does not trace them at once: {', '.join(names)}")
         if command:
