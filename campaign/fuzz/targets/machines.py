@@ -58,6 +58,41 @@ def command_tree(data: bytes, place: Path) -> list[str]:
     return ["list", "--sysfs", str(place)]
 
 
+def archive_seeds() -> Iterator[bytes]:
+    """Make tar archives of some files of the recorded machine, in each form."""
+    import bz2
+    import gzip
+    import io
+    import lzma
+    import tarfile
+
+    import zstandard
+
+    files, _ = base()
+    own = sorted(name for name in files if name.startswith(f"/{PTT}/"))[:6]
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name in own:
+            member = tarfile.TarInfo(f"machine{name}")
+            member.size, member.pax_headers = len(files[name]), {"comment": "x"}
+            tar.addfile(member, io.BytesIO(files[name]))
+        for kind, name in ((tarfile.SYMTYPE, "machine/sys/bus/link"), (tarfile.LNKTYPE, "machine/sys/bus/same")):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, f"machine{own[0]}"
+            tar.addfile(member)
+    yield made.getvalue()[:16384]
+    for pack in (gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress):
+        yield pack(made.getvalue())
+
+
+def run_archive(data: bytes, place: Path) -> None:
+    """Read a machine in an archive."""
+    from ptttool.machine.discovery import read_machine
+    from ptttool.machine.sources.archive import ArchiveSource
+
+    read_machine(ArchiveSource(saved(data, place)))
+
+
 def database_seeds() -> Iterator[bytes]:
     """Take the beginning of a udev database."""
     import gzip
@@ -99,6 +134,12 @@ def run_profile(data: bytes, place: Path) -> None:
 
 
 add(Target("machine", tree_seeds, run_tree, command_tree, (b"\n=== sys/", b" -> ", b"../", b"config:", b"0-", b",", b"0x"), 8192))
+add(
+    Target(
+        "machine-archive", archive_seeds, run_archive, lambda data, place: ["list", "--sysfs", str(saved(data, place))],
+        (b"ustar", b"sys/bus/", b"..", b"././@LongLink", b"1234567777", b"\x80\x00\x00\x00\x00\x00\x00\x01", b"12 path=a\n"),
+    )
+)  # fmt: skip
 add(Target("udev-database", database_seeds, run_database, words=(b"\n\nP: ", b"\nE: ", b"\nS: ", b"=")))
 add(
     Target(
