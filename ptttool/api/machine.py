@@ -65,7 +65,8 @@ def find_machine(sysfs: str | Path | None = None, *, demo: bool = False, tune: b
     Parameters
     ----------
     sysfs : str or Path, optional
-        Folder of a recorded or mounted machine: it holds ``sys``, or is a sysfs. Without it: the machine this runs on.
+        A recorded or mounted machine: a folder or tar archive that holds ``sys``, such as an sosreport, or a sysfs. Without it: the machine
+        this runs on.
     demo : bool
         Take the recorded machine that comes with ptttool.
     tune : bool
@@ -86,9 +87,9 @@ def find_machine(sysfs: str | Path | None = None, *, demo: bool = False, tune: b
     UsageError
         Both a folder and the demo machine are asked for.
     InputError
-        The folder is not a recorded machine.
+        It is not a recorded machine.
     AccessError
-        The folder cannot be read.
+        It cannot be read.
     MissingPackageError
         There is no libudev, which the machine this runs on needs.
 
