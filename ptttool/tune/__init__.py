@@ -1,1 +1,1 @@
-"""Tune attributes of PTT devices: read them, set them all or none, keep them in profiles, recover changes that were cut off."""
+"""Tune attributes of PTT devices: read and set them, all or none; profiles, also permanent ones; a journal, undo and recovery."""
