@@ -190,7 +190,7 @@ def test_too_many_open_requests_are_left_out(monkeypatch: pytest.MonkeyPatch) ->
     made = Traffic(eight_dw=True)
     for number in range(200):
         made.add(tlps.request(tlps.MRD, number, 0, 0x1000, 64), number)
-    for cuts in (tuple(range(0, 200, 4)), tuple(range(0, 200, 7))):
+    for cuts in (tuple(range(0, 200, 4)), tuple(range(0, 200, 7)), (50, 60), ()):
         for tree in (False, True):
             analysis = in_one(made, Scope(time_model=TimeModel.COUNTER), cuts, tree=tree)
             found = analysis.result(CONTEXT)
