@@ -126,7 +126,7 @@ def runs_for(wanted: Sequence[Wanted]) -> list[Run]:
         What the purposes need.
     """
     runs: list[Run] = []
-    needs = [one.need for one in wanted]
+    needs = _together(wanted)
     for need in needs:
         if need.inbound and need.outbound and not any(run.brings(need) for run in runs):
             completions = _completions(need.inbound, Format.DW4, Direction.BOTH)
@@ -138,6 +138,23 @@ def runs_for(wanted: Sequence[Wanted]) -> list[Run]:
             if not any(run.brings(part) for run in runs):
                 _add(runs, _run_of(part, runs))
     return [_whole(run) for run in runs] or [Run()]
+
+
+def _together(wanted: Sequence[Wanted]) -> list[Need]:
+    """Return the needs; those of a purpose that look at inbound TLPs are one, since an analysis sees one recording at a time."""
+    needs: list[Need] = []
+    inbound: dict[str, int] = {}
+    for one in wanted:
+        need = one.need
+        if need.outbound or need.format is not None or not need.inbound:
+            needs.append(need)
+        elif one.purpose in inbound:
+            earlier = needs[inbound[one.purpose]]
+            needs[inbound[one.purpose]] = replace(earlier, inbound=tuple(dict.fromkeys((*earlier.inbound, *need.inbound))))
+        else:
+            inbound[one.purpose] = len(needs)
+            needs.append(need)
+    return needs
 
 
 def _whole(run: Run) -> Run:

@@ -51,7 +51,8 @@ def test_every_analysis_has_a_plan_that_brings_what_it_needs(purposes: tuple[str
         ("bandwidth", ["inbound", "outbound-p", "outbound-np", "outbound-cpl"]),
         ("loss", ["inbound"]),
         ("latency,mmio", ["both-np-cpl-b", "both-np-cpl-a"]),
-        ("latency,traffic", ["both-np-cpl-b", "inbound-p"]),
+        ("latency,traffic", ["both-np-cpl-b", "inbound"]),
+        ("latency,io", ["both-np-cpl-b", "inbound"]),
         ("io,attributes", ["inbound-8dw"]),
     ],
 )

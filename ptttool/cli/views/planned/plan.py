@@ -49,7 +49,7 @@ def _facts(plan: CapturePlan) -> Iterator[tuple[str, str]]:
 
 def _run(planned: PlannedRun, plan: CapturePlan) -> str:
     run = planned.run
-    text = f"{flow_text(run.flow)}, {run.format.upper()} ({planned.volume.record_bytes} bytes a TLP), {plan.seconds:g} s"
+    text = f"{flow_text(run.flow)}, {run.format.upper()} ({planned.volume.record_bytes} bytes a TLP), {_seconds(plan.seconds)}"
     if len(plan.purposes) > 1 and planned.purposes:
         text += f", for {in_words(planned.purposes)}"
     return f"{text}: {planned.chosen.built.event}"
@@ -92,8 +92,8 @@ def _print_volumes(plan: CapturePlan) -> None:
     whole = sum(one.volume.loads[0].bytes_per_second * plan.seconds for one in plan.runs if one.volume.loads)
     if plan.free is not None and whole > plan.free:
         share = plan.free / whole
-        print_labelled("disk", f"at full load {counted(len(plan.runs), 'run')} of {plan.seconds:g} s would take {_size(whole)}: "
-                       f"only {100 * share:.0f} % of it is free; take a shorter --duration")  # fmt: skip
+        print_labelled("disk", f"at full load {counted(len(plan.runs), 'run')} of {_seconds(plan.seconds)} would take {_size(whole)}: "
+                       f"there is room for {100 * share:.2g} % of it; take a shorter --duration")  # fmt: skip
     print_line("")
 
 
@@ -150,4 +150,7 @@ def _rate(value: float) -> str:
 
 
 def _size(value: float) -> str:
-    return f"{value / (1 << 30):,.3g} GiB" if value >= 1 << 30 else f"{value / _MIB:,.3g} MiB"
+    for factor, unit in ((1 << 40, "TiB"), (1 << 30, "GiB")):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}"
+    return f"{value / _MIB:.3g} MiB"
