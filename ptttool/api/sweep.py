@@ -244,14 +244,17 @@ def sweep_tune_attributes(
         if resume is not None and options.seed is None:
             options = replace(options, seed=planned_sweep(log_path).seed)
 
+        opened: list[RunLog] = []
+
         def open_log(plan: SweepPlan) -> RunLog:
             identity = plan.identity(str(target))
-            return RunLog.resume(log_path, identity) if resume is not None else RunLog.create(log_path, identity, force=force)
+            opened.append(RunLog.resume(log_path, identity) if resume is not None else RunLog.create(log_path, identity, force=force))
+            return opened[0]
 
         try:
             plan, log = run_sweep(session, plan_of(device, options), open_log, tracer=tracer, planned=planned, progress=progress)
         except PtttoolError as error:
-            raise _kept(error, log_path) from None
+            raise _kept(error, log_path, len(opened[0].runs) if opened else None) from None
         found = tuple(session.diagnostics)
     results = analyze_runs(plan.design, [_measured(metric, log.runs) for metric in options.metrics])
     try:
@@ -295,14 +298,16 @@ def _require_new(paths: Sequence[Path], force: bool) -> None:
             raise OutputError(f"{path}: there is no folder {path.parent}", hint="make it first", code="no-folder")
 
 
-def _kept(error: PtttoolError, path: Path, runs: int | None = None) -> PtttoolError:
-    """Say where the runs so far are; remove a file without any."""
-    runs = error.details.get("runs") if runs is None else runs
-    if runs == 0:
+def _kept(error: PtttoolError, path: Path, runs: int | None) -> PtttoolError:
+    """Say where the runs so far are, if the file of runs was opened; remove a file without any."""
+    if runs is None:
+        return error
+    error.details["runs"] = runs
+    if not runs:
         with suppress(OSError):
             path.unlink()
-        error.details.pop("log", None)
-    elif runs:
+    else:
+        error.details["log"] = str(path)
         hint = f"--resume {path} goes on"
         error.amended(f"{runs} runs are kept in {path}")
         error.hint = hint if error.hint is None or "--resume" in error.hint else f"{error.hint}; {hint}"

@@ -126,11 +126,7 @@ def run_sweep(
     with held_signals() as caught, borrowed(session, plan.device, plan.originals, plan.values) as attributes:
         plan = plan.with_hardware(attributes.probe(plan.values))
         with open_log(plan) as log:
-            try:
-                _Sweep(plan, attributes, log, tracer, caught, progress).run(planned)
-            except PtttoolError as error:
-                error.details |= {"runs": len(log.runs), "log": str(log.path)}
-                raise
+            _Sweep(plan, attributes, log, tracer, caught, progress).run(planned)
     return plan, log
 
 

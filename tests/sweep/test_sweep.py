@@ -211,6 +211,25 @@ def refuse() -> None:
     raise OSError(22, os.strerror(22))
 
 
+def test_values_that_cannot_be_restored_at_the_end_cost_no_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+
+    def write(self: FolderFiles, path: str, data: bytes) -> None:
+        if len(done) == 3:
+            raise OSError(110, os.strerror(110))
+        WRITE(self, path, data)
+
+    with monkeypatch.context() as patch, pytest.raises(HardwareError) as caught:
+        patch.setattr(FolderFiles, "write", write)
+        # In its only round, the original value is not the last one.
+        bench.sweep(rounds=1, keywords={"progress": lambda one: done.append(1) if one.run is not None else None})
+    assert (caught.value.code, caught.value.details["runs"]) == ("not-restored", 3)
+    assert caught.value.details["state"][0]["was"] == 1
+    assert recover_tune_attributes(find_machine(bench.tree), "restore").settled
+    unchanged(bench)
+    assert len(bench.sweep(rounds=1, keywords={"resume": bench.log}).runs) == 3
+
+
 @pytest.mark.parametrize("number", [1, 2, 4, 6])
 def test_a_value_that_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     fail_at(monkeypatch, number, refuse)
@@ -337,13 +356,12 @@ def test_a_full_disk_keeps_the_runs_so_far(bench: Bench, monkeypatch: pytest.Mon
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
-    monkeypatch.setattr(RunLog, "_append", full)
-    with pytest.raises(OutputError) as caught:
+    with monkeypatch.context() as patch, pytest.raises(OutputError) as caught:
+        patch.setattr(RunLog, "_append", full)
         bench.sweep()
     assert (caught.value.code, caught.value.details["runs"], caught.value.details["restored"]) == ("file-too-large", 3, True)
     unchanged(bench)
     assert len(bench.runs()) == 3
-    monkeypatch.undo()
     assert len(bench.sweep(keywords={"resume": bench.log}).runs) == 21
 
 
@@ -351,13 +369,12 @@ def test_results_that_cannot_be_written_cost_no_run(bench: Bench, monkeypatch: p
     def full(*_: object, **__: object) -> None:
         raise OSError(28, os.strerror(28), str(bench.output))
 
-    monkeypatch.setattr(sweep_module, "write_results", full)
-    with pytest.raises(OutputError) as caught:
+    with monkeypatch.context() as patch, pytest.raises(OutputError) as caught:
+        patch.setattr(sweep_module, "write_results", full)
         bench.sweep()
     assert caught.value.code == "disk-full"
     assert str(caught.value.hint).endswith(f"--resume {bench.log} goes on")
     assert len(bench.runs()) == 21
-    monkeypatch.undo()
     count = (bench.folder / "count").read_text()
     assert len(bench.sweep(keywords={"resume": bench.log}).runs) == 21
     assert (bench.folder / "count").read_text() == count
