@@ -107,7 +107,7 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path, code in (
         (tmp_path, "is-a-folder"),
-        (tmp_path / "missing" / "out", "cannot-write"),
+        (tmp_path / "missing" / "out", "output-folder-missing"),
         (tmp_path / "file" / "out", "cannot-write"),
     ):
         with pytest.raises(OutputError) as caught:

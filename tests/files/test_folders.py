@@ -328,7 +328,7 @@ def test_what_may_not_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     assert code_of(lambda: write(tmp_path / "file")) == "not-a-folder"
-    assert code_of(lambda: write(tmp_path / "none" / "out")) == "cannot-write"
+    assert code_of(lambda: write(tmp_path / "none" / "out")) == "output-folder-missing"
 
 
 def test_the_working_directory_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def all_ways(tmp_path: Path, content: bytes) -> Iterator[tuple[list[tuple[int, i
 
 FOREIGN = {
     "empty": (b"", "empty-file", None),
-    "text": (b"type,requester,address\n", "not-perf-data", 0),
+    "text": (b"type,requester,address\n", "foreign-file", 0),
     "zeros": (bytes(4096), "not-perf-data", 0),
     "random": (bytes(range(7, 200)) * 30, "not-perf-data", 0),
     "raw 8dw": (rec.words_8dw(4), "not-perf-data", 0),
@@ -116,12 +116,14 @@ def test_foreign(case: str, through_pipe: bool, tmp_path: Path) -> None:
     error = caught.value
     assert error.exit_code == 6
     assert str(path) in error.message
+    if code == "compressed-file" and not through_pipe:
+        code = "damaged-archive"  # a file is unpacked, and nothing is in this one
     assert (error.code, error.offset) == (code, offset)
 
 
 def test_hints(tmp_path: Path) -> None:
     """Where there is something to do about it, it is said."""
-    for content, hint in ((b"", "perf record leaves an empty file"), (b"\xfd7zXZ\0", "xz -dc"), (b"hello", "--input")):
+    for content, hint in ((b"", "perf record leaves an empty file"), (b"PK\x03\x04", "unzip -p"), (b"\1\2\3", "--input")):
         path = tmp_path / "file"
         path.write_bytes(content)
         with pytest.raises(InputError) as caught:
