@@ -25,6 +25,7 @@ _OPTIONS: Final = {
     "--partition": "partitions",
     "--for": "analyses,",
     "--attributes": "attributes",
+    "--values": "attribute values,",
     "--cpu": "cpu",
 }
 # By the name of the value or the argument.
@@ -36,6 +37,8 @@ _VALUES: Final = {
     "NAME[,NAME": "analyses,",
     "PROFILE": "profile",
     "FORMAT": "formats",
+    "TARGET": "targets",
+    "METRIC": "metrics",
 }
 _FILES: Final = frozenset({"FILE", "PATH", "DIR", "A", "B", "PROGRAM[@OFFSET]", "EVENT|CONFIG|FILE"})
 
@@ -133,17 +136,20 @@ def _values() -> dict[str, Any]:
     from ptttool.capture.event.terms import TlpType
     from ptttool.decoders.contract import PROTOCOLS
     from ptttool.exporters.contract import EXPORTERS
+    from ptttool.sweep.metrics.contract import TOOLS
     from ptttool.tlp.columns import TLP_SCHEMA
     from ptttool.tune.attributes import LARGEST, MEANINGS
+    from ptttool.tune.persist.contract import TARGETS
     from ptttool.tune.profiles.named import built_in_names
 
     protocols = {name: PROTOCOLS.get(name) for name in PROTOCOLS.names()}
     return {
         "analyses": {name: sentence(ANALYSES.get(name).meaning) for name in ANALYSES.names()},
         "attributes": dict(sorted(MEANINGS.items())),
-        "attribute values": [str(value) for value in range(LARGEST + 1)],
+        "attribute values": {str(value): "" for value in range(LARGEST + 1)},
         "columns": {column.name: sentence(column.meaning) for column in TLP_SCHEMA.columns},
         "formats": {name: sentence(EXPORTERS.get(name).meaning) for name in EXPORTERS.names()},
+        "metrics": {f"{name}:{metric}": one.unit or "" for name in TOOLS.names() for metric, one in TOOLS.get(name).metrics.items()},
         "parameters": {
             f"{parameter.name}=": sentence(parameter.meaning)
             for protocol in protocols.values()
@@ -160,5 +166,6 @@ def _values() -> dict[str, Any]:
         "profile": dict.fromkeys(built_in_names(), ""),
         "profiles": dict.fromkeys(built_in_names(), ""),
         "partitions": dict.fromkeys(("host", "device", "recording"), ""),
+        "targets": dict.fromkeys(TARGETS.names(), ""),
         "types": {one.value: {"p": "posted", "np": "non-posted", "cpl": "completions"}[one.value] for one in TlpType},
     }

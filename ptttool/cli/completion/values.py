@@ -208,7 +208,7 @@ def _parameters(asked: Asked) -> Values:
     return found
 
 
-_LISTS: Final = frozenset({"types", "columns", "partitions", "analyses,"})
+_LISTS: Final = frozenset({"types", "columns", "partitions", "analyses,", "attribute values,"})
 _MACHINE: Final[dict[str, Callable[[Asked], Values]]] = {
     "device": _devices,
     "ports": _ports,
