@@ -148,6 +148,10 @@ def _roots(path: Path, expanded: Expanded) -> dict[str, _Root]:
                 raise over_budget(path, "what the archive has of a machine", MAX_ARCHIVE_KEPT, "bytes")
         if expanded.tell() <= tar.offset:
             raise EOFError("it has no end mark")
+        if expanded.last.strip(b"\0"):  # tarfile takes it for the end
+            raise ValueError("a header is not one of a tar archive")
+    while expanded.read(_PIECE):  # the checksum of packed data is behind all of it
+        pass
     return roots
 
 

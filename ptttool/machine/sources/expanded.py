@@ -36,6 +36,11 @@ class Expanded:
     path : Path
         A regular file: plain, or packed by gzip, xz, bzip2 or zstd.
 
+    Attributes
+    ----------
+    last : bytes
+        What was read last.
+
     Raises
     ------
     OSError
@@ -54,6 +59,7 @@ class Expanded:
             raise InputError(path, "neither a folder nor a file", code="not-a-machine")
         self.most = min(MAX_ARCHIVE_BYTES, ARCHIVE_FREE + ARCHIVE_RATIO * about.st_size)
         self._position = 0
+        self.last = b""
         self._expanding = _expanding(self._file)
         self.is_packed = self._expanding is not self._file
 
@@ -75,11 +81,12 @@ class Expanded:
         while len(found) < size and (piece := self._expanding.read(size - len(found))):
             found += piece
         self._position += len(found)
+        self.last = bytes(found)
         if self._position > self.most:
             raise over_budget(
                 self._path, "the archive", self.most, "bytes when expanded", hint="pack sys/ alone: tar czf machine.tar.gz sys"
             )
-        return bytes(found)
+        return self.last
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go forward to a position."""
