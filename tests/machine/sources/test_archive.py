@@ -189,14 +189,14 @@ def test_cut_off(form: str, whole: bytes, tmp_path: Path) -> None:
 def test_a_damaged_byte_of_packed_data_is_an_error(whole: bytes, tmp_path: Path) -> None:
     """No exception of a library comes through, and the checksum at the end is looked at."""
     packed = gzip.compress(whole, mtime=0)
-    for at in range(10, len(packed), len(packed) // 40):  # behind the time and the system in the header of gzip
+    for at in range(10, len(packed), len(packed) // 20):  # behind the time and the system in the header of gzip
         damaged = packed[:at] + bytes([packed[at] ^ 0x55]) + packed[at + 1 :]
         assert code_of(written(tmp_path, damaged)) in ("damaged-archive", "not-a-machine")
 
 
 def test_a_damaged_header_is_not_the_end(whole: bytes, tmp_path: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(whole)) as tar:
-        headers = [member.offset for member in tar if member.name.startswith("sys/bus")]
+        headers = [member.offset for member in tar if member.isreg()]
     at = headers[len(headers) // 2] + 3
     assert code_of(written(tmp_path, whole[:at] + bytes([whole[at] ^ 0x01]) + whole[at + 1 :])) == "damaged-archive"
 
