@@ -121,7 +121,8 @@ class Values(NamedTuple):
         if self.rows is not None or self.valid is None:
             return self.array
         array = spread(self.array) if isinstance(self.array, range) else self.array
-        return array.take(self.valid) if isinstance(array, (Strings, Texts)) else array[self.valid]
+        # Positions are several times as fast as a mask that is true here and there.
+        return array.take(self.valid) if isinstance(array, (Strings, Texts)) else array.take(np.flatnonzero(self.valid))
 
     def mask(self, size: int) -> Mask | None:
         """Which of a batch's `size` rows have a value; None: all of them."""

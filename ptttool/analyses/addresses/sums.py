@@ -138,18 +138,19 @@ class AddressSums:
             self.crossing_indexes += indexes[across[:missing]].tolist()
         high = addresses >= np.uint64(_FOUR_GIB)
         if high.any():
-            self.high += np.bincount(flows[high], minlength=FLOWS)
+            self.high += np.bincount(flows.take(np.flatnonzero(high)), minlength=FLOWS)
         large = sizes >= ALIGNMENTS[0]
         if large.all():
             at, of = low, flows
         else:
-            at, of, sizes = low[large], flows[large], sizes[large]
+            kept = np.flatnonzero(large)
+            at, of, sizes = low.take(kept), flows.take(kept), sizes.take(kept)
         classes = (at & 63 == 0).astype(np.intp)
         classes += at & 127 == 0
         classes += at & 255 == 0
         self.aligned += np.bincount((of << 2) | classes, minlength=len(self.aligned))
         whole = ((at | sizes) & 63) == 0
-        self.whole += np.bincount(of[whole], minlength=FLOWS)
+        self.whole += np.bincount(of.take(np.flatnonzero(whole)), minlength=FLOWS)
 
     def _add_peers(self, regions: Array, flows: Array, directions: Array, requesters: Array, sizes: Array, indexes: Array) -> None:
         codes = flows | (requesters.astype(np.intp) << FLOW_BITS)
@@ -191,6 +192,6 @@ def _of_rows(values: Values, rows: Array | None, size: int) -> Array:
     dense = values.dense(size)
     array: Any = spread(dense.array) if isinstance(dense.array, range) else dense.array
     if dense.valid is not None:
-        array = np.where(dense.valid, array, 0)
+        array = array * dense.valid
     found: Array = array if rows is None else array.take(rows)
     return found

@@ -188,16 +188,16 @@ class _Part:
         self.unique = requesters[starts].astype(np.uint64)
         for requester in self.unique[:MAX_IO_REQUESTERS].tolist():
             self.counts.edges[requester] = Edge()
-        kinds = self.kinds[rows]
+        kinds = self.kinds.take(rows)
         self.group_of_fetch: Numbers = np.empty((0, 11), dtype=np.int64)
         self.owners_of_fetches: Numbers = np.empty(0, dtype=np.int64)
         self.data_writes = _NO_ROWS
         self.counts.sums.add(self.unique, sums)
-        reads, writes = rows[kinds == _MRD], rows[kinds == _MWR]
+        reads, writes = (rows.take(np.flatnonzero(kinds == kind)) for kind in (_MRD, _MWR))
         fetches = self._add_reads(reads) if len(reads) else _NO_ROWS
         completed = self._add_writes(writes) if len(writes) else _NO_ROWS
         self._add_flight(fetches, completed)
-        answers = rows[(kinds == _DATA_COMPLETIONS[0]) | (kinds == _DATA_COMPLETIONS[1])]
+        answers = rows.take(np.flatnonzero((kinds == _DATA_COMPLETIONS[0]) | (kinds == _DATA_COMPLETIONS[1])))
         if len(answers):
             self._add_completions(answers)
 
@@ -206,12 +206,12 @@ class _Part:
         requesters = requesters.astype(np.uint16, copy=False)
         if len(rows) and (requesters[1:] < requesters[:-1]).any():
             order = np.argsort(requesters, kind="stable")
-            requesters, rows = requesters[order], rows[order]
+            requesters, rows = requesters.take(order), rows.take(order)
         return requesters, rows
 
     def _sum(self, rows: Rows, values: dict[Sum, Any]) -> None:
         """Add values of rows, which are in the order of requesters, to the sums by requester."""
-        requesters = self.requesters[rows].astype(np.uint64)
+        requesters = self.requesters.take(rows).astype(np.uint64)
         starts = _starts(requesters)
         sums = np.zeros((len(starts), len(Sum)), dtype=np.int64)
         for column, value in values.items():
@@ -220,13 +220,13 @@ class _Part:
 
     def _sizes(self, rows: Rows) -> tuple[Numbers, Numbers]:
         """Return the bytes of requests: of their DWs, and without those that are disabled."""
-        return self.lengths[rows].astype(np.int64) << 2, self.requested[rows].astype(np.int64)
+        return self.lengths.take(rows).astype(np.int64) << 2, self.requested.take(rows).astype(np.int64)
 
     def _add_reads(self, rows: Rows) -> Rows:
         """Add reads, and return the fetches."""
         counts = self.counts
-        requesters = self.requesters[rows].astype(np.uint64)
-        addresses = self.addresses[rows].astype(np.uint64, copy=False)
+        requesters = self.requesters.take(rows).astype(np.uint64)
+        addresses = self.addresses.take(rows).astype(np.uint64, copy=False)
         sizes, enabled = self._sizes(rows)
         self._sum(rows, {Sum.READS: np.ones(len(rows), dtype=np.int64), Sum.READ_BYTES: enabled})
         keys = page_keys(requesters, addresses)
@@ -243,10 +243,13 @@ class _Part:
         in_a_row[1:] = is_fetch[1:] & is_fetch[:-1] & ~other
         if in_a_row.any():
             self._sum(rows, {Sum.IN_A_ROW: in_a_row})
-        counts.small_reads.see(keys[is_small], addresses[is_small], enabled[is_small])
-        for table, chosen in ((counts.entries, is_entry), (counts.descriptors, is_descriptor)):
-            if chosen.any():
-                table.see(keys[chosen], addresses[chosen], sizes[chosen], None if ticks is None else ticks[chosen], followed[chosen])
+        small = np.flatnonzero(is_small)
+        counts.small_reads.see(keys.take(small), addresses.take(small), enabled.take(small))
+        for table, mask in ((counts.entries, is_entry), (counts.descriptors, is_descriptor)):
+            chosen = np.flatnonzero(mask)
+            if len(chosen):
+                then = None if ticks is None else ticks.take(chosen)
+                table.see(keys.take(chosen), addresses.take(chosen), sizes.take(chosen), then, followed.take(chosen))
         starts = _starts(requesters)
         for start, end in zip(starts.tolist(), np.append(starts[1:], len(rows)).tolist(), strict=True):
             edge = counts.edges.get(int(requesters[start]))
@@ -256,10 +259,10 @@ class _Part:
             edge.begins_with_fetch, edge.ends_with_fetch = bool(is_fetch[start]), bool(is_fetch[end - 1])
             edge.begins_with_descriptor = bool(is_descriptor[start])
             edge.open_descriptor = int(keys[end - 1]) if is_descriptor[end - 1] else None
-        large = ~is_small
-        if large.any():
-            self._add_runs(requesters[large], addresses[large], sizes[large], is_fetch[large])
-        fetches: Rows = rows[is_fetch]
+        large = np.flatnonzero(~is_small)
+        if len(large):
+            self._add_runs(requesters.take(large), addresses.take(large), sizes.take(large), is_fetch.take(large))
+        fetches: Rows = rows.take(np.flatnonzero(is_fetch))
         return fetches
 
     def _add_runs(self, requesters: Keys, addresses: Keys, sizes: Numbers, is_fetch: Mask) -> None:
@@ -267,12 +270,12 @@ class _Part:
         begins = is_fetch.copy()
         begins[0] = True
         begins[1:] |= requesters[1:] != requesters[:-1]
-        segments = np.cumsum(begins) - 1
+        segments = np.cumsum(begins.astype(np.int64)) - 1
         heads = np.flatnonzero(begins)
         fields = np.zeros((len(heads), 11), dtype=np.int64)
         rows = np.flatnonzero(~is_fetch)
         if len(rows):
-            own, at, size = segments[rows], addresses[rows], sizes[rows]
+            own, at, size = segments.take(rows), addresses.take(rows), sizes.take(rows)
             ends = at + size.astype(np.uint64)
             same = own[1:] == own[:-1]
             follows = same & (at[1:] == ends[:-1])
@@ -288,7 +291,7 @@ class _Part:
             odd, inner = uneven & starts_or_ends, uneven & ~starts_or_ends
             first = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
             last = np.append(first[1:], len(runs)) - 1
-            summed = (run_bytes, odd, np.where(odd, run_bytes, 0), inner, np.where(inner, run_bytes, 0), run_gap)
+            summed = (run_bytes, odd, run_bytes * odd, inner, run_bytes * inner, run_gap)
             fields[owner[first]] = np.stack(
                 (
                     last - first + 1, first_at[first], run_bytes[first], first_at[last], run_bytes[last],
@@ -322,8 +325,8 @@ class _Part:
     def _add_writes(self, rows: Rows) -> Rows:
         """Add writes, and return those of 16 bytes."""
         counts = self.counts
-        requesters = self.requesters[rows].astype(np.uint64)
-        addresses = self.addresses[rows].astype(np.uint64, copy=False)
+        requesters = self.requesters.take(rows).astype(np.uint64)
+        addresses = self.addresses.take(rows).astype(np.uint64, copy=False)
         sizes, enabled = self._sizes(rows)
         is_small = sizes < SLOT
         is_record = (sizes == SLOT) & (addresses.astype(np.uint8) & (SLOT - 1) == 0)
@@ -332,17 +335,19 @@ class _Part:
         is_tail = np.zeros(len(rows), dtype=np.bool_)
         is_tail[1:] = is_small[1:] & ~is_small[:-1] & ~begins[1:] & (addresses[1:] == (addresses + sizes.astype(np.uint64))[:-1])
         is_data = ~(is_small | is_record) | is_tail
-        self.data_writes = rows[is_data]
+        self.data_writes = rows.take(np.flatnonzero(is_data))
         self._sum(
             rows,
-            {Sum.WRITES: np.ones(len(rows), dtype=np.int64), Sum.WRITE_BYTES: enabled, Sum.DATA_WRITE_BYTES: np.where(is_data, enabled, 0)},
+            {Sum.WRITES: np.ones(len(rows), dtype=np.int64), Sum.WRITE_BYTES: enabled, Sum.DATA_WRITE_BYTES: enabled * is_data},
         )
         keys = page_keys(requesters, addresses)
-        if is_record.any():
-            ticks = None if self.at is None else self.at[rows][is_record]
-            counts.records.see(keys[is_record], addresses[is_record], sizes[is_record], ticks)
-        known = is_small & ~is_tail & ~begins
-        counts.small_writes.see(keys[known], addresses[known], enabled[known])
+        records = np.flatnonzero(is_record)
+        completed: Rows = rows.take(records)
+        if len(records):
+            ticks = None if self.at is None else self.at.take(completed)
+            counts.records.see(keys.take(records), addresses.take(records), sizes.take(records), ticks)
+        known = np.flatnonzero(is_small & ~is_tail & ~begins)
+        counts.small_writes.see(keys.take(known), addresses.take(known), enabled.take(known))
         starts = np.flatnonzero(begins)
         for start, end in zip(starts.tolist(), np.append(starts[1:], len(rows)).tolist(), strict=True):
             edge = counts.edges.get(int(requesters[start]))
@@ -351,7 +356,6 @@ class _Part:
             edge.has_writes = True
             edge.small_write = (int(addresses[start]), int(enabled[start])) if is_small[start] else None
             edge.data_end = None if is_small[end - 1] else int(addresses[end - 1]) + int(sizes[end - 1])
-        completed: Rows = rows[is_record]
         return completed
 
     def _add_flight(self, fetches: Rows, completed: Rows) -> None:
@@ -364,7 +368,7 @@ class _Part:
         is_fetch = (order < len(fetches)).astype(np.int64)
         requesters = places >> 32
         so_far = np.cumsum(2 * is_fetch - 1)
-        for requester in np.unique(np.concatenate((requesters, data >> 32))).tolist():
+        for requester in np.flatnonzero(np.bincount(np.concatenate((requesters, data >> 32)))).tolist():
             edge = self.counts.edges.get(requester)
             if edge is None:
                 break
@@ -384,7 +388,7 @@ class _Part:
 
     def _places(self, rows: Rows) -> Numbers:
         """Return numbers that sort rows by requester, then by their order."""
-        places: Numbers = (self.requesters[rows].astype(np.int64) << 32) | rows
+        places: Numbers = (self.requesters.take(rows).astype(np.int64) << 32) | rows
         return places
 
     def _add_windows(self, edge: Edge, requester: int, places: Numbers, is_fetch: Numbers, levels: Numbers, data: Numbers) -> None:
@@ -410,8 +414,8 @@ class _Part:
                 edge.lone_lists.add(page_key(requester, int(groups[number, 1]) & ((1 << 64) - 1)))
 
     def _add_completions(self, rows: Rows) -> None:
-        sizes = self.lengths[rows].astype(np.int64) << 2
-        asked = self.byte_counts[rows].astype(np.int64) if self.byte_counts is not None else np.zeros(len(rows), dtype=np.int64)
+        sizes = self.lengths.take(rows).astype(np.int64) << 2
+        asked = self.byte_counts.take(rows).astype(np.int64) if self.byte_counts is not None else np.zeros(len(rows), dtype=np.int64)
         entry = (sizes == ENTRY) & (asked == ENTRY)
         slot = (sizes == SLOT) & (asked == SLOT)
         self._sum(

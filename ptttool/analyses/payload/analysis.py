@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_PAYLOAD_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+from ptttool.analyses.grouping import distinct
 from ptttool.analyses.needs import Need
 from ptttool.analyses.payload.document import Operation, Payload
 from ptttool.analyses.payload.extremes import Extremes
@@ -150,7 +151,7 @@ class PayloadAnalysis(Analysis[Payload]):
     def _rows(self, requesters: Any) -> Any:
         rows = self._row_of.take(requesters, mode="wrap")
         if (rows < 0).any():
-            self._add_requesters(np.unique(requesters[rows < 0]).tolist())
+            self._add_requesters(distinct(requesters.take(np.flatnonzero(rows < 0))).tolist())
             rows = self._row_of.take(requesters, mode="wrap")
         return rows
 
