@@ -34,9 +34,10 @@ class PlanCheck:
     Parameters
     ----------
     code : str
-        What: ``seen`` (TLPs that a purpose needs) or ``open-ends`` (requests with only one end in the recording).
+        What: ``seen`` (TLPs that a purpose needs), ``open-ends`` (requests with only one end in the recording) or ``loss`` (signs that
+        something is missing; only where there are some).
     purpose : str
-        The purpose, of several for ``open-ends`` the first.
+        The purpose; where it is all of them, the first.
     ok : bool
         Whether it is as it should be.
     is_vital : bool
@@ -85,6 +86,7 @@ class _Seen:
     counts: Counter[tuple[str, str]]
     total: int
     latency: Latency | None
+    signs: tuple[str, ...]
 
     def count(self, direction: str, group: str) -> int:
         """Return how many TLPs can be of a group: those of unknown direction can be."""
@@ -108,7 +110,8 @@ def check_recordings(purposes: Sequence[str], wanted: Sequence[Wanted], recordin
     seen = [_look(one, is_matched=is_matched and bool(one.run.flow.inbound and one.run.flow.outbound)) for one in recordings]
     found = [check for one in wanted for part in parts_of(one.need) if (check := _present(one, part, seen)) is not None]
     purpose = next((name for name in purposes if name in _MATCHED), "")
-    return [*found, *(check for each in seen if each.latency is not None for check in _open_ends(purpose, each))]
+    found += [check for each in seen if each.latency is not None for check in _open_ends(purpose, each)]
+    return [*found, *(_loss(purposes[0], each) for each in seen if each.signs)]
 
 
 def not_in_recording(checks: Sequence[PlanCheck]) -> NotAsAskedError | None:
@@ -125,7 +128,7 @@ def not_in_recording(checks: Sequence[PlanCheck]) -> NotAsAskedError | None:
 
 
 def _look(one: CheckedRun, *, is_matched: bool) -> _Seen:
-    names = ("traffic", "latency") if is_matched else ("traffic",)
+    names = ("traffic", "loss", *(("latency",) if is_matched else ()))
     with Recording(Request(str(one.path))) as recording:
         results = analyze_recording(recording, names, ALONE, machine=one.machine).results
     traffic: Traffic = results["traffic"]
@@ -136,7 +139,8 @@ def _look(one: CheckedRun, *, is_matched: bool) -> _Seen:
         for amount in kinds.values():
             for kind in ("P", "NP", "CPL"):
                 counts[direction, kind] += amount.tlps
-    return _Seen(one.run, counts, traffic.total.tlps, results.get("latency"))
+    signs = tuple(sign.code for sign in results["loss"].signs if sign.severity is not Severity.INFO)
+    return _Seen(one.run, counts, traffic.total.tlps, results.get("latency"), signs)
 
 
 def _present(one: Wanted, need: Need, seen: Sequence[_Seen]) -> PlanCheck | None:
@@ -152,6 +156,13 @@ def _present(one: Wanted, need: Need, seen: Sequence[_Seen]) -> PlanCheck | None
     if absent:
         said = f"no {in_words(absent, 'or')} TLP among {best.total:,}" if groups else "no TLP"
     return PlanCheck("seen", one.purpose, not absent, need.is_vital, f"{one.purpose}: {need.what}: {said}", {"counts": counts})
+
+
+def _loss(purpose: str, seen: _Seen) -> PlanCheck:
+    message = (
+        f"{seen.run.name}: something is missing ({in_words(seen.signs)}): counts are least values, and requests may lack their partner"
+    )
+    return PlanCheck("loss", purpose, False, False, message, {"run": seen.run.name, "signs": list(seen.signs)})
 
 
 def _open_ends(purpose: str, seen: _Seen) -> Iterator[PlanCheck]:

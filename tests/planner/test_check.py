@@ -54,6 +54,15 @@ def test_what_is_not_vital_does_not_fail(tmp_path: Path) -> None:
     assert not_in_recording(found) is None
 
 
+def test_a_loss_is_said(tmp_path: Path) -> None:
+    """A recording whose end is cut off: what was asked for is in it, and not all of it."""
+    path = unpacked("m-4dw-port10-type7-dir0", tmp_path)
+    path.write_bytes(path.read_bytes()[:100000])
+    found = check_recordings(["io"], wanted_for(["io"]), [CheckedRun(Run(), path)])
+    assert [(one.code, one.ok) for one in found] == [("seen", True), ("seen", True), ("loss", False)]
+    assert not_in_recording(found) is None
+
+
 def test_a_format_alone_is_there_with_any_tlp(tmp_path: Path) -> None:
     run = Run(format=Format.DW8)
     (found,) = checks("attributes", run, "m-8dw-port10-type7-dir2", tmp_path)
