@@ -21,8 +21,20 @@ from tests.support import captures
 from tests.support.distributions import make_distribution
 
 TOYS = Path(__file__).parent
-FOLDERS = {"protocol": "decoders", "analysis": "analyses", "exporter": "exporters", "command": "cli/commands"}
-GROUPS = {"protocol": "ptttool.protocols", "analysis": "ptttool.analyses", "exporter": "ptttool.exporters", "command": "ptttool.commands"}
+FOLDERS = {
+    "protocol": "decoders",
+    "analysis": "analyses",
+    "exporter": "exporters",
+    "command": "cli/commands",
+    "tool": "sweep/metrics/tools",
+}
+GROUPS = {
+    "protocol": "ptttool.protocols",
+    "analysis": "ptttool.analyses",
+    "exporter": "ptttool.exporters",
+    "command": "ptttool.commands",
+    "tool": "ptttool.sweep_tools",
+}
 TOY = ["--protocol", "toy", "-p", "longest=9"]
 TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
 # Three packets.
@@ -115,6 +127,14 @@ def test_command(run: Run) -> None:
     assert "toy" in run("-m", "ptttool", "--help").stdout
 
 
+def test_tool(run: Run, tmp_path: Path) -> None:
+    words = ["tune", "sweep", "--demo", "--device", "0_0", "--events", "qos_tx_p", "--values", "0", "--rounds", "1", "--json"]
+    output = str(tmp_path / "r.parquet")
+    document = json.loads(run("-m", "ptttool", *words, "--metric", "toy:rings", "-o", output, "--", "echo", "ring ring").stdout)
+    assert document["plan"]["metrics"] == [{"name": "toy:rings", "unit": "rings", "better": "lower"}]
+    assert [one["median"] for one in document["results"][0]["settings"]] == [2, 2]
+
+
 PYTHON = """
 import ptttool
 from ptttool.documents import to_json
@@ -139,6 +159,7 @@ ASKED = {
     "analysis": ["analyze", "{name}", str(TLPS)],
     "exporter": ["decode", "--to", "{name}", str(TLPS)],
     "command": ["{name}"],
+    "tool": "tune sweep --demo --device 0_0 --events qos_tx_p --values 0 --metric {name}:x -o r.parquet -- true".split(),
 }
 
 
