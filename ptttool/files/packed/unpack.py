@@ -122,9 +122,8 @@ def _unpack(packed: BinaryIO, kind: str, name: str, size: int) -> Unpacked:
         except _DAMAGE as error:
             problem = f"the {kind} data is damaged or ends early: {str(error) or type(error).__name__}"
         if not done:
-            raise InputError(
-                name, problem or f"a {kind} file with nothing in it", offset=0, code="damaged-archive" if problem else "empty-file"
-            )
+            reason, code = (problem, "damaged-archive") if problem else (f"a {kind} file with nothing in it", "empty-file")
+            raise InputError(name, reason, offset=0, hint="is it whole? copy it again" if problem else None, code=code)
         file.flush()
     except OSError as error:
         file.close()
