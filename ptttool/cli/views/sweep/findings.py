@@ -58,7 +58,7 @@ def _detectable(metric: MetricResult) -> str:
         return ""
     if not max(known):
         return "; every run has the same value" if all(not spread.mad for spread in metric.settings) else ""
-    size = f"{100 * max(known) / abs(middle):.2g} %" if middle else figure(max(known))
+    size = f"{figure(100 * max(known) / abs(middle))} %" if middle else figure(max(known))
     return f"; one of {size} would have been, with a probability of {100 * POWER:.0f} %"
 
 
