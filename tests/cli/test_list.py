@@ -246,7 +246,7 @@ def test_control_characters_stay_away_from_the_terminal(
     ("arguments", "exit_code", "code"),
     [
         (["list", "--sysfs", "/nowhere"], 6, "no-such-folder"),
-        (["list", "--sysfs", __file__], 6, "not-a-folder"),
+        (["list", "--sysfs", __file__], 6, "not-a-machine"),
         (["list", "--sysfs", str(MACHINES)], 6, "no-sysfs"),
         (["list", "--sysfs", str(MACHINES / NEW), "--demo"], 2, "usage"),
         (["list", "--tree", "--demo"], 2, "usage"),

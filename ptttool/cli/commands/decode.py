@@ -128,7 +128,6 @@ def decode(
         show_columns(protocol)
         return
     files, _ = files_or_bundled(command, files, demo=demo, hint="see 'ptttool decode --help'")
-    _refuse_missing(files)
     if context is not None and at is None:
         raise UsageError("--context needs --at", hint="--at INDEX --context N", code="context-without-at")
     if at is not None:
@@ -167,6 +166,7 @@ def decode(
             scheduler=cluster, json=json,
         ).run()  # fmt: skip
         return
+    _refuse_missing(files)
     from ptttool.cli.rows import RowsJob
     from ptttool.pipeline.scope import TimeOptions
 
