@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ptttool.errors import PlugInError, UsageError
 from ptttool.ownership import weakness_of
+from ptttool.wording import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -310,5 +311,5 @@ class Registry(Generic[T]):
             return self._things[name]
         except KeyError:
             near = difflib.get_close_matches(name.lower(), self.names(), n=3)
-            hint = "did you mean " + " or ".join(near) if near else "known: " + ", ".join(self.names())
+            hint = did_you_mean(near) if near else "known: " + ", ".join(self.names())
             raise UsageError(f"unknown {self.what} {name!r}", hint=hint, code=f"unknown-{self.what.replace(' ', '-')}") from None

@@ -32,6 +32,11 @@ def in_words(things: Iterable[object], conjunction: str = "and") -> str:
     return f"{', '.join(names[:-1])} {conjunction} {names[-1]}"
 
 
+def did_you_mean(names: Iterable[object]) -> str:
+    """Ask whether one of the names was meant, as a hint: ``did you mean a, b or c?``."""
+    return f"did you mean {in_words(names, 'or')}?"
+
+
 def counted(number: int, noun: str) -> str:
     """Count things: ``1 byte``, ``2,048 bytes``."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeAlias
 from ptttool.budget import over_budget, over_budget_text
 from ptttool.decoders.budget import MAX_DESCRIPTION_BYTES, MAX_FILES
 from ptttool.errors import AccessError, InputError, UsageError
+from ptttool.wording import did_you_mean
 
 Value: TypeAlias = int | bool | str | tuple[int, ...]
 Values: TypeAlias = Mapping[str, Value | None]
@@ -333,7 +334,7 @@ def _check_names(parameters: Sequence[Parameter], given: Mapping[str, Given], ti
         if name not in known:
             useful = [parameter.name for parameter in parameters if parameter.used]
             near = get_close_matches(name, useful, n=3)
-            hint = f"did you mean {' or '.join(near)}" if near else f"known: {', '.join(useful) or 'none'}"
+            hint = did_you_mean(near) if near else f"known: {', '.join(useful) or 'none'}"
             raise UsageError(f"{value.where}: {title} does not have a parameter {name!r}", hint=hint, code="unknown-parameter")
 
 

@@ -1,6 +1,6 @@
 """Find a machine's PTT devices.
 
-Sources: the driver's sysfs ABI (Documentation/ABI/testing/sysfs-bus-event_source-devices-hisi_ptt) and its kernel document
+Sources: the driver's sysfs ABI (Documentation/ABI/testing/sysfs-bus-event_source-devices-hisi_ptt) and its kernel documentation
 (Documentation/trace/hisi-ptt.rst).
 """
 

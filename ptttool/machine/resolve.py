@@ -16,7 +16,7 @@ from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.topology import is_bridge
 from ptttool.machine.unusable.without_driver import functions_without_driver
 from ptttool.pci import PciAddress
-from ptttool.wording import in_words
+from ptttool.wording import did_you_mean, in_words
 
 
 class Resolved(NamedTuple):
@@ -92,7 +92,7 @@ def resolve_device(machine: Machine, name: str | None) -> ResolvedDevice:
         near = _near_devices(names, wanted) or error.details.get("near", [])
         raise DeviceError(
             f"no PTT device {wanted!r} on {machine.origin}, and no PCI function of that name",
-            hint=f"did you mean {_either(near)}?" if near else f"PTT devices: {', '.join(names)}",
+            hint=did_you_mean(near) if near else f"PTT devices: {', '.join(names)}",
             code="unknown-device",
             devices=names,
         ) from None
@@ -246,7 +246,7 @@ def find_function(machine: Machine, text: str, *, prefer: FilterKind | None = No
         raise UsageError("an empty name", hint="write an address such as 0000:00:10.0, or a name such as nvme0", code="bad-pci-address")
     known = sorted({known for function in machine.functions.values() for known in function.kernel_names})
     near_names = [k for k in known if name.startswith(k)] or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"did you mean {_either(near_names)}?" if near_names else "ptttool list --tree shows addresses and names"
+    hint = did_you_mean(near_names) if near_names else "ptttool list --tree shows addresses and names"
     raise DeviceError(
         f"{name!r} is neither a PCI address (0000:00:10.0) nor the name of a PCI device on {machine.origin}",
         hint=hint,

@@ -16,6 +16,7 @@ from ptttool.capture.plan import check_aux_size
 from ptttool.diagnostics import Diagnostic
 from ptttool.machine.details.read import with_details
 from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.sources.contract import DEMO
 from ptttool.pci import PciAddress
 from ptttool.planner.counters import CounterAdvice, advise
 from ptttool.planner.limits import limits_of
@@ -125,7 +126,9 @@ class CapturePlan:
             if self.requester is None
             else ["--requester", str(self.requester)]
         )
-        words = ["ptttool", "trace", *of]
+        machine = self.runs[0].chosen.machine
+        demo = ["--demo"] if machine is not None and machine.origin == DEMO else []
+        words = ["ptttool", "trace", *demo, *of]
         if not self.device.ports_known:
             words += ["--device", self.device.name]
         words += ["--for", ",".join(self.purposes), "--duration", f"{self.seconds:.9g}"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ptttool.errors import UsageError
+from ptttool.wording import did_you_mean
 
 
 class DType(StrEnum):
@@ -147,7 +148,7 @@ class Schema:
         for name in names:
             if name not in self:
                 near = difflib.get_close_matches(name, self.names, n=3)
-                hint = f"did you mean {' or '.join(near)}?" if near else "columns: " + ", ".join(self.names)
+                hint = did_you_mean(near) if near else "columns: " + ", ".join(self.names)
                 raise UsageError(f"unknown column {name!r}", hint=hint, code="unknown-column")
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

@@ -1,6 +1,6 @@
 """Names, meanings and values of tune attributes, and how people write them. Nothing here touches a device.
 
-Which attributes a device has is read from its ``tune`` folder. The rest is from the kernel document's section "Tune" and from the
+Which attributes a device has is read from its ``tune`` folder. The rest is from the kernel documentation's section "Tune" and from the
 driver's answers: it reads a value with ``kstrtou16``, base 10, so ``010`` is ten and 65536 is refused; it stores 2 for 3 to 65535.
 """
 
@@ -14,6 +14,7 @@ from typing import Final
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, UsageError
+from ptttool.wording import did_you_mean
 
 LARGEST: Final = 2
 """The largest value; 0 is the smallest."""
@@ -29,15 +30,15 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tx_alloc_buf_level": "watermark of the outbound (Tx) buffer",
 }
 
-# The kernel document has the left names, the driver the right ones; either stands for the other.
+# The kernel documentation has the left names, the driver the right ones; either stands for the other.
 ALIASES: Final[Mapping[str, str]] = {
     "tx_path_rx_req_alloc_buf_level": "rx_alloc_buf_level",
     "tx_path_tx_req_alloc_buf_level": "tx_alloc_buf_level",
 }
 
-# A name of the kernel document's example that does not clearly stand for one of the three weights: it is explained, never guessed.
+# A name of the kernel documentation's example that does not clearly stand for one of the three weights: it is explained, never guessed.
 UNCERTAIN: Final[Mapping[str, str]] = {
-    "qos_tx_dp": "the kernel document's example says qos_tx_dp, a name no driver has; qos_tx_p is the weight of posted requests",
+    "qos_tx_dp": "the kernel documentation's example says qos_tx_dp, a name no driver has; qos_tx_p is the weight of posted requests",
 }
 
 
@@ -66,7 +67,7 @@ class Assignment:
 
 
 def meaning(attribute: str) -> str | None:
-    """Say what an attribute does; None for one that the kernel document does not describe."""
+    """Say what an attribute does; None for one that the kernel documentation does not describe."""
     return MEANINGS.get(ALIASES.get(attribute, attribute))
 
 
@@ -96,7 +97,7 @@ def find_attribute(names: Sequence[str], asked: str) -> str | None:
     names : Sequence[str]
         The device's attributes.
     asked : str
-        That name, or the other one of the kernel document.
+        That name, or the other one of the kernel documentation.
 
     Returns
     -------
@@ -119,7 +120,7 @@ def suggest(names: Sequence[str], asked: str) -> str:
     if asked in UNCERTAIN:
         return UNCERTAIN[asked]
     near = near_misses(names, asked)
-    return "did you mean " + " or ".join(near) if near else "known: " + ", ".join(names)
+    return did_you_mean(near) if near else "known: " + ", ".join(names)
 
 
 def require_attributes(device: str, names: Sequence[str]) -> None:

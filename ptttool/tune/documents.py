@@ -78,7 +78,7 @@ class AttributeDocument:
     value : int or None
         Its value; null if it could not be read.
     meaning : str or None
-        What it does; null for one that the kernel document does not describe.
+        What it does; null for one that the kernel documentation does not describe.
     problem : str or None
         Why there is no value.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -39,6 +40,7 @@ def live(release: str, tmp_path_factory: pytest.TempPathFactory) -> Answers:
         capture_output=True,
         text=True,
         cwd=REPOSITORY,
+        env={**os.environ, "PTTTOOL_STATE_DIR": str(folder / "state"), "PTTTOOL_RUNTIME_DIR": str(folder / "run")},
         timeout=120,
     )
     assert done.returncode == 0, done.stderr

@@ -278,7 +278,11 @@ def check_one_filter(root_ports: bool, requester: bool) -> None:
     if root_ports and requester:
         raise UsageError("root ports and a requester cannot be traced together", hint="give --rootport or --requester", code="two-filters")
     if not root_ports and not requester:
-        raise UsageError("nothing to trace: no root port and no requester", hint="give --rootport or --requester", code="no-filter")
+        raise UsageError(
+            "nothing to trace: no root port and no requester",
+            hint="give --rootport or --requester: 'ptttool filters' lists them",
+            code="no-filter",
+        )
 
 
 def _filters(request: TraceRequest, device: PttDevice | None) -> list[Filter]:

@@ -18,7 +18,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.model import FormatTerm
 from ptttool.machine.pmu import device_numbers, is_ptt
-from ptttool.wording import in_words
+from ptttool.wording import did_you_mean, in_words
 
 _WORDS = ("config1", "config2", "config3")
 PERF_TERMS = frozenset(
@@ -191,6 +191,6 @@ def _term(text: str, part: str) -> tuple[str, str]:
 
 def _unknown(name: str, terms: Mapping[str, FormatTerm]) -> Diagnostic:
     near = difflib.get_close_matches(name, terms, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"its terms are {in_words(in_order(terms))}"
+    hint = did_you_mean(near) if near else f"its terms are {in_words(in_order(terms))}"
     message = f"perf refuses the term {name}, which the PMU does not have"
     return Diagnostic(Severity.ERROR, "unknown-term", message, hint, details={"term": name})

@@ -11,7 +11,7 @@ from typing import Any
 from ptttool.cli.help.about import about
 from ptttool.cli.help.described import argument_usage, is_argument, is_option, usage, value_name
 from ptttool.errors import UsageError
-from ptttool.wording import in_words
+from ptttool.wording import did_you_mean
 
 MEANT_COMMANDS = {
     "record capture rec run start snoop sniff": "trace",
@@ -96,7 +96,7 @@ def unknown_command(name: str, group: Any, context: Any) -> UsageError:
     meant = _meant(name, root, inside=path.partition(" ")[2])
     near = [] if meant is not None else [f"{path} {each}" for each in _near(name, known)]
     suggestions = [f"ptttool {meant}"] if meant is not None else near
-    hint = f"did you mean {in_words((f'{each!r}' for each in suggestions), 'or')}?" if suggestions else f"see '{path} --help'"
+    hint = did_you_mean(f"{each!r}" for each in suggestions) if suggestions else f"see '{path} --help'"
     return UsageError(f"{path} has no command {name!r}", hint=hint, code="unknown-command", command=name, suggestions=suggestions)
 
 
@@ -133,7 +133,7 @@ def _unknown_option(name: str, context: Any, see: str) -> UsageError:
     meant = [each for each in _meant_options(name) if each in options]
     same = [each for each in options if each.replace("-", "") == name.lower().replace("-", "")]
     suggestions = same or meant or _near(name, {each for each in options if each.startswith("--")})
-    hint = f"did you mean {in_words(suggestions, 'or')}?" if suggestions else see
+    hint = did_you_mean(suggestions) if suggestions else see
     path = context.command_path if context is not None else "ptttool"
     return UsageError(f"{path} has no option {name}", hint=hint, code="unknown-option", option=name, suggestions=suggestions)
 
@@ -181,7 +181,7 @@ def _bad_value(error: Any, see: str) -> UsageError:
     if choices:
         suggestions = [each for each in choices if value is not None and each.startswith(str(value).lower())] or _near(str(value), choices)
         text = f"{what}: {shown}is not one of {', '.join(choices)}"
-        hint = f"did you mean {suggestions[0]}?" if len(suggestions) == 1 else see
+        hint = did_you_mean(suggestions) if len(suggestions) == 1 else see
         return UsageError(text, hint=hint, code="unknown-choice", suggestions=suggestions, **details)
     is_number = told.annotation in (int, float)
     number = _number(value, whole=told.annotation is int) if is_number else None

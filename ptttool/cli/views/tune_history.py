@@ -38,7 +38,11 @@ def print_history(history: History, limit: int) -> None:
     if len(history.changes) > limit:
         note(f"{counted(len(history.changes) - limit, 'earlier change')} not shown: --limit {len(history.changes)} shows all")
     if not history.changes:
-        where = "this machine has no journal" if history.folder is None else f"there is no change in the journal {history.folder}"
+        where = (
+            "the demo machine and machines in archives have no journal: their changes are lost when the command ends"
+            if history.folder is None
+            else f"there is no change in the journal {history.folder}"
+        )
         note(clean(where))
         if os.geteuid() != 0 and history.folder is not None:
             note(f"root has a journal of its own: {as_root()}")

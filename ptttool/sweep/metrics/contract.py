@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from ptttool.errors import UsageError
 from ptttool.registry import Registry
+from ptttool.wording import did_you_mean
 
 LARGEST = 1e150
 """The largest value: its square is a number, too."""
@@ -195,7 +196,7 @@ def find_known(tool: Tool, metric: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(metric.lower(), tool.metrics, n=3)
-    hint = f"did you mean {' or '.join(near)}" if near else f"known: {', '.join(tool.metrics)}"
+    hint = did_you_mean(near) if near else f"known: {', '.join(tool.metrics)}"
     raise UsageError(f"{tool.name} has no metric {metric!r}", hint=hint, code="unknown-metric")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ptttool.table.where.nodes import TYPE_NAMES, Node, Type, expect, made
 from ptttool.table.where.tokens import Token, wrong
+from ptttool.wording import did_you_mean
 
 # Shifts are written as products and quotients, because polars has no shift operators.
 _LARGEST_SHIFT = 63
@@ -73,7 +74,7 @@ def check_name(name: Token) -> None:
         raise wrong(name.position, f"{name.text}() is an aggregate or a window function: a condition sees one row at a time", hint=hint)
     if name.word not in FUNCTIONS:
         near = difflib.get_close_matches(name.word, FUNCTIONS, n=3)
-        known = "did you mean " + " or ".join(near) if near else "functions: " + ", ".join(FUNCTIONS)
+        known = did_you_mean(near) if near else "functions: " + ", ".join(FUNCTIONS)
         raise wrong(name.position, f"unknown function {name.text!r}", hint=known)
 
 

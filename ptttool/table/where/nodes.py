@@ -14,6 +14,7 @@ from ptttool.pci import PciAddress
 from ptttool.table.budget import MAX_LEVELS, MAX_SQL
 from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.where.tokens import wrong
+from ptttool.wording import did_you_mean
 
 Type = Literal["truth", "number", "text", "bytes", "null"]
 TYPE_NAMES: dict[Type, str] = {"truth": "a condition", "number": "a number", "text": "a text", "bytes": "a byte string", "null": "NULL"}
@@ -287,7 +288,7 @@ def _near(name: str, known: Iterable[str], what: str) -> str:
     names = list(known)
     by_folded = {each.lower(): each for each in names}
     near = [by_folded[each] for each in difflib.get_close_matches(name.lower(), by_folded, n=4, cutoff=0.5)]
-    return "did you mean " + " or ".join(near) if near else f"{what}: " + ", ".join(names)
+    return did_you_mean(near) if near else f"{what}: " + ", ".join(names)
 
 
 def expect(node: Node, wanted: Type, user: str) -> Node:

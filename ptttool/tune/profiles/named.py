@@ -11,6 +11,7 @@ from ptttool.errors import InputError, UsageError
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.journal.history import read_history
 from ptttool.tune.profiles.profile import Profile, load_profile, parse_profile
+from ptttool.wording import did_you_mean
 
 FOLDER = Path(__file__).with_name("built_in")
 FROM_JOURNAL = "default"
@@ -70,8 +71,8 @@ def _from_file(path: str | Path) -> Profile:
     except InputError as error:
         if error.code == "no-such-file" and "/" not in str(path):
             near = difflib.get_close_matches(str(path).lower(), built_in_names(), n=1)
-            hint = f"did you mean {near[0]}" if near else f"{', '.join(built_in_names())} come with ptttool"
-            error.hint = f"{hint} (see 'ptttool tune profiles'); or make a file: ptttool tune save FILE"
+            hint = did_you_mean(near) if near else f"{', '.join(built_in_names())} come with ptttool"
+            error.hint = f"{hint} ('ptttool tune profiles' lists them); or make a file: ptttool tune save FILE"
         raise
 
 

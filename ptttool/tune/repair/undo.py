@@ -132,7 +132,7 @@ def _chosen(history: History, count: int) -> tuple[ChangeRecord, ...]:
     units = list(islice(history.to_undo(), count))
     if len(units) == count:
         return tuple(sorted((change for unit in units for change in unit), key=lambda change: change.number))
-    where = "this machine has no journal" if history.folder is None else f"the journal {history.folder} has"
+    where = "the demo machine and machines in archives have no journal" if history.folder is None else f"the journal {history.folder} has"
     if units:
         message = f"{where} {counted(len(units), 'change')} that can be undone, not {count}"
         raise UsageError(message, hint="see 'ptttool tune history'", code="too-many-changes", possible=len(units))
@@ -140,7 +140,7 @@ def _chosen(history: History, count: int) -> tuple[ChangeRecord, ...]:
     message = where if history.folder is None else f"{where} no change to undo{before}"
     hint = "after a restart the hardware has its power-on values" if before else None
     if history.folder is None:
-        hint = "changes of the demo machine, and of one in an archive, are lost when their command ends"
+        hint = "their changes are lost when the command ends"
     raise UsageError(message, hint=hint, code="nothing-to-undo", possible=0)
 
 
