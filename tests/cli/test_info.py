@@ -51,6 +51,24 @@ def test_names_come_from_the_machine_that_is_given(
     assert "nvme0, nvme0n1  Red Hat, Inc. QEMU NVM Express Controller" in row
 
 
+@pytest.mark.parametrize("columns", ["30", "60", "80", "200"])
+def test_numbers_are_whole_at_any_width(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    path = captures.path_of("6.12/m-8dw-port10-type7-dir2", tmp_path)
+    assert main(["info", str(path), "--demo"]) == 0
+    tables = capsys.readouterr().out.partition("\nDirection ")[2].partition("\nnote ")[0]
+    document = info_json(path, capsys)
+    shown = set(tables.split())
+    for kind in document["kinds"].values():
+        assert f"{kind['records']:,}" in shown
+    for requester in document["requesters"]:
+        assert f"{requester['directions']['inbound']['payload_bytes']:,}" in shown
+    cut = [word for word in shown if word.endswith("…") and word[0].isdigit()]
+    assert cut == []
+
+
 def test_an_empty_recording_is_no_error_but_a_failure_of_the_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     document = info_json(captures.path_of("6.12/x-idle", tmp_path), capsys)
     assert document["records"] == 0

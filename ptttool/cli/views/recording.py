@@ -69,7 +69,7 @@ def _print_tlps(report: Report, summary: TlpSummary) -> None:
         out.print(f"Traced for {report.elapsed:.3g} s{rates}")
     machine = traced_part(report.machine, report.recording)
     out.print()
-    out.print(flow_table(summary))
+    out.print(flow_table(summary, out.width))
     out.print()
     out.print(requester_table(summary, machine, out.width))
     remarks = list(remarks_on(summary, machine, () if report.explanation is None else report.explanation.types))

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from ptttool.analyses.roles import sentence_on_unknown, sentences_on_writes
 from ptttool.analyses.shares import percentages
+from ptttool.analyses.shown import Column, text_column
 from ptttool.machine.model import Machine
 from ptttool.machine.topology import functions_by_id
 from ptttool.pci import PciAddress
-from ptttool.wording import clean
+from ptttool.wording import clean, in_words
 
 if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
     from rich.table import Table
 
     from ptttool.analyses.summary import RequesterSums, TlpSummary
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 SHOWN_REQUESTERS = 20
 # Width of a terminal from which on requesters have their TLPs by class.
 _WITH_CLASSES = 120
-_LEAST_NAME = 8
+_LEAST_NAME = 14
 
 
 def empty_table(*columns: tuple[str, bool]) -> Table:
@@ -34,22 +36,44 @@ def empty_table(*columns: tuple[str, bool]) -> Table:
     return table
 
 
-def flow_table(summary: TlpSummary) -> Table:
+def fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Group:
+    """Make a table of the columns for which a terminal has room, whole ones, and a line that names the others."""
+    from rich.console import Group
+
+    from ptttool.cli.views.shown.table import fitting
+
+    blocks, left_out = fitting(columns, rows, width)
+    drawn: list[RenderableType] = []
+    for chosen in blocks:
+        table = empty_table(*((columns[at].title, columns[at].is_number) for at in chosen))
+        for row in rows:
+            table.add_row(*(row[at] for at in chosen))
+        drawn += ["", table] if drawn else [table]
+    if left_out:
+        drawn.append(f"no room for: {in_words(dict.fromkeys(columns[at].title for at in left_out))}")
+    return Group(*drawn)
+
+
+def flow_table(summary: TlpSummary, width: int) -> Group:
     """Make a table of TLPs by direction and kind; its columns add up to the last row."""
-    titles = ("TLPs", "Share", "Bytes carried", "Share", "Bytes asked for")
-    table = empty_table(("Direction", False), ("Class", False), ("Kind", False), *((title, True) for title in titles))
+    columns = (
+        text_column("Direction"), text_column("Class", 2), text_column("Kind"), Column("TLPs"), Column("Share", weight=3),
+        Column("Bytes carried"), Column("Share", weight=4), Column("Bytes asked for", weight=1),
+    )  # fmt: skip
+    rows = []
     shares = percentages([flow.records for flow in summary.flows])
     sizes = percentages([flow.payload_bytes for flow in summary.flows])
     for flow, share, size in zip(summary.flows, shares, sizes, strict=True):
         carried = (f"{flow.payload_bytes:,}", f"{size:.1f} %") if flow.payload_bytes else ("", "")
         asked = f"{flow.requested_bytes:,}" if flow.requested_bytes else ""
-        table.add_row(flow.direction or "", flow.class_ or "", flow.kind, f"{flow.records:,}", f"{share:.1f} %", *carried, asked)
+        rows.append((flow.direction or "", flow.class_ or "", flow.kind, f"{flow.records:,}", f"{share:.1f} %", *carried, asked))
     whole = "100.0 %" if summary.payload_bytes else ""
-    table.add_row("total", "", "", f"{summary.records:,}", "100.0 %", f"{summary.payload_bytes:,}", whole, f"{summary.requested_bytes:,}")
-    return table
+    sizes_of_all = (f"{summary.payload_bytes:,}", whole, f"{summary.requested_bytes:,}")
+    rows.append(("total", "", "", f"{summary.records:,}", "100.0 %", *sizes_of_all))
+    return fitted(columns, rows, width)
 
 
-def requester_table(summary: TlpSummary, machine: Machine | None, width: int) -> Table:
+def requester_table(summary: TlpSummary, machine: Machine | None, width: int) -> Group:
     """Make a table of TLPs by requester, most frequent first; its columns add up to the last row.
 
     Names are shown if the machine is known; they are cut to the ``width`` of the terminal.
@@ -72,17 +96,13 @@ def requester_table(summary: TlpSummary, machine: Machine | None, width: int) ->
         rows.append(("others", *numbers(others), f"{len(others)} requesters: --json has all"))
     if len(rows) > 1:
         rows.append(("total", *numbers(summary.requesters), ""))
+    columns = [text_column("Requester"), *(Column(title) for title in titles[:-1]), Column(titles[-1], weight=2)]
     if not any(row[-1] for row in rows):
-        table = empty_table(("Requester", False), *((title, True) for title in titles))
-        for row in rows:
-            table.add_row(*row[:-1])
-        return table
-    table = empty_table(("Requester", False), *((title, True) for title in titles), ("Name", False))
+        return fitted(columns, [row[:-1] for row in rows], width)
     taken = sum(max(map(len, column)) + 2 for column in zip(("Requester", *titles), *(row[:-1] for row in rows), strict=True))
     room = max(width - taken, _LEAST_NAME)
-    for *cells, name in rows:
-        table.add_row(*cells, name if len(name) <= room else name[: room - 1] + "…")
-    return table
+    named = [(*cells, name if len(name) <= room else name[: room - 1] + "…") for *cells, name in rows]
+    return fitted([*columns, text_column("Name", 1)], named, width)
 
 
 def name_of(machine: Machine | None, requester: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptttool.capture.event.terms import Flow
-from ptttool.cli.terminal.talk import console, print_labelled, print_line
+from ptttool.cli.terminal.talk import console, print_labelled, print_line, print_wrapped
 from ptttool.planner.plan import CapturePlan, PlannedRun
 from ptttool.planner.volume import Load
 from ptttool.wording import clean, counted, in_words
@@ -86,9 +86,8 @@ def _print_volumes(plan: CapturePlan) -> None:
     for load in loads:
         table.add_row(*_cells(load), *([_or_never(load.ends_after)] if has_ends else []))
     out.print(table)
-    print_line(clean(
-        f"{which}Full is with TLPs as large as MPS allows; without data there can be {_count(planned.volume.most_tlps_per_second)} TLPs/s."
-    ))  # fmt: skip
+    most = _count(planned.volume.most_tlps_per_second)
+    print_wrapped(f"{which}Full is with TLPs as large as MPS allows; without data there can be {most} TLPs/s.")
     whole = sum(one.volume.loads[0].bytes_per_second * plan.seconds for one in plan.runs if one.volume.loads)
     if plan.free is not None and whole > plan.free:
         share = plan.free / whole
