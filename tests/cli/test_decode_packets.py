@@ -15,6 +15,7 @@ import pytest
 from ptttool.cli.main import main
 from ptttool.decoders.riscv.encap.encoder import normal, synchronisation
 from ptttool.decoders.riscv.encap.framing import Format
+from tests import ROOT
 from tests.decoders.coresight.frames import FSYNC, frames
 from tests.support.recordings import auxtrace_info, build_perfdata
 from tests.toys import toy_protocol as toy
@@ -434,3 +435,13 @@ def test_a_remote_recording_loses_nothing(form: str, tmp_path: Path, capsys: pyt
         found.append(pl.read_parquet(output))
     assert found[0].height == (1 << 20) // len(EXAMPLE)
     assert found[0].equals(found[1])
+
+
+def test_parameters_that_do_not_fit_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """The encoder of this recording has addresses of 64 bits; the default is 32."""
+    folder = ROOT / "fixtures" / "etrace"
+    words = ["decode", "--protocol", "riscv-etrace", str(folder / "median-basic.bin"), "--to", "csv"]
+    assert main([*words, "--params", str(folder / "median-basic.params")]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(words) == 0
+    assert "iaddress_width_p" in capsys.readouterr().err

@@ -131,7 +131,8 @@ def set_(
     One process at a time changes the tune attributes of a machine: another one waits, and after some seconds says who changes them. Each
     change is in a journal before its first write: "tune recover" finds one that was cut off.
 
-    A tune attribute acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the driver.
+    A tune attribute acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the
+    driver; "tune export" makes a profile permanent.
     """
     from ptttool.cli.views.tune import note_result, print_changes, print_ports
     from ptttool.cli.views.unfinished import print_unfinished

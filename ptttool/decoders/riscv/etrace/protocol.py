@@ -6,11 +6,13 @@ differences of addresses become addresses. What was executed between them follow
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ptttool.decoders.contract import PacketDecoder, PacketProtocol, StreamContext, register
 from ptttool.decoders.elements.arrays import I64, U64, Array, Elements
-from ptttool.decoders.elements.model import NO_SYNC, PE_CONTEXT, REASON_CODES, TRACE_ON, column, common
+from ptttool.decoders.elements.model import NO_SYNC, PE_CONTEXT, REASON_CODES, TRACE_ON, Flags, column, common
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.riscv.etrace.fields import NO_PACKET, Reader
 from ptttool.decoders.riscv.etrace.found import Found
@@ -265,6 +267,15 @@ FIELDS = (
 )  # fmt: skip
 
 
+def misfits(elements: Elements, settings: EtraceSettings) -> Iterator[str]:
+    """Yield a sentence for each packet that is longer than its fields: its encoder has other widths."""
+    for _ in range(np.count_nonzero(elements.flags & np.uint32(Flags.LEFTOVER))):
+        yield (
+            f"a packet is longer than its fields, so parameters do not fit and values may be wrong (iaddress_width_p is "
+            f"{settings.iaddress_width_p}): give those of the encoder with --params or -p"
+        )
+
+
 @register
 class EtraceProtocol(PacketProtocol[EtraceSettings]):
     """RISC-V E-Trace, for the registry."""
@@ -279,3 +290,7 @@ class EtraceProtocol(PacketProtocol[EtraceSettings]):
     def channel_decoder(self, settings: EtraceSettings, context: StreamContext, channel: int) -> RiscvEtrace:
         """Return a decoder for the packets of one encoder."""
         return RiscvEtrace(Setup.of(settings))
+
+    def remarks(self, elements: Elements, settings: EtraceSettings) -> Iterator[str]:
+        """Yield that the widths do not fit, for each packet that shows it."""
+        return misfits(elements, settings)

@@ -21,7 +21,7 @@ from ptttool.decoders.packets import Packets
 from ptttool.decoders.parameters import Parameter, Paths, files_of, flag, number_of, text
 from ptttool.decoders.riscv.elf import Binary, Image, Program
 from ptttool.decoders.riscv.etrace import protocol as riscv_etrace
-from ptttool.decoders.riscv.etrace.protocol import RiscvEtrace
+from ptttool.decoders.riscv.etrace.protocol import RiscvEtrace, misfits
 from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
 from ptttool.decoders.riscv.flow.code import Code
 from ptttool.decoders.riscv.flow.hart import Hart, Report
@@ -272,6 +272,7 @@ class FlowProtocol(PacketProtocol[FlowSettings]):
 
     def remarks(self, elements: Elements, settings: FlowSettings) -> Iterator[str]:
         """Yield why the program could not be followed."""
+        yield from misfits(elements, settings)
         if "problem" in elements.parts:
             problems, known = elements.column("problem", DType.ENUM)
             for problem in problems[known].tolist():
