@@ -58,6 +58,7 @@ SysfsOption = Annotated[
         "--sysfs",
         metavar="PATH",
         help="Use a recorded or mounted machine instead: a folder or tar archive that contains sys/, or sys itself, such as an sosreport.",
+        readable=False,
     ),
 ]
 DemoOption = Annotated[bool, typer.Option("--demo", help="Use the recorded machine that comes with ptttool.")]

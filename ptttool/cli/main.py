@@ -84,6 +84,7 @@ def _options(
             "--crash-report",
             metavar="FILE",
             help="After an internal error, write what developers need to this new file. PTTTOOL_CRASH_REPORT=FILE does the same.",
+            readable=False,
         ),
     ] = None,
 ) -> None:

@@ -48,7 +48,7 @@ def output_file(path: str | Path, *, force: bool = False, mode: int | None = Non
         ``file-too-large``, ``read-only`` or ``cannot-write``.
     AccessError
         ``output-not-permitted``: the folder may not be written. ``untrusted-pipe``: a pipe or device that another user made in a folder
-        that everyone may write.
+        that everyone may write, or a pipe of another user where the mode is for this user alone.
     OSError
         Writing fails for another reason; it has the file's name.
     """
@@ -81,7 +81,7 @@ def _opened(location: Location, force: bool, mode: int | None) -> Iterator[IO[by
             if not force:
                 raise _untrusted_link(location)
         elif not stat.S_ISREG(found.st_mode) or is_standard_output(found):
-            with _in_place(location, found) as file:
+            with _in_place(location, found, mode) as file:
                 yield file
             return
         elif not force:
@@ -139,7 +139,7 @@ def _finish(file: IO[bytes], mode: int, temporary: str, location: Location, forc
         os.fsync(folder)
 
 
-def _in_place(location: Location, found: os.stat_result) -> IO[bytes]:
+def _in_place(location: Location, found: os.stat_result, mode: int | None) -> IO[bytes]:
     """Open what is not replaced. Standard output is continued: if it is a file, a new descriptor of it would begin at its start."""
     if is_standard_output(found):
         return os.fdopen(os.dup(1), "wb")
@@ -148,6 +148,12 @@ def _in_place(location: Location, found: os.stat_result) -> IO[bytes]:
     if about.st_mode & stat.S_ISVTX and about.st_mode & 0o022 and found.st_uid not in (0, os.geteuid(), about.st_uid):
         raise AccessError(
             f"{location.path}: a pipe or device of another user, in a folder that everyone may write",
+            hint="name another file",
+            code="untrusted-pipe",
+        )
+    if mode is not None and not mode & 0o077 and stat.S_ISFIFO(found.st_mode) and found.st_uid not in (0, os.geteuid()):
+        raise AccessError(
+            f"{location.path}: a pipe of another user, who would read what is meant for this user alone",
             hint="name another file",
             code="untrusted-pipe",
         )

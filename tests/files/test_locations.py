@@ -182,6 +182,20 @@ def test_a_second_name_of_a_link_of_root(tmp_path: Path) -> None:
 
 
 @AS_ROOT
+def test_what_is_for_this_user_alone_does_not_go_to_a_pipe_of_another(theirs: Path) -> None:
+    os.mkfifo(theirs / "pipe")
+    give(theirs / "pipe")
+    reader = os.open(theirs / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(PtttoolError) as caught, output_file(theirs / "pipe", force=True, mode=0o600) as file:
+            file.write(b"secret")
+        assert caught.value.code == "untrusted-pipe"
+        assert os.read(reader, 10) == b""
+    finally:
+        os.close(reader)
+
+
+@AS_ROOT
 @pytest.mark.parametrize("sticky", [False, True])
 def test_a_pipe_of_another_user(theirs: Path, sticky: bool) -> None:
     if sticky:

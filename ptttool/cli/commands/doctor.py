@@ -28,7 +28,8 @@ def doctor(
     device: OneDeviceArgument = None,
     aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area that a trace would have.")] = "64M",
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The recording that a trace would write; nothing is written.")
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The recording that a trace would write; nothing is written.", readable=False),
     ] = Path("perf.data"),
     json: JsonOption = False,
     sysfs: SysfsOption = None,

@@ -30,7 +30,9 @@ def metrics(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, which is replaced as a whole.", show_default=False),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this file, which is replaced as a whole.", show_default=False, readable=False
+        ),
     ] = None,
     openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Write OpenMetrics 1.0 instead of Prometheus' text format.")] = False,
     doctor: Annotated[bool, typer.Option("--doctor/--no-doctor", help="Run the checks of 'ptttool doctor', too.")] = True,

@@ -50,7 +50,11 @@ def plan(
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the recording goes: the plan looks at the free space there.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE",
+            help="Where the recording goes: the plan looks at the free space there.", readable=False,
+        )
     ] = Path("perf.data"),
     json: JsonOption = False,
     sysfs: SysfsOption = None,

@@ -31,6 +31,7 @@ def recover(
             metavar="FILE",
             help="The recording's name as it was to be, its unfinished file (FILE.….part), or a folder. By default the current folder.",
             show_default=False,
+            readable=False,
         ),
     ] = Path(),
     force: Annotated[

@@ -87,7 +87,11 @@ def trace(
         "COMMAND: until Ctrl-C.", show_default=False)
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The recording. One that is there already is kept as FILE.old.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE",
+            help="The recording. One that is there already is kept as FILE.old.", readable=False,
+        )
     ] = Path("perf.data"),
     aux_size: Annotated[
         str,

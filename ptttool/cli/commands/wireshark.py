@@ -30,7 +30,13 @@ _INSTALL = (Example("ptttool wireshark install --folder plugins", "Into this fol
 def install(
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="DIR", help="Another folder of Lua plug-ins than the one that tshark names.", show_default=False),
+        typer.Option(
+            "--folder",
+            metavar="DIR",
+            help="Another folder of Lua plug-ins than the one that tshark names.",
+            show_default=False,
+            readable=False,
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace or remove a file of that name that is not of ptttool.")] = False,
     uninstall: Annotated[bool, typer.Option("--uninstall", help="Remove the dissector.")] = False,

@@ -44,6 +44,7 @@ ParamsOption = Annotated[
         metavar="FILE",
         help="Parameters from a file with one key=value a line, such as .scf and flat TOML files. -p comes before it.",
         show_default=False,
+        readable=False,
     ),
 ]
 InputOption = Annotated[
@@ -115,14 +116,24 @@ TlsCaOption = Annotated[
         metavar="FILE",
         help="For tls://: certificates of the authority (PEM). Without these options, those of Dask's configuration.",
         show_default=False,
+        readable=False,
     ),
 ]
 TlsCertOption = Annotated[
-    Path | None, typer.Option("--tls-cert", metavar="FILE", help="For tls://: the certificate of this client (PEM).", show_default=False)
+    Path | None,
+    typer.Option(
+        "--tls-cert", metavar="FILE", help="For tls://: the certificate of this client (PEM).", show_default=False, readable=False
+    ),
 ]
 TlsKeyOption = Annotated[
     Path | None,
-    typer.Option("--tls-key", metavar="FILE", help="For tls://: its key (PEM); by default in the file of --tls-cert.", show_default=False),
+    typer.Option(
+        "--tls-key",
+        metavar="FILE",
+        help="For tls://: its key (PEM); by default in the file of --tls-cert.",
+        show_default=False,
+        readable=False,
+    ),
 ]
 
 # Imported by each worker while it starts.

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.models import ParamMeta
+from typer.utils import get_params_from_function
 
-from ptttool.cli.main import main
+from ptttool.cli.app import app
+from ptttool.cli.main import load_commands, main
 from ptttool.cli.terminal import colours
 
 # Parts of the sentences of the libraries behind the command line.
@@ -261,3 +265,22 @@ def test_columns_are_listed_without_a_recording(capsys: pytest.CaptureFixture[st
 
     assert main(["decode", "--columns", "help"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [column.name for column in TLP_SCHEMA]
+
+
+def _path_options(group: typer.Typer) -> Iterator[tuple[str, ParamMeta]]:
+    for command in group.registered_commands:
+        assert command.callback is not None
+        for name, one in get_params_from_function(command.callback).items():
+            if "Path" in str(one.annotation):
+                yield f"{command.callback.__module__} {name}", one
+    for below in group.registered_groups:
+        assert below.typer_instance is not None
+        yield from _path_options(below.typer_instance)
+
+
+def test_whether_a_file_can_be_read_is_not_for_typer_to_say() -> None:
+    """It would be wrong usage, in a sentence of its own, and also for a file that is only written."""
+    load_commands()
+    found = dict(_path_options(app))
+    assert len(found) > 30
+    assert [name for name, one in found.items() if one.default.readable] == []

@@ -46,7 +46,10 @@ def export(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     root: Annotated[
-        Path, typer.Option("--root", help="Install below this folder: the root of another system, such as an image.", metavar="DIR")
+        Path,
+        typer.Option(
+            "--root", help="Install below this folder: the root of another system, such as an image.", metavar="DIR", readable=False
+        ),
     ] = Path("/"),
     ignore_missing: Annotated[
         bool, typer.Option("--ignore-missing", help="Leave out devices and attributes of the profile that this machine does not have.")

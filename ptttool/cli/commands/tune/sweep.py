@@ -103,17 +103,23 @@ def sweep(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The results: a Parquet file with a row for each run.", show_default=False),
+        typer.Option(
+            "--output", "-o", metavar="FILE",
+            help="The results: a Parquet file with a row for each run.", show_default=False, readable=False,
+        ),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE", help="Draw the runs: FILE.svg, or a page FILE.html.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--picture", metavar="FILE",
+            help="Draw the runs: FILE.svg, or a page FILE.html.", show_default=False, readable=False,
+        )
     ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
             "--resume", metavar="FILE", show_default=False,
-            help="Go on with a sweep that was cut off, from its file of runs. The other options are as at first.",
-        ),
+            help="Go on with a sweep that was cut off, from its file of runs. The other options are as at first.", readable=False,),
     ] = None,
     force: ForceOption = False,
     dry_run: DryRunOption = False,
