@@ -23,7 +23,7 @@ from ptttool.cli.terminal.failure import report_error
 from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.cli.terminal.talk import PrintedError, be_quiet, say, warn
 from ptttool.cli.unexpected import explained
-from ptttool.errors import InputError, InternalError, OutputError, PlugInError, PtttoolError
+from ptttool.errors import AccessError, InputError, InternalError, OutputError, PlugInError, PtttoolError
 from ptttool.registry import PlugIns, allow_foreign_plug_ins, left_out
 from ptttool.wording import clean
 
@@ -252,6 +252,8 @@ def _from_os_error(error: OSError) -> PtttoolError:
         whole = error.filename is not None and not Path(error.filename).exists()
         hint = "no incomplete file was left behind" if whole else None
         return OutputError(f"{error.filename or 'standard output'}: {reason}", hint=hint, code=output_code(error))
+    if isinstance(error, PermissionError):
+        return AccessError(f"{error.filename or 'input'}: {reason}")
     return InputError(str(error.filename or "input"), reason)
 
 

@@ -48,6 +48,7 @@ ERRORS = [
     (KeyboardInterrupt(), 130),
     (OSError(errno.ENOSPC, "No space left on device", "out"), 6),
     (OSError(errno.ENOMEM, "Cannot allocate memory"), 9),
+    (PermissionError(errno.EACCES, "Permission denied", "folder/in"), 4),
     (MemoryError(), 9),
     (ImportError("no such symbol", name="numpy.core"), 8),
     (ZeroDivisionError("division by zero"), 70),

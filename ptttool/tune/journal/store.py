@@ -26,6 +26,7 @@ from ptttool.tune.journal.records import ChangeRecord, Outcome, Step, StepState,
 
 # Closed changes that are kept.
 KEPT = 500
+_LAST = 99_999_999
 CLOSED, DAMAGED = ".closed", ".damaged"
 
 
@@ -121,6 +122,8 @@ class Journal:
             names = self._names()
             self._rotate(names)
             number = max((int(name[:8]) for name in names), default=0) + 1
+            if number > _LAST:  # its file would not be found again
+                raise OSError(errno.EOVERFLOW, "no number is left for a change", str(self.folder / f"{_LAST}{CLOSED}"))
             name = f"{number:08}{OPEN}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(name, flags, 0o600, dir_fd=folder)

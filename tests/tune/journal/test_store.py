@@ -211,6 +211,14 @@ def test_closed_changes_are_kept_up_to_a_number(journal: Journal, monkeypatch: p
     assert sorted(path.name for path in journal.folder.iterdir()) == ["00000001.open", *(f"{at:08}.closed" for at in (5, 6, 7))]
 
 
+def test_no_change_has_a_number_under_which_it_is_not_found(journal: Journal) -> None:
+    whole_file(journal)
+    (journal.folder / "00000001.closed").rename(journal.folder / "99999999.closed")
+    with pytest.raises(OSError, match="99999999"):
+        journal.begin(AUTHOR, STEPS)
+    assert [path.name for path in journal.folder.iterdir()] == ["99999999.closed"]
+
+
 def test_a_machine_in_memory_has_no_journal(tmp_path: Path) -> None:
     source = in_memory()
     assert journal_of(source) is None
