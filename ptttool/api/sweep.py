@@ -377,14 +377,14 @@ def _tracer(metrics: Sequence[Metric], plan: Plan | None) -> Tracer | None:
     for metric in traced:
         ANALYSES.get(metric.analysis)
     if traced and plan is None:
-        raise UsageError(
-            f"{traced[0].name}: what is to be traced?", hint="such as --trace '--rootport nvme0 --duration 1s'", code="no-trace-options"
-        )
+        hint = "such as --trace '--rootport nvme0 --direction both --type np,cpl --duration 1s'"
+        raise UsageError(f"{traced[0].name} needs --trace, which says what to trace", hint=hint, code="no-trace-options")
     if plan is not None and not traced:
-        raise UsageError("--trace: no metric is of a trace", hint="such as --metric trace:latency.ticks.p99", code="no-trace-metric")
+        hint = "such as --metric trace:latency.ticks.p99"
+        raise UsageError("--trace is given, and no metric is of a trace", hint=hint, code="no-trace-metric")
     if plan is None:
         return None
     if plan.seconds is None or plan.seconds > LONGEST_TRACE or plan.command:
-        hint = "a trace of seconds is enough: each run has one"
+        hint = "a short trace is enough: each run has one"
         raise UsageError(f"--trace: it needs a --duration of at most {LONGEST_TRACE} s, and no command", hint=hint, code="bad-trace")
     return _TraceOfRuns(plan, sorted({metric.analysis for metric in traced}))

@@ -57,7 +57,7 @@ class Finding:
     exit_code : ExitCode
         Exit code of a command that fails for this reason.
     hint : str or None
-        What to do, in words: where no command does it, or beside the command.
+        What to do, as a sentence: where no command does it, or beside the command.
     """
 
     status: Status
@@ -72,7 +72,7 @@ class Finding:
 
     @property
     def rank(self) -> int:
-        """Place in the order of answers; the worst has the highest."""
+        """Position in the order of answers; the worst has the highest."""
         return _ORDER.index(self.status)
 
 

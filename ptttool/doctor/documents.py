@@ -25,7 +25,7 @@ class FindingBody:
     cause : str or None
         Why it matters, or where it comes from.
     hint : str or None
-        What to do, in words.
+        What to do, as a sentence.
     fix : str or None
         A command that mends it.
     device : str or None
@@ -84,7 +84,7 @@ class DoctorDocument:
     Parameters
     ----------
     origin : str
-        The machine, in words.
+        Where the machine was read: ``this machine``, or the folder.
     kernel : str or None
         Release of its kernel.
     devices : tuple of str

@@ -43,7 +43,7 @@ class Examination:
     Parameters
     ----------
     origin : str
-        The machine, in words.
+        Where the machine was read: ``this machine``, or the folder.
     kernel : str or None
         Release of its kernel.
     devices : tuple of str

@@ -13,7 +13,7 @@ from ptttool.errors import NotAsAskedError
 from ptttool.pipeline.analyzing.several import analyze_recording
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.workers.pool import ALONE
-from ptttool.planner.runs import Run, Wanted, parts_of
+from ptttool.planner.runs import Run, Wanted, matching, parts_of
 from ptttool.wording import in_words
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ptttool.analyses.traffic import Traffic
     from ptttool.machine.model import Machine
 
-_MATCHED: Final = ("latency", "outstanding", "mmio", "errors")
 # More requests than this share with only one end in a recording make its results doubtful.
 _MANY_OPEN: Final = 0.1
 
@@ -89,7 +88,7 @@ class _Seen:
     signs: tuple[str, ...]
 
     def count(self, direction: str, group: str) -> int:
-        """Return how many TLPs can be of a group: those of unknown direction can be."""
+        """Return how many TLPs can be of a group; those of unknown direction are among them."""
         kind = group.split()[0]
         return self.counts[direction, kind] + self.counts["unknown", kind]
 
@@ -106,11 +105,10 @@ def check_recordings(purposes: Sequence[str], wanted: Sequence[Wanted], recordin
     recordings : sequence of CheckedRun
         The recordings. What no run asked for is not looked for: that was known before.
     """
-    is_matched = bool(set(purposes) & set(_MATCHED))
-    seen = [_look(one, is_matched=is_matched and bool(one.run.flow.inbound and one.run.flow.outbound)) for one in recordings]
+    matched = matching(purposes)
+    seen = [_look(one, is_matched=bool(matched and one.run.flow.inbound and one.run.flow.outbound)) for one in recordings]
     found = [check for one in wanted for part in parts_of(one.need) if (check := _present(one, part, seen)) is not None]
-    purpose = next((name for name in purposes if name in _MATCHED), "")
-    found += [check for each in seen if each.latency is not None for check in _open_ends(purpose, each)]
+    found += [check for each in seen if each.latency is not None for check in _open_ends(matched[0], each)]
     return [*found, *(_loss(purposes[0], each) for each in seen if each.signs)]
 
 
@@ -121,7 +119,7 @@ def not_in_recording(checks: Sequence[PlanCheck]) -> NotAsAskedError | None:
         return None
     return NotAsAskedError(
         "; ".join(check.message for check in missing),
-        hint="was there such traffic? record longer, or while it flows; a device that never shows it does not trace several types at once",
+        hint="record longer, or while there is such traffic; if it never shows, the device may not trace several types at once",
         code="not-in-recording",
         purposes=sorted({check.purpose for check in missing}),
     )
@@ -135,7 +133,7 @@ def _look(one: CheckedRun, *, is_matched: bool) -> _Seen:
     counts: Counter[tuple[str, str]] = Counter()
     for row in traffic.rows:
         counts[row.direction, row.class_] += row.tlps
-    for direction, kinds in traffic.left_out.items():  # of too many requesters: their classes are not told apart
+    for direction, kinds in traffic.left_out.items():  # of the requesters beyond the budget: their classes are not known
         for amount in kinds.values():
             for kind in ("P", "NP", "CPL"):
                 counts[direction, kind] += amount.tlps

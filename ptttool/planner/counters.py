@@ -1,8 +1,8 @@
 """Events of the ``hisi_pcie`` PMU that answer a question without a trace: they count in hardware, and lose nothing.
 
 Names as in the driver (drivers/perf/hisilicon/hisi_pcie_pmu.c) and its document (Documentation/admin-guide/perf/hisi-pcie-pmu.rst):
-``rx`` is what root ports receive, ``tx`` what they send; a rate is flux by time, a mean latency is latency by cnt. Both of a pair have to
-count at the same time: they are one group for perf.
+``rx`` is what root ports receive, ``tx`` what they send; a rate is flux divided by time, a mean latency is latency divided by cnt. Both of
+a pair have to count at the same time: they are one group for perf.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class Answer:
 
 
 ANSWERS: Final[Mapping[str, Answer]] = {
-    "traffic": Answer("rates of writes, reads and completions in each direction (flux by time)", "who the requesters are, and sizes",
+    "traffic": Answer("rates of writes, reads and completions in each direction (flux divided by time)", "requesters and sizes",
         _RATES),
-    "bandwidth": Answer("mean rates in each direction (flux by time)", "bursts, and who they are of", _RATES),
+    "bandwidth": Answer("mean rates in each direction (flux divided by time)", "bursts, and whose they are", _RATES),
     "latency": Answer(
-        "mean latency of reads of devices (rx_mrd_latency by rx_mrd_cnt)", "percentiles, single requests, requesters",
+        "mean latency of reads by devices (rx_mrd_latency divided by rx_mrd_cnt)", "percentiles, single requests, requesters",
         (("rx_mrd_latency", "rx_mrd_cnt"),),
     ),
     "mmio": Answer(
-        "mean latency of reads of the processor (tx_mrd_latency by tx_mrd_cnt)", "registers, polling, percentiles",
+        "mean latency of reads by the processor (tx_mrd_latency divided by tx_mrd_cnt)", "registers, polling, percentiles",
         (("tx_mrd_latency", "tx_mrd_cnt"),),
     ),
 }  # fmt: skip

@@ -9,11 +9,10 @@ from ptttool.analyses.needs import LackCode
 from ptttool.capture.event.terms import Direction, Format
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import PciAddress
-from ptttool.planner.runs import Run, Wanted, lacking
+from ptttool.planner.runs import Run, Wanted, lacking, matching
 from ptttool.wording import in_words
 
-_TIMED = ("latency", "outstanding", "mmio", "bandwidth")
-_MATCHED = ("latency", "outstanding", "mmio", "errors")
+_TIMED = ("latency", "outstanding", "mmio", "bandwidth", "io")
 
 
 def limits_of(
@@ -45,7 +44,9 @@ def limits_of(
         if analysis.one_need_is_enough:
             for other in analysis.needs:
                 if not any(run.brings(other) for run in runs):
-                    message = f"{purpose}: {other.what} are not in it; they take a recording of their own: ptttool trace {other.options}"
+                    message = (
+                        f"{purpose}: {other.what} are not in the plan; they take a recording of their own: ptttool trace {other.options}"
+                    )
                     yield Diagnostic(Severity.INFO, "other-need", message, details={"purpose": purpose, "options": other.options})
     if len(runs) > 1:
         yield Diagnostic(
@@ -62,15 +63,15 @@ def limits_of(
         )
     yield from _of_format(purposes, runs)
     if set(purposes) & set(_TIMED):
-        message = "times are ticks of the device: no document says how long one is, --tick-ns gives it where it is known"
+        message = "times are in ticks of the device: no document says how long a tick is; give --tick-ns if you know it"
         yield Diagnostic(Severity.INFO, "ticks", message)
-    if has_pattern and set(purposes) & set(_MATCHED):
-        message = "tags above 1023 (PCIe 6) are recorded with --pattern v1 only: without it requests that differ in them look the same"
+    if has_pattern and matching(purposes):
+        message = "tags above 1023 (PCIe 6) need --pattern v1: without it, requests that differ in the upper bits look the same"
         yield Diagnostic(Severity.INFO, "pattern", message)
-    if set(purposes) & set(_MATCHED):
-        message = "requests that began before the recording, or end after it, have no partner in it: in a short one these are many"
+    if matching(purposes):
+        message = "requests that began before the recording or end after it lack one end: in a short recording these are many"
         yield Diagnostic(Severity.INFO, "open-ends", message)
-    message = "a loss is not flagged by the driver: a trace that ends early, or a buffer that is overwritten, shows by signs only"
+    message = "the driver does not flag losses: only signs in the recording show a trace that ended early, or an overwritten buffer"
     yield Diagnostic(Severity.INFO, "silent-loss", message)
 
 
@@ -78,7 +79,8 @@ def _of_format(purposes: Sequence[str], runs: Sequence[Run]) -> Iterator[Diagnos
     formats = {run.format for run in runs}
     if Format.DW4 in formats and not set(purposes) <= {"loss"}:
         where = "" if len(formats) == 1 else f" in the runs {in_words(run.name for run in runs if run.format is Format.DW4)}"
-        message = f"4DW records have no prefix (PASID), no poisoned bit and no attributes{where}, and 11 bits of time: longer gaps are cut"
+        message = f"4DW records have no prefix (PASID), no poisoned bit and no attributes{where}"
+        message += ", and 11 bits of time: gaps of 2,048 ticks or more have no known length"
         yield Diagnostic(Severity.INFO, "4dw", message)
     if Format.DW8 in formats:
         message = "8DW records are of one direction: a request and its completion are never in one recording"

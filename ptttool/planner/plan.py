@@ -24,8 +24,7 @@ from ptttool.planner.runs import Run, Wanted, runs_for, wanted_for
 from ptttool.planner.volume import LinkFacts, Volume, aux_size_for, link_facts, volume_of
 
 DEFAULT_SECONDS: Final = 10.0
-"""How long each run of a plan is, where nobody says otherwise."""
-
+"""How long each run of a plan is by default."""
 
 # Diagnostics of an event that say what it leaves out, or that it has two types outbound: what a plan needs it for.
 _ON_PURPOSE: Final = frozenset({"outbound-types", "types-not-inbound", "no-cpl-a"})

@@ -94,6 +94,13 @@ def parse_purposes(text: str) -> tuple[str, ...]:
     return names
 
 
+def matching(purposes: Iterable[str]) -> tuple[str, ...]:
+    """Return the purposes whose analyses match requests with their completions."""
+    from ptttool.analyses.matching.analysis import MatchingAnalysis
+
+    return tuple(name for name in purposes if issubclass(ANALYSES.get(name), MatchingAnalysis))
+
+
 def wanted_for(purposes: Iterable[str], runs: Sequence[Run] = ()) -> list[Wanted]:
     """Return what purposes need; of several needs of which one is enough, the one that runs bring, or the first.
 

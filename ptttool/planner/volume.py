@@ -1,7 +1,7 @@
 """How much a run can produce: from the links of the traced ports, the sizes that are set, and the size of a record.
 
-All is arithmetic on what sysfs says of the links now. The most TLPs have no data: headers of 3 DW. A link that is full of data carries
-fewer of them, as large as MPS allows. Whether the device itself keeps up with either is not documented.
+All is arithmetic on what sysfs says of the links now. A link carries the most TLPs where they have no data: headers of 3 DWs. A link that
+is full of data carries fewer TLPs, as large as MPS allows. Whether the device itself keeps up with either is not documented.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from math import ceil
 from typing import Final
 
 from ptttool.analyses.link import FRAMING, LinkRate, rate_of_ports
-from ptttool.capture.event.terms import Format
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.machine.model import Machine, PciFunction
 from ptttool.pci import PciAddress
 from ptttool.planner.runs import Run
+from ptttool.recording.auxtrace import DMA_BUFFER
 
-RECORD_BYTES: Final = {Format.DW4: 16, Format.DW8: 32}
-BUFFER: Final = 4 << 20
-"""Bytes of one of the four buffers that the device fills in turn; each is copied to the AUX area when it is full."""
 LOADS: Final = (1.0, 0.1, 0.01)
-"""Shares of the link's rate for which a plan says what comes of them."""
+"""Loads for which a plan says how much trace they produce, as shares of the link's rate."""
 # Headers in bytes: 64-bit requests with data; completions, and the smallest requests.
 _REQUEST, _SMALLEST = 16, 12
 # Without sizes that are set: what every function supports, and what reads ask for after a reset.
@@ -85,9 +82,9 @@ class Load:
     share : float
         The load: 1.0 is a link that is full of data, of TLPs as large as they can be.
     tlps_per_second : float
-        TLPs.
+        TLPs in a second.
     bytes_per_second : float
-        Bytes of trace.
+        Bytes of trace in a second.
     buffer_seconds : float
         How long one of the device's four buffers lasts.
     aux_seconds : float
@@ -117,9 +114,9 @@ class Volume:
     record_bytes : int
         Bytes of trace for a TLP.
     most_tlps_per_second : float or None
-        Of TLPs without data, as many as the link can carry; None where its rate is not known.
+        TLPs without data that the link can carry in a second; None where its rate is not known.
     loads : tuple of Load
-        What comes of a full link, and of less; empty where its rate is not known.
+        What a full link produces, and what lighter loads produce; empty where the rate of the link is not known.
     """
 
     record_bytes: int
@@ -143,7 +140,7 @@ def volume_of(run: Run, link: LinkFacts, aux_size: int, free: int | None = None,
     write_speed : float or None
         Bytes a second that can be written there.
     """
-    record = RECORD_BYTES[run.format]
+    record = run.format.record_bytes
     if link.rate is None:
         return Volume(record, None, ())
     rate = link.rate.bytes_per_second
@@ -172,7 +169,7 @@ def _load(share: float, tlps: float, record: int, aux_size: int, free: int | Non
         share=share,
         tlps_per_second=tlps,
         bytes_per_second=rate,
-        buffer_seconds=BUFFER / rate,
+        buffer_seconds=DMA_BUFFER / rate,
         aux_seconds=aux_size / rate,
         disk_seconds=None if free is None else free / rate,
         ends_after=aux_size / (rate - write_speed) if is_slow and write_speed is not None else None,

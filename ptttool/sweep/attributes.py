@@ -31,7 +31,7 @@ class BorrowedAttributes:
     def __init__(self, session: Session, device: PttDevice, originals: Mapping[str, int]) -> None:
         self.device = device
         self.originals = dict(originals)
-        # The whole sweep is one change of the journal: its writes are none of their own.
+        # The whole sweep is one change of the journal: its single writes are not changes there.
         self._session = replace(session, journal=None)
 
     def read(self) -> Values:

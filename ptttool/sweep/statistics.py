@@ -182,7 +182,6 @@ def analyze(plan: Design, measured: Sequence[Measured]) -> tuple[MetricResult, .
         The settings.
     measured : Sequence of Measured
         The values of each metric.
-
     """
     total = comparisons_of(plan, len(measured))
     raw = [_compare_all(plan, one, ALPHA / total) for one in measured]

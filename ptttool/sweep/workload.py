@@ -1,4 +1,4 @@
-"""Run the workload: in a process group of its own, which nothing of it outlives, with bounded output and time."""
+"""Run the workload in its own process group, all of which ends with it, with bounded output and time."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def require_command(command: Sequence[str]) -> None:
     import shutil
 
     if not command or not command[0]:
-        raise UsageError("there is no workload", hint="after --, name the program to run: -- fio job.fio", code="no-command")
+        raise UsageError("the workload is missing", hint="write the program to run after --: -- fio job.fio", code="no-command")
     if shutil.which(command[0]) is None:
-        raise UsageError(f"{command[0]}: there is no such program", hint="is it installed, and on PATH?", code="command-not-found")
+        raise UsageError(f"{command[0]}: program not found", hint="is it installed, and on PATH?", code="command-not-found")
 
 
 def run_workload(command: Sequence[str], timeout: float | None = None, stop: Callable[[], bool] = lambda: False) -> Finished:
@@ -108,7 +108,7 @@ def run_workload(command: Sequence[str], timeout: float | None = None, stop: Cal
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
     except OSError as error:
-        raise UsageError(f"{command[0]}: it cannot be started: {error.strerror or error}", code="command-not-started") from None
+        raise UsageError(f"{command[0]}: cannot be started: {error.strerror or error}", code="command-not-started") from None
     try:
         run = _Run(process, began)
         ending = run.watch(timeout, stop)

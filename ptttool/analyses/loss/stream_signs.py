@@ -8,11 +8,12 @@ from itertools import islice
 
 from ptttool.analyses.budget import MAX_STREAM_SIGNS
 from ptttool.analyses.loss.command import perf_arguments
-from ptttool.analyses.loss.streams import DMA_BUFFER, Stream, ended_early, successors_of
+from ptttool.analyses.loss.streams import Stream, ended_early, successors_of
 from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus
 from ptttool.perfdata.model import Contents
+from ptttool.recording.auxtrace import DMA_BUFFER
 from ptttool.recording.identity import ptt_attribute
 from ptttool.wording import counted
 

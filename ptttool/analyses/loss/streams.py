@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ptttool.perfdata.model import AuxEvent, Contents
-
-DMA_BUFFER = 4 << 20
-"""The device's ring has four buffers of this size; the driver commits whole ones, and a part of one when tracing is stopped."""
+from ptttool.recording.auxtrace import DMA_BUFFER
 
 # Codes of problems after which further AUX events may be in what was not read.
 _ENDED_EARLY = frozenset(("truncated", "damaged-record", "damaged-compression", "over-budget", "too-many"))

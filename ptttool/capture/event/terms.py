@@ -69,6 +69,11 @@ class Format(StrEnum):
     DW4 = "4dw"
     DW8 = "8dw"
 
+    @property
+    def record_bytes(self) -> int:
+        """Bytes of a record."""
+        return 32 if self is Format.DW8 else 16
+
 
 class Pattern(StrEnum):
     """The layout of the recorded headers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ptttool.capture.event.terms import FORMATS, fields_of
+from ptttool.capture.event.terms import FORMATS, Format, fields_of
 from ptttool.capture.perf.recorder import is_complete
 from ptttool.errors import PtttoolError
 from ptttool.machine.pmu import PMU_PREFIX
@@ -14,7 +14,7 @@ from ptttool.perfdata.readers.opening import open_perfdata
 
 # Size of the header of perf.data (struct perf_file_header): no trace fits in a smaller file.
 _HEADER = 104
-_RECORD_BYTES = {FORMATS["4dw"]: 16, FORMATS["8dw"]: 32}
+_RECORD_BYTES = {FORMATS[one]: one.record_bytes for one in Format}
 _STEP = 1 << 20
 # Zeros after the last record are read up to this size.
 _MOST_ZEROS = 64 << 20

@@ -151,7 +151,7 @@ def _full(name: str, folder: str) -> OutputError:
 
 
 class _DamagedZstdError(ValueError):
-    """zstd data that is not as it should be; zstandard is imported only where it is needed."""
+    """Damaged zstd data; zstandard is imported only where it is needed."""
 
 
 _DAMAGE = (lzma.LZMAError, EOFError, gzip.BadGzipFile, zlib.error, _DamagedZstdError)

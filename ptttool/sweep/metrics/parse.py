@@ -31,7 +31,7 @@ def parse_metrics(texts: Sequence[str], *, minimize: bool = False) -> tuple[Metr
         A text is not a metric, or is given twice; or ``minimize`` contradicts what is known of all of them.
     """
     if not texts:
-        raise UsageError("--metric: what is to be measured?", hint=f"such as {FORMS}", code="no-metric")
+        raise UsageError("--metric is missing: it says what to measure", hint=f"such as {FORMS}", code="no-metric")
     if len(texts) > MOST:
         raise UsageError(f"{len(texts)} metrics: at most {MOST}", hint="each metric asks for more rounds", code="too-many-metrics")
     twice = {text for text in texts if texts.count(text) > 1}

@@ -69,7 +69,7 @@ def sweep(
         typer.Argument(metavar="-- COMMAND...", help="The workload: it runs once for each setting and round.", show_default=False),
     ] = None,
     device: Annotated[str | None, typer.Option("--device", metavar="NAME", help=DEVICE_HELP, show_default=False)] = None,
-    minimize: Annotated[bool, typer.Option("--minimize", help="Lower is better, for metrics of which that is not known.")] = False,
+    minimize: Annotated[bool, typer.Option("--minimize", help="Lower is better, for metrics whose better direction is not known.")] = False,
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -98,7 +98,8 @@ def sweep(
         str | None,
         typer.Option(
             "--trace", metavar="OPTIONS", show_default=False,
-            help="Record a trace during each run, for metrics of traces. As 'ptttool trace' takes them: '--rootport nvme0 --duration 1s'.",
+            help="Record a trace during each run, for metrics of traces, with these options of 'ptttool trace': "
+            "'--rootport nvme0 --direction both --duration 1s'.",
         ),
     ] = None,
     output: Annotated[
@@ -220,7 +221,7 @@ def _trace_plan(text: str, machine: Machine) -> Plan:
     if wrong:
         raise UsageError(
             f"--trace: {wrong[0]} is not an option for a trace during a run",
-            hint="such as --rootport nvme0 --duration 1s",
+            hint="such as --rootport nvme0 --direction both --type np,cpl --duration 1s",
             code="bad-trace",
         )
     names = [name for name in _TRACE_OPTIONS if name not in ("duration", "aux_size", "cpu")]

@@ -39,7 +39,7 @@ def _facts(plan: CapturePlan) -> Iterator[tuple[str, str]]:
     sizes = f"MPS {plan.link.max_payload} bytes, MRRS {plan.link.max_read_request} bytes"
     sizes += "" if plan.link.are_sizes_known else " (assumed: they could not be read)"
     if rate is None:
-        yield "link", f"speed or width is not known: nor is how much it can produce; {sizes}"
+        yield "link", f"speed or width is not known, so neither is the amount of trace; {sizes}"
     else:
         yield "link", f"{in_words(rate.links)}: {_rate(rate.bytes_per_second)} in each direction; {sizes}"
     for number, planned in enumerate(plan.runs, 1):
@@ -87,7 +87,7 @@ def _print_volumes(plan: CapturePlan) -> None:
         table.add_row(*_cells(load), *([_or_never(load.ends_after)] if has_ends else []))
     out.print(table)
     most = _count(planned.volume.most_tlps_per_second)
-    print_wrapped(f"{which}Full is with TLPs as large as MPS allows; without data there can be {most} TLPs/s.")
+    print_wrapped(f"{which}A full link has TLPs as large as MPS allows; without data there can be {most} TLPs/s.")
     whole = sum(one.volume.loads[0].bytes_per_second * plan.seconds for one in plan.runs if one.volume.loads)
     if plan.free is not None and whole > plan.free:
         share = plan.free / whole
@@ -120,7 +120,7 @@ def _notes(plan: CapturePlan) -> Iterator[tuple[str, str]]:
         )
     for advice in plan.counters:
         there = "" if advice.is_there else f" (this machine has no {advice.pmu} with these events)"
-        yield "counter", f"{advice.purpose}: {advice.says}, without loss{there}; not {advice.leaves_out}"
+        yield "counter", f"{advice.purpose}: {advice.says}, without loss{there}; only a trace shows {advice.leaves_out}"
         yield "", advice.command_line
     for limit in plan.limits:
         yield "limit", limit.message

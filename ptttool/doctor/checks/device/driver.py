@@ -32,7 +32,7 @@ def driver(facts: Facts) -> Iterator[Finding]:
         yield warning(
             "not-bound",
             f"{in_words(addresses)} {'is' if len(left) == 1 else 'are'} bound to no driver; {counted(len(devices), 'device')} can be used",
-            "the driver refused it (see the kernel log), or somebody has unbound it",
+            "the driver may have refused it (see the kernel log), or somebody has unbound it",
             _bind(left),
             functions=addresses,
         )

@@ -27,10 +27,12 @@ def event(facts: Facts) -> Iterator[Finding]:
 
 def _problems(device: PttDevice) -> Iterator[Finding]:
     if device.pmu_type is None:
-        yield failed("no-pmu-type", f"{device.name}: the number of the PMU cannot be read", fix="ptttool list", device=device.name)
+        yield failed(
+            "no-pmu-type", f"{device.name}: the number of the PMU cannot be read", device=device.name, hint="ptttool list shows why"
+        )
     missing = [name for name in REQUIRED_TERMS if name not in device.format]
     if missing:
-        cause = "the driver is another one than mainline's"
+        cause = "the driver may differ from mainline's"
         yield failed("unknown-format", f"{device.name} has no event term {in_words(missing)}", cause, device=device.name)
     if not device.filters:
         cause = "without a root port there is nothing to trace: its PCIe core may not be in use"

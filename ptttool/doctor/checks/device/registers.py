@@ -31,7 +31,7 @@ def _ask(device: PttDevice) -> Finding | None:
             return unknown("no-attributes", f"{device.name} has no tune attribute that could be read", device=device.name)
         read_value(device, names[0])
     except HardwareError as error:
-        cause = "a device that is never idle records an empty trace without an error; the kernel log may say more"
+        cause = "a trace of a device that is never idle is empty, without an error; the kernel log may say more"
         return warning(error.code, error.message, cause, "dmesg | grep -i ptt", device=device.name)
     except PtttoolError as error:
         return unknown(error.code, error.message, device=device.name)

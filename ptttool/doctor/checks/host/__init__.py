@@ -1,1 +1,1 @@
-"""Checks of the place where a recording is made: disk, memory, journal, plug-ins."""
+"""Checks of the system that a recording is made on: disk, memory, journal, plug-ins."""

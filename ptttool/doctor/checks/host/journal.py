@@ -13,7 +13,7 @@ from ptttool.tune.journal.unfinished import HALF_DONE, find_unfinished
 
 @check("journal", order=80, needed=False)
 def journal(facts: Facts) -> Iterator[Finding]:
-    """Look into the journal of tune attributes: a trace of half-done settings is one of neither the old nor the new ones."""
+    """Look into the journal of tune attributes: after half a change, a trace shows neither the old nor the new settings."""
     folder = journal_folder(facts.source)
     try:
         if folder is not None:

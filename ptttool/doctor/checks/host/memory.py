@@ -33,6 +33,8 @@ def memory(facts: Facts) -> Iterator[Finding]:
             details={"available": free},
         )
     elif free < 4 * facts.aux_size:
-        yield warning("little-memory", f"{free >> 20} MiB of memory are available, not much for {wanted}", None, fix, available=free)
+        yield warning(
+            "little-memory", f"{free >> 20} MiB of memory are available, less than four times {wanted}", None, fix, available=free
+        )
     else:
         yield ok(f"{free / (1 << 30):.1f} GiB of memory are available", available=free)

@@ -35,7 +35,7 @@ def kernel_config(facts: Facts) -> Iterator[Finding]:
         yield failed(
             "module-missing",
             f"{path} has {_OPTION}=m, and the module's file is not installed for {facts.machine.kernel}",
-            "the distribution has it in another package",
+            "the distribution may have it in another package",
             install_module(facts.distribution),
             details={"path": path},
         )

@@ -44,7 +44,7 @@ class Fix:
 
     @property
     def releases(self) -> str:
-        """The releases that have it, in words."""
+        """The releases that have it: ``Linux 6.9 (6.8.2, 6.7.11)``."""
         patched = [f"{major}.{minor}.{patch}" for (major, minor), patch in self.stable]
         return f"Linux {self.since[0]}.{self.since[1]}" + (f" ({', '.join(patched)})" if patched else "")
 
@@ -86,7 +86,7 @@ def kernel_fixes(facts: Facts) -> Iterator[Finding]:
     answers = {fix: fix.is_in(series, patch) or _is_there(fix, facts) for fix in FIXES}
     for fix, there in answers.items():
         if there is None:
-            message = f"whether Linux {facts.machine.kernel} has '{fix.name}' cannot be told by its release; it is in {fix.releases}"
+            message = f"the release {facts.machine.kernel} does not show whether the kernel has '{fix.name}', which is in {fix.releases}"
             yield unknown(f"{fix.code}-unknown", message, release=facts.machine.kernel)
         elif not there:
             yield warning(

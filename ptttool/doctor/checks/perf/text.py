@@ -9,7 +9,7 @@ from ptttool.capture.perf.tool import PerfTool
 from ptttool.doctor.contract import Finding, check, not_recorded, unknown, warning
 from ptttool.doctor.facts import Facts
 
-# The last series that was seen to print them wrong; the correction came into mainline in June 2026, its releases are not known here.
+# The last series that was seen to print them wrong; the correction came into mainline in June 2026; which releases have it is not known.
 _LAST_WRONG = (6, 12)
 
 
@@ -37,6 +37,6 @@ def perf_text(facts: Facts) -> Iterator[Finding]:
     else:
         yield unknown(
             "perf-text-unknown",
-            f"perf {perf.version}: whether perf report -D prints the headers of 4DW records right cannot be told by its version",
+            f"the version {perf.version} does not show whether perf report -D prints the headers of 4DW records right",
             perf_version=perf.version,
         )

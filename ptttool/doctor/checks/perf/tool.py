@@ -25,7 +25,7 @@ def _fine(facts: Facts) -> Finding:
     found = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
     if found is not None and (int(found[1]), int(found[2])) < _FIRST:
         message = f"{perf.path} {version} is older than the first perf that knows PTT devices ({_FIRST[0]}.{_FIRST[1]})"
-        cause = "an older one records the event without its data, unless a distribution has taken that in"
+        cause = "an older perf records the event without its data, unless the distribution has added support"
         return Finding(Status.WARNING, "perf-too-old", message, cause, install_perf(facts.distribution), details=details)
     return ok(f"{perf.path} {version}, built for {perf.architecture} with AUX area tracing", **details)
 
