@@ -121,7 +121,7 @@ $(VENV)/dev.stamp: $(VENV)/pyvenv.cfg pyproject.toml
 	@touch $@ $(VENV)/run.stamp
 
 test-system:
-	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null && command -v tshark >/dev/null && command -v rpmspec >/dev/null && command -v systemd-analyze >/dev/null && command -v udevadm >/dev/null && command -v fio >/dev/null && command -v mandoc >/dev/null && command -v node >/dev/null \
+	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null && command -v tshark >/dev/null && command -v rpmspec >/dev/null && command -v systemd-analyze >/dev/null && command -v udevadm >/dev/null && command -v fio >/dev/null && command -v mandoc >/dev/null && command -v zsh >/dev/null && command -v fish >/dev/null && command -v node >/dev/null \
 		&& $(PYTHON) -c 'import ctypes; ctypes.CDLL("libopencsd_c_api.so.1")' 2>/dev/null \
 		|| sh tests/install-packages.sh $(TEST_PACKAGES)
 	@test -d $(VENV)/share/tuned || sh tests/unpack-package.sh tuned $(VENV)/share/tuned
