@@ -125,6 +125,7 @@ test-system:
 		&& $(PYTHON) -c 'import ctypes; ctypes.CDLL("libopencsd_c_api.so.1")' 2>/dev/null \
 		|| sh tests/install-packages.sh $(TEST_PACKAGES)
 	@test -d $(VENV)/share/tuned || sh tests/unpack-package.sh tuned $(VENV)/share/tuned
+	@command -v promtool >/dev/null || test -d $(VENV)/share/prometheus || sh tests/unpack-package.sh prometheus $(VENV)/share/prometheus
 	@test -n "$(BROWSER)" || sh tests/install-packages.sh chromium || echo "no browser: tests of the page of a report are left out"
 
 bundle-system:

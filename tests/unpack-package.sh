@@ -8,7 +8,8 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
-(cd "$work" && apt-get download -qq "$1" >/dev/null 2>&1) || { echo "the package $1 cannot be downloaded" >&2; exit 1; }
+download() { (cd "$work" && apt-get download -qq "$1" >/dev/null 2>&1); }
+download "$1" || { apt-get update -qq >/dev/null 2>&1 && download "$1"; } || { echo "the package $1 cannot be downloaded" >&2; exit 1; }
 rm -rf "$2"
 mkdir -p "$2"
 dpkg-deb --extract "$work"/*.deb "$2"

@@ -65,6 +65,8 @@ class Analysis(ABC, Generic[R]):
         Whether what one of ``needs`` brings is enough for a result.
     sums_recordings : bool
         Whether recordings can be summed up: see :meth:`add_recording`.
+    worker_bytes : int
+        Bytes of trace above which one more process pays for its start-up.
     """
 
     name: ClassVar[str]
@@ -73,6 +75,7 @@ class Analysis(ABC, Generic[R]):
     needs: ClassVar[tuple[Need, ...]] = ()
     one_need_is_enough: ClassVar[bool] = False
     sums_recordings: ClassVar[bool] = False
+    worker_bytes: ClassVar[int] = 1 << 30
 
     @classmethod
     def lacks(cls, captured: Captured) -> list[Lack]:

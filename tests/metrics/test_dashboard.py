@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +19,7 @@ from ptttool.metrics.dashboard import DASHBOARD
 from tests import ROOT
 from tests.metrics.test_metrics import all_metrics
 from tests.metrics.test_metrics import both as both
-
-PROMTOOL = shutil.which("promtool")
+from tests.support.promtool import promtool
 
 
 def dashboard() -> dict[str, Any]:
@@ -90,18 +88,16 @@ def test_alerts_ask_for_what_is_emitted() -> None:
     assert asked <= set(METRICS)
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool is in Debian's large package prometheus")
 def test_alerts_are_valid(tmp_path: Path) -> None:
     path = tmp_path / "rules.yml"
     path.write_text(alerts())
-    done = subprocess.run([str(PROMTOOL), "check", "rules", str(path)], capture_output=True, text=True)
+    done = subprocess.run([promtool(), "check", "rules", str(path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool is in Debian's large package prometheus")
 def test_queries_are_valid(tmp_path: Path) -> None:
     rules = [{"record": f"query{number}", "expr": query.replace("$instance", ".*")} for number, query in enumerate(queries())]
     path = tmp_path / "rules.json"  # YAML, too
     path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
-    done = subprocess.run([str(PROMTOOL), "check", "rules", str(path)], capture_output=True, text=True)
+    done = subprocess.run([promtool(), "check", "rules", str(path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -107,6 +107,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
         In :meth:`merge_sums`: what is added to the ticks of the later part, so that they count from the start of this one.
     """
 
+    worker_bytes = 128 << 20
     carried: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[tuple[str, ...]] = MATCHING_COLUMNS
 

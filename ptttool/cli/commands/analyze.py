@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.workers.pool import Workers
 
+# Smallest number of bytes of trace for which one more process is started.
+_LEAST_WORTH = 128 << 20
+
 
 @dataclass(frozen=True)
 class LackFacts:
@@ -226,7 +229,7 @@ def analyze(
     """
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
+    from ptttool.pipeline.workers.pool import size_of
     from ptttool.recording.folders import with_folders
 
     form = analyzing.form_of(to, json=json)
@@ -240,7 +243,7 @@ def analyze(
     paths = with_folders(named, print_diagnostic)
     check_paths(paths)
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:
+    with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, _worth(names)) as workers:
         request = reading.request_of(
             paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
             downstream=downstream, strict=strict, channel=channel,
@@ -274,6 +277,14 @@ def _names(text: str) -> tuple[str, ...]:
     for each in names:
         ANALYSES.get(each)
     return names
+
+
+def _worth(names: Sequence[str]) -> int:
+    """Return the bytes of trace above which one more process pays for its start-up: several analyses have more to do."""
+    from ptttool.analyses.contract import ANALYSES
+
+    each = min(ANALYSES.get(name).worker_bytes for name in names)
+    return max(each // len(names), _LEAST_WORTH)
 
 
 def _list(*, json: bool) -> None:
