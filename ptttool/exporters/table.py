@@ -50,7 +50,8 @@ def _layout(schema: Schema, context: ExportContext) -> TableLayout:
     if context.layout == "tlp":
         from ptttool.exporters.tables.tlp import TlpLayout
 
-        return TlpLayout(context.machine, context.width, dws=context.extra.get("dws", False))
+        files = context.recordings if len(context.recordings) > 1 else ()
+        return TlpLayout(context.machine, context.width, dws=context.extra.get("dws", False), files=files)
     if context.layout in ("elements", "flow"):
         from ptttool.exporters.tables.elements import ElementLayout
 

@@ -582,3 +582,14 @@ def test_the_sidecar_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["decode", str(path), "-o", str(sidecar), "--to", "jsonl", "--force", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "output-is-input"
     assert sidecar.read_text() == "{}"
+
+
+def test_lines_of_several_recordings_name_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    paths = [tmp_path / "a.data", tmp_path / "longer.data"]
+    for path in paths:
+        path.write_bytes(build_perfdata([(0, 0, words_4dw(3))]))
+    assert main(["decode", *map(str, paths)]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[0] == "file"
+    assert [line.split()[0] for line in lines] == [str(path) for path in paths for _ in range(3)]
+    assert {line.index(" MWr ") for line in lines} == {head.index("kind") - 1}

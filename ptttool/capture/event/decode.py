@@ -177,7 +177,7 @@ def _ports(value: int, owners: Sequence[PttDevice], machine: Machine | None) -> 
 
 def _slots(bit: int) -> str:
     """Say which root ports may have a bit: PCI device numbers repeat every eight."""
-    return f"a root port with PCI device number {in_words([f'{bit // 2 + eight:02x}' for eight in (0, 8, 16, 24)], 'or')}"
+    return f"root port {in_words([f'{bit // 2 + eight:02x}' for eight in (0, 8, 16, 24)], 'or')} (the value does not say which)"
 
 
 def _requester(value: int, owners: Sequence[PttDevice], machine: Machine | None) -> tuple[Named, ...]:

@@ -213,8 +213,8 @@ def traced_text(explanation: Explanation, machine: Machine | None) -> str:
     noun = "root port" if explanation.kind == ROOT_PORT else "requester"
     names = []
     for named in explanation.named:
-        if named.address is None:  # "bit 0: a root port with PCI device number 00, 08, 10 or 18"
-            names.append(f"{named.name.rpartition(' number ')[2]} (the recording does not say which)")
+        if named.address is None:  # "bit 0: root port 00, 08, 10 or 18 (the value does not say which)"
+            names.append(f"{named.name.partition('root port ')[2].partition(' (')[0]} (the recording does not say which)")
         else:
             behind = named.name if machine is None or explanation.kind != ROOT_PORT else names_behind(machine, named.address)
             names.append(f"{named.address} ({behind})" if behind else str(named.address))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from ptttool.exporters.tables.columns import Cell, aligned
@@ -12,6 +14,7 @@ from ptttool.pci import format_id
 from ptttool.table.text import hex_text, id_text
 from ptttool.tlp import codes
 from ptttool.tlp.columns import DW_COLUMNS
+from ptttool.wording import clean
 
 # What the line of a TLP is made of.
 LINE_COLUMNS = (
@@ -39,9 +42,12 @@ class TlpLayout:
         Columns of the terminal; None for a pipe, where nothing is left out or cut.
     dws : bool
         Whether the header DWs are shown, too.
+    files : sequence of str
+        The recordings, where there are several: each line has its own.
     """
 
-    def __init__(self, machine: Machine | None, width: int | None, *, dws: bool = False) -> None:
+    def __init__(self, machine: Machine | None, width: int | None, *, dws: bool = False, files: Sequence[str] = ()) -> None:
+        self._files = files
         self._machine = machine
         self._width = width
         self._dws = dws
@@ -50,12 +56,14 @@ class TlpLayout:
 
     def lines(self, frame: pl.DataFrame) -> bytes:
         """Return the lines of TLPs; `frame` has :data:`LINE_COLUMNS`."""
-        header, lines = tlp_lines(frame, self._machine, self._width, dws=self._dws)
+        header, lines = tlp_lines(frame, self._machine, self._width, dws=self._dws, files=self._files)
         first, self._is_first = self._is_first, False
         return (f"{header}\n".encode() if first else b"") + joined(lines)
 
 
-def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *, dws: bool = False) -> tuple[str, pl.Series]:
+def tlp_lines(
+    frame: pl.DataFrame, machine: Machine | None, width: int | None, *, dws: bool = False, files: Sequence[str] = ()
+) -> tuple[str, pl.Series]:
     """Format TLPs as the header line and the lines of a table.
 
     Parameters
@@ -68,6 +76,8 @@ def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *
         Width of the terminal; None: a pipe, for which nothing is left out or cut.
     dws : bool
         Whether the header DWs are shown, too.
+    files : sequence of str
+        The recordings, where there are several; `frame` has the column ``file`` then.
     """
     prepared = pl.DataFrame(
         [
@@ -92,6 +102,9 @@ def tlp_lines(frame: pl.DataFrame, machine: Machine | None, width: int | None, *
     if dws:
         digits = [pl.col(name).str.slice(2).str.pad_start(8, "0") for name in DW_COLUMNS]
         cells[-1:-1] = [Cell("header DWs", pl.concat_str(digits, separator=" "), 35)]
+    if files:
+        prepared = prepared.with_columns(frame.get_column("file").cast(pl.String).replace(files, [clean(name) for name in files]))
+        cells.insert(0, Cell("file", pl.col("file"), max(map(len, files))))
     if width is not None:
         gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG), ("dir", WITH_DIRECTION)) if width < least}
         cells = [cell for cell in cells if cell.title not in gone]

@@ -105,8 +105,8 @@ def test_names(machine: Machine) -> None:
 def test_without_a_machine() -> None:
     event = explain(0x106280005, pmu="hisi_ptt0_2")
     assert [named.name for named in event.named] == [
-        "bit 0: a root port with PCI device number 00, 08, 10 or 18",
-        "bit 2: a root port with PCI device number 01, 09, 11 or 19",
+        "bit 0: root port 00, 08, 10 or 18 (the value does not say which)",
+        "bit 2: root port 01, 09, 11 or 19 (the value does not say which)",
     ]
     assert (event.types, event.format, event.pattern) == (("np", "cpl"), "8dw", "legacy")
     assert event.flow == Flow(inbound=("NP", "CPL B"))
