@@ -88,7 +88,7 @@ class MetricError(Exception):
     Parameters
     ----------
     code : str
-        ``no-metric``, ``not-a-number``, ``several-values`` or ``no-json``.
+        ``no-metric``, ``not-a-number``, ``several-values``, ``no-json`` or ``slow-metric``.
     message : str
         What was seen.
     """

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from ptttool.errors import UsageError
 from ptttool.sweep.metrics.contract import Better, Metric, MetricError, Output, number
+
+# An expression such as (a+)+$ can take more than a life, and signals that end a sweep are looked at after it.
+MOST_SECONDS: Final = 10.0
 
 
 class PatternMetric(Metric):
@@ -42,8 +50,38 @@ class PatternMetric(Metric):
     def read(self, output: Output) -> float:
         """Return the number of the last match: tools print intermediate results first."""
         last = None
-        for last in self._pattern.finditer(output.text):  # noqa: B007
-            pass
+        try:
+            with _limited(MOST_SECONDS):
+                for last in self._pattern.finditer(output.text):  # noqa: B007
+                    pass
+        except _TooLongError:
+            message = f"{self.name!r} has searched the output for {MOST_SECONDS:g} s of CPU time, without an end"
+            raise MetricError("slow-metric", message) from None
         if last is None or last[1] is None:
             raise MetricError("no-metric", f"nothing in the output matches {self.name!r}")
         return number(last[1].replace(",", ""), self.name)
+
+
+class _TooLongError(Exception):
+    pass
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Raise _TooLongError after so much CPU time. Without a limit outside of the main thread, where no signal can be caught."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise _TooLongError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    finally:
+        signal.signal(signal.SIGVTALRM, before)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from ptttool.errors import UsageError
+from ptttool.sweep.metrics import pattern
 from ptttool.sweep.metrics.contract import TOOLS, Better, Known, MetricError, Output, Tool, ToolMetric
 from ptttool.sweep.metrics.parse import parse_metric, parse_metrics
 from tests import ROOT
@@ -182,3 +185,12 @@ def test_a_tool_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
     metric = parse_metric("toy:bells")
     assert isinstance(metric, ToolMetric)
     assert (metric.read(Output(b"ding ding")), metric.label) == (2, "toy:bells [1/s]")
+
+
+def test_an_expression_that_searches_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pattern, "MOST_SECONDS", 0.1)
+    before = signal.getsignal(signal.SIGVTALRM)
+    with pytest.raises(MetricError) as caught:
+        parse_metric("regex:(a+)+$").read(Output(b"a" * 60 + b"!\n", seconds=1.0))
+    assert caught.value.code == "slow-metric"
+    assert (signal.getsignal(signal.SIGVTALRM), signal.getitimer(signal.ITIMER_VIRTUAL)) == (before, (0.0, 0.0))
