@@ -162,3 +162,13 @@ def test_zeros_without_end_take_no_memory(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, "info", "--input", "8dw", str(path)], capture_output=True, text=True, check=True)
     assert int(done.stderr.split()[-1]) < 250 << 10
+
+
+def test_as_many_requesters_as_wanted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = captures.path_of("6.12/s-4dw-ports-dir0", tmp_path)
+    requesters = [one["requester"] for one in info_json(path, capsys)["requesters"]]
+    assert main(["info", str(path), "--top", "1"]) == 0
+    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line]
+    assert requesters[0] in shown
+    assert not set(requesters[1:]) & set(shown)
+    assert "others" in shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,6 +38,7 @@ def info(
     params: reading.ParamsOption = None,
     strict: reading.StrictOption = False,
     channel: reading.ChannelOption = None,
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Requesters in the table; the others are added up.")] = 20,
     input_format: reading.InputOption = None,
     pattern: reading.PatternOption = None,
     downstream: reading.DownstreamOption = None,
@@ -70,7 +71,7 @@ def info(
             strict=strict, channel=channel,
         )  # fmt: skip
         try:
-            _info(request, workers, json=json, sysfs=sysfs, demo=demo, name=shown.get(path, path))
+            _info(request, workers, json=json, sysfs=sysfs, demo=demo, name=shown.get(path, path), top=top)
         except InputError as error:
             if error.code == "no-such-file":
                 _name_unfinished(error)
@@ -112,7 +113,7 @@ def _unfinished(path: str) -> list[Leftover]:
     return beside(Path(path))
 
 
-def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None, demo: bool, name: str) -> None:
+def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None, demo: bool, name: str, top: int) -> None:
     from ptttool.cli.terminal.walking import shown_progress
     from ptttool.pipeline.recording import Recording
     from ptttool.pipeline.report import report_on
@@ -132,6 +133,6 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
         else:
             from ptttool.cli.views.recording import print_report
 
-            print_report(report)
+            print_report(report, requesters=top)
         if failure is not None:
             raise PrintedError(failure) if json else failure

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from ptttool.recording.cs_etm import CsEtm
 
 
-def print_report(report: Report, *, counts_alone: bool = False) -> None:
+# Requesters in the table, where the user names no number.
+_SHOWN_REQUESTERS = 20
+
+
+def print_report(report: Report, *, counts_alone: bool = False, requesters: int = _SHOWN_REQUESTERS) -> None:
     """Print the report on standard output; with ``counts_alone`` without facts about the recording and without diagnostics."""
     from ptttool.analyses.summary import TlpSummary
 
@@ -38,7 +42,7 @@ def print_report(report: Report, *, counts_alone: bool = False) -> None:
             out.print()
     summary = report.summary
     if isinstance(summary, TlpSummary):
-        _print_tlps(report, summary)
+        _print_tlps(report, summary, requesters)
     elif summary is not None:
         _print_elements(summary)
     if report.trace_units is not None and report.trace_units.units:
@@ -51,13 +55,14 @@ def print_report(report: Report, *, counts_alone: bool = False) -> None:
         print_labelled(label, text)
 
 
-def _print_tlps(report: Report, summary: TlpSummary) -> None:
+def _print_tlps(report: Report, summary: TlpSummary, requesters: int) -> None:
     from ptttool.cli.views.tlps import flow_table, remarks_on, requester_table
     from ptttool.diagnostics import Severity
     from ptttool.pipeline.recording import traced_part
 
     out = console()
-    out.print(f"{summary.records:,} TLPs, {summary.payload_bytes:,} bytes carried, {summary.requested_bytes:,} bytes asked for by reads")
+    carried, asked = _in_bytes(summary.payload_bytes), _in_bytes(summary.requested_bytes)
+    out.print(f"{summary.records:,} TLPs, {carried} carried, {asked} asked for by reads")
     if not summary.records:
         return
     time = summary.time
@@ -71,12 +76,17 @@ def _print_tlps(report: Report, summary: TlpSummary) -> None:
     out.print()
     out.print(flow_table(summary, out.width))
     out.print()
-    out.print(requester_table(summary, machine, out.width))
+    out.print(requester_table(summary, machine, out.width, requesters))
     remarks = list(remarks_on(summary, machine, () if report.explanation is None else report.explanation.types))
     if remarks:
         out.print()
     for remark in remarks:
         print_labelled("note", remark)
+
+
+def _in_bytes(size: int) -> str:
+    """Return a number of bytes; a large one also in GiB."""
+    return f"{size:,} bytes ({size / (1 << 30):.3g} GiB)" if size >= 1 << 30 else f"{size:,} bytes"
 
 
 def _print_elements(summary: ElementSummary) -> None:

@@ -11,7 +11,7 @@ from ptttool.analyses.shown import Column, text_column
 from ptttool.machine.model import Machine
 from ptttool.machine.topology import functions_by_id
 from ptttool.pci import PciAddress
-from ptttool.wording import clean, in_words
+from ptttool.wording import clean, counted, in_words
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ptttool.analyses.summary import RequesterSums, TlpSummary
 
-# Largest number of requesters in the table; --json has all of them.
-SHOWN_REQUESTERS = 20
 # Width of a terminal from which on requesters have their TLPs by class.
 _WITH_CLASSES = 120
 _LEAST_NAME = 14
@@ -73,7 +71,7 @@ def flow_table(summary: TlpSummary, width: int) -> Group:
     return fitted(columns, rows, width)
 
 
-def requester_table(summary: TlpSummary, machine: Machine | None, width: int) -> Group:
+def requester_table(summary: TlpSummary, machine: Machine | None, width: int, most: int) -> Group:
     """Make a table of TLPs by requester, most frequent first; its columns add up to the last row.
 
     Names are shown if the machine is known; they are cut to the ``width`` of the terminal.
@@ -82,7 +80,7 @@ def requester_table(summary: TlpSummary, machine: Machine | None, width: int) ->
     directions = {"inbound": "Bytes in", "outbound": "Bytes out", "unknown": "Bytes, direction unknown"}
     directions = {name: title for name, title in directions.items() if name != "unknown" or summary.directions[name].payload_bytes}
     titles = ("TLPs", *classes, *directions.values(), "Bytes asked for")
-    shown, others = summary.requesters[:SHOWN_REQUESTERS], summary.requesters[SHOWN_REQUESTERS:]
+    shown, others = summary.requesters[:most], summary.requesters[most:]
 
     def numbers(parts: Sequence[RequesterSums]) -> list[str]:
         sums = [sum(part.records for part in parts)]
@@ -93,7 +91,7 @@ def requester_table(summary: TlpSummary, machine: Machine | None, width: int) ->
 
     rows = [(sums.requester, *numbers([sums]), clean(name_of(machine, sums.requester))) for sums in shown]
     if others:
-        rows.append(("others", *numbers(others), f"{len(others)} requesters: --json has all"))
+        rows.append(("others", *numbers(others), f"{counted(len(others), 'requester')}: 'ptttool info --top N' shows more"))
     if len(rows) > 1:
         rows.append(("total", *numbers(summary.requesters), ""))
     columns = [text_column("Requester"), *(Column(title) for title in titles[:-1]), Column(titles[-1], weight=2)]
