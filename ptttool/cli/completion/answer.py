@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -14,8 +15,14 @@ from ptttool.cli.completion.words import Command, Option, command_of
 VARIABLE: Final = "_PTTTOOL_COMPLETE"
 """Set by the scripts of the shells: bash, zsh or fish for an answer, source_bash and so on for the script."""
 SHELLS: Final = ("bash", "zsh", "fish")
+# Processor time: a large archive that is named by --sysfs is not worth a shell that does not answer.
+MOST_SECONDS: Final = 2.0
 # Other values would be words of a command to the shell, or more than one word.
 _SAFE: Final = re.compile(r"[\w.:,=@%+/\-]+")
+
+
+class _TooLongError(BaseException):
+    """No error of what is read: nothing that looks for those may take it."""
 
 
 class Answer(NamedTuple):
@@ -178,7 +185,13 @@ def main(shell: str, arguments: Sequence[str]) -> int:
 
         words, raw = split(os.environ.get("_PTTTOOL_LINE", ""))
         words = command_line(words)
-    found, instead = answer(words)
+    signal.signal(signal.SIGVTALRM, _stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+    try:
+        found, instead = answer(words)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    except _TooLongError:
+        return 1
     values = [value for value, _ in found]
     if shell == "bash":
         from ptttool.cli.completion.line import without_start
@@ -189,6 +202,10 @@ def main(shell: str, arguments: Sequence[str]) -> int:
     lines += [value if shell == "bash" else f"{value}\t{_line(text)}" for value, (_, text) in zip(values, found, strict=True)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
+
+
+def _stop(*_: object) -> None:
+    raise _TooLongError
 
 
 def _line(text: str) -> str:

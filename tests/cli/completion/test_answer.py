@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from ptttool.cli.completion import answer as answering
 from ptttool.cli.completion.answer import answer
 from ptttool.cli.completion.line import command_line, split, without_start
 from ptttool.testing import FakeMachine
@@ -140,6 +144,23 @@ def test_a_tab_is_quick() -> None:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(times) < 0.2
+
+
+def test_a_shell_does_not_wait_for_long(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def slow(words: Sequence[str]) -> answering.Answer:
+        while words is not None:
+            with suppress(Exception):
+                sum(range(1000))
+        return answering.Answer([])
+
+    before = signal.getsignal(signal.SIGVTALRM)
+    monkeypatch.setattr(answering, "answer", slow)
+    monkeypatch.setattr(answering, "MOST_SECONDS", 0.1)
+    try:
+        assert answering.main("fish", ["list", ""]) == 1
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
