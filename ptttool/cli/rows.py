@@ -19,6 +19,7 @@ from ptttool.cli.options.reading import (
     show_diagnostic,
     warn_of_no_tlp,
 )
+from ptttool.cli.terminal.colours import has_colour
 from ptttool.cli.terminal.destination import destination, page_rows
 from ptttool.cli.terminal.talk import note, warn
 from ptttool.errors import InputError, UsageError
@@ -172,7 +173,7 @@ class RowsJob:
                 diagnostics=first.diagnostics,
                 width=max(shutil.get_terminal_size().columns, 20) if self._on_terminal else None,
                 layout=layout,
-                extra={"dws": self.dws},
+                extra={"dws": self.dws, "coloured": self._path is None and has_colour(sys.stdout)},
                 names=self._names(first, exporter, machine) if self.names_ids else {},
             )
             query = self._query(first, exporter, context, page)

@@ -51,7 +51,8 @@ def _layout(schema: Schema, context: ExportContext) -> TableLayout:
         from ptttool.exporters.tables.tlp import TlpLayout
 
         files = context.recordings if len(context.recordings) > 1 else ()
-        return TlpLayout(context.machine, context.width, dws=context.extra.get("dws", False), files=files)
+        extra = context.extra
+        return TlpLayout(context.machine, context.width, dws=extra.get("dws", False), files=files, coloured=extra.get("coloured", False))
     if context.layout in ("elements", "flow"):
         from ptttool.exporters.tables.elements import ElementLayout
 

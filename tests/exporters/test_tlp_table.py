@@ -11,7 +11,7 @@ import pytest
 
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.exporters.tables.columns import ColumnLayout
-from ptttool.exporters.tables.tlp import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, tlp_lines
+from ptttool.exporters.tables.tlp import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, TlpLayout, tlp_lines
 from ptttool.machine.model import Machine, PciFunction
 from ptttool.pci import PciAddress
 from ptttool.tlp.columns import ALL_COLUMNS, TLP_SCHEMA
@@ -143,3 +143,16 @@ def test_words_stand_beside_the_line() -> None:
     head, lines = tlp_lines(frame_of([eight(0x60000001, 0x01001E0F, 4, 0x02810040)]), None, None, dws=True)
     assert "header DWs" in head
     assert "60000001 01001e0f 00000004 02810040" in lines.item()
+
+
+def test_lines_of_errors_are_red_where_there_is_colour() -> None:
+    frame = frame_of([line[1] for line in LINES[:15]])
+    plain = TlpLayout(None, None).lines(frame).decode().splitlines()
+    coloured = TlpLayout(None, None, coloured=True).lines(frame).decode().splitlines()
+    assert coloured[0] == f"\x1b[1m{plain[0]}\x1b[0m"
+    red = [number for number, line in enumerate(coloured) if line == f"\x1b[31m{plain[number]}\x1b[0m"]
+    assert red
+    assert all(line == plain[number] for number, line in enumerate(coloured) if number and number not in red)
+    odd = [number for number, line in enumerate(plain) if {"UR", "CA", "CRS", "RRS", "poisoned"} & set(line.replace(",", " ").split())]
+    assert set(odd) <= set(red)
+    assert 1 not in red

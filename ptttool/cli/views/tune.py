@@ -114,10 +114,15 @@ def note_target(source: Source, changes: Sequence[Change]) -> None:
         note(f"written to {clean(source.origin)}, not to this machine{lost}")
 
 
+# States of a profile's rows that are pointed out.
+_ODD = {state for state in RowState if state is not RowState.SAME}
+
+
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table, folded to the terminal's width, with numbers aligned to the right; where it has no room, each row as a sentence."""
     from rich.cells import cell_len
     from rich.table import Table
+    from rich.text import Text
 
     shown = console()
     # Columns that are not broken take what they need, the others this much at the least.
@@ -130,7 +135,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for head in heads:
         table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head in WHOLE, overflow="fold")
     for row in rows:
-        table.add_row(*[clean(cell) for cell in row])
+        table.add_row(*[Text(clean(cell), "bold yellow" if cell in _ODD else "") for cell in row])
     shown.print(table)
 
 

@@ -28,6 +28,10 @@ _AS_THEY_ARE = (
 )  # fmt: skip
 # Widths of terminals from which on a line has its number, its tag, its direction, the names of devices.
 WITH_INDEX, WITH_TAG, WITH_DIRECTION, WITH_NAMES = 70, 60, 74, 80
+_BOLD, _RED, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[0m"
+_SUCCESS = "SC"
+# ERR_COR, ERR_NONFATAL, ERR_FATAL.
+_ERROR_MESSAGES = [0x30, 0x31, 0x33]
 _DIRECTIONS = {"inbound": "in", "outbound": "out", "unknown": "?"}
 
 
@@ -44,9 +48,14 @@ class TlpLayout:
         Whether the header DWs are shown, too.
     files : sequence of str
         The recordings, where there are several: each line has its own.
+    coloured : bool
+        Whether the header is bold and lines of errors are red, by escape sequences.
     """
 
-    def __init__(self, machine: Machine | None, width: int | None, *, dws: bool = False, files: Sequence[str] = ()) -> None:
+    def __init__(
+        self, machine: Machine | None, width: int | None, *, dws: bool = False, files: Sequence[str] = (), coloured: bool = False
+    ) -> None:
+        self._coloured = coloured
         self._files = files
         self._machine = machine
         self._width = width
@@ -57,6 +66,9 @@ class TlpLayout:
     def lines(self, frame: pl.DataFrame) -> bytes:
         """Return the lines of TLPs; `frame` has :data:`LINE_COLUMNS`."""
         header, lines = tlp_lines(frame, self._machine, self._width, dws=self._dws, files=self._files)
+        if self._coloured:
+            header = f"{_BOLD}{header}{_PLAIN}"
+            lines = pl.select(pl.when(_are_errors(frame)).then(_RED + lines + _PLAIN).otherwise(lines)).to_series()
         first, self._is_first = self._is_first, False
         return (f"{header}\n".encode() if first else b"") + joined(lines)
 
@@ -109,6 +121,13 @@ def tlp_lines(
         gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG), ("dir", WITH_DIRECTION)) if width < least}
         cells = [cell for cell in cells if cell.title not in gone]
     return aligned(prepared, cells, width)
+
+
+def _are_errors(frame: pl.DataFrame) -> pl.Series:
+    """Return which TLPs are completions without success, poisoned, or messages of an error."""
+    status = frame.get_column("status").cast(pl.String).fill_null(_SUCCESS) != _SUCCESS
+    poisoned = frame.get_column("ep").fill_null(0).cast(pl.Int64) != 0
+    return status | poisoned | frame.get_column("message").is_in(_ERROR_MESSAGES).fill_null(value=False)
 
 
 def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
