@@ -61,7 +61,7 @@ def plan_series(plans: Sequence[Plan], names: Sequence[str]) -> list[Plan]:
         The runs have no end of their own (``series-without-end``): neither a duration nor a command.
     """
     if plans[0].seconds is None and not plans[0].command:
-        message = f"{len(plans)} runs, one after another ({in_words(names)}): how long is each?"
+        message = f"{len(plans)} runs, one after another ({in_words(names)}), have no duration"
         raise UsageError(message, hint="give --duration, or a COMMAND, which is then run once for each", code="series-without-end")
     pairs = zip(plans, names, strict=True)
     return [replace(plan, output=run_path(plan.output, number, name)) for number, (plan, name) in enumerate(pairs, 1)]

@@ -51,14 +51,14 @@ def metrics(
     from ptttool.metrics.documents import MetricsDocument
 
     if json and (output is not None or openmetrics):
-        raise UsageError("--json prints JSON on standard output: -o and --openmetrics are of the text", code="json-is-printed")
+        raise UsageError("--json prints JSON on standard output: -o and --openmetrics are for the text format", code="json-is-printed")
     if dashboard:
         from ptttool.metrics.dashboard import DASHBOARD
 
         sys.stdout.write(DASHBOARD.read_text(encoding="utf-8"))
         return
     if files and (sysfs is not None or demo):
-        raise UsageError("recordings have their own metrics: --sysfs and --demo are of a machine", code="two-subjects")
+        raise UsageError("recordings have their own metrics: --sysfs and --demo are for those of a machine", code="two-subjects")
     found = recording_metrics(files) if files else machine_metrics(sysfs, demo=demo, doctor=doctor)
     if json:
         print_json(MetricsDocument.of(found.samples))

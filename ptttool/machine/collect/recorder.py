@@ -1,4 +1,4 @@
-"""A source that takes down what is read from another one, so that it can be read again elsewhere."""
+"""A source that records what is read from another one, so that it can be read again elsewhere."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class RecorderSource:
             self.files[real] = data
 
     def _follow(self, path: str) -> str:
-        """Take down the links on a path below /sys; return where it leads."""
+        """Record the links on a path below /sys; return where it leads."""
         if not path.startswith("/sys/"):
             return path
         real = "/sys"

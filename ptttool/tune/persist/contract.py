@@ -21,7 +21,7 @@ class PermanentValues:
     devices : Mapping[str, Mapping[str, int]]
         Values, 0 to 2, by device and attribute. The names are ASCII letters, digits and ``_``.
     program : tuple of str
-        The words that run ptttool, the first one an absolute path; these alone may hold any letter.
+        The command that runs ptttool, the first one an absolute path; only these texts may hold any letter.
     """
 
     profile: str

@@ -82,7 +82,7 @@ def export_profile(target: str, profile: Profile, devices: Sequence[PttDevice], 
     for setting in matched.settings:
         if not re.fullmatch(r"[A-Za-z0-9_]+", setting.device.name) or not re.fullmatch(r"[A-Za-z0-9_]+", setting.attribute):
             name = clean(f"{setting.device.name}/{setting.attribute}")
-            raise DeviceError(f"{name}: not a name as the driver gives them", hint="is this sysfs what it should be?", code="odd-name")
+            raise DeviceError(f"{name}: not a name that the driver uses", hint="check where this sysfs comes from", code="odd-name")
         values.setdefault(setting.device.name, {})[setting.attribute] = setting.value
     if not values:
         raise UsageError(f"{clean(profile.path)}: no value for this machine", hint="give a profile with values", code="nothing-to-export")
@@ -113,5 +113,5 @@ def _about_program(program: Sequence[str]) -> list[Diagnostic]:
     weakness = weakness_of(program[0])
     if weakness is None:
         return []
-    message = f"root will run {program[0]} at every start, and not root alone can change it: {weakness}"
+    message = f"root will run {program[0]} at every start, and other users can change it: {weakness}"
     return [Diagnostic(Severity.WARNING, "weak-program", message, hint="install ptttool for all users", where=program[0])]

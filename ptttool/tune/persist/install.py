@@ -32,7 +32,7 @@ class InstallPlan:
     write : tuple of PermanentFile
         Files that are not there yet.
     replace : tuple of PermanentFile
-        Files that take the place of ones that were installed before, and were not changed since.
+        Files that replace ones that were installed before, and were not changed since.
     same : tuple of PermanentFile
         Files that are there as they are to be.
     remove : tuple of str
@@ -104,7 +104,7 @@ def plan_install(export: Export, root: Path) -> InstallPlan:
     OutputError
         ``exists``: a file is there that was not installed by ptttool, or was changed since.
     AccessError, InputError
-        A folder on the way is not safe; the record of what was installed is damaged.
+        A folder of a path is not safe; the record of what was installed is damaged.
     """
     if not export.installable:
         hint = f"write it to a file: ptttool tune export --to {export.target} … > {export.files[0].path}"
@@ -169,7 +169,7 @@ def plan_uninstall(target: str, root: Path) -> UninstallPlan:
     UsageError
         ``not-installed``: there is nothing to remove; ``unknown-target``.
     AccessError, InputError, OutputError
-        A folder on the way is not safe; the record of what was installed is damaged.
+        A folder of a path is not safe; the record of what was installed is damaged.
     """
     TARGETS.get(target)
     installed = Records(root).read(target)
@@ -183,7 +183,7 @@ def plan_uninstall(target: str, root: Path) -> UninstallPlan:
 
 
 def uninstall(plan: UninstallPlan) -> None:
-    """Remove what a plan says; files that were changed since stay, and are ptttool's no more.
+    """Remove what a plan says; files that were changed since stay, and are no longer in the record.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class Rooted:
         Raises
         ------
         AccessError
-            ``link-in-path``, ``unsafe-folder``: a folder on the way is a link, or others can write in it.
+            ``link-in-path``, ``unsafe-folder``: a folder of the path is a link, or others can write in it.
         OutputError
             ``not-a-file``: something else is there.
         """
@@ -161,7 +161,7 @@ class Rooted:
         if about.st_uid not in (0, os.geteuid()) or others:
             raise AccessError(
                 f"{shown}: others can change what is in this folder",
-                hint="make it root's alone",
+                hint="let root own it, and let nobody else write in it",
                 code="unsafe-folder",
                 path=shown,
             )

@@ -36,7 +36,7 @@ def history(
     print_unfinished(source)
     found = read_history(source)
     if json:
-        from ptttool.tune.history_documents import TuneHistoryDocument
+        from ptttool.tune.journal.documents import TuneHistoryDocument
 
         print_json(TuneHistoryDocument.of(found, limit))
     else:
@@ -74,7 +74,7 @@ def undo(
     done = undo_changes(source, count, force=force, dry_run=dry_run)
     print_diagnostics(done.diagnostics)
     if json:
-        from ptttool.tune.history_documents import TuneUndoDocument
+        from ptttool.tune.repair.documents import TuneUndoDocument
 
         print_json(TuneUndoDocument.of(done))
     elif dry_run or is_read():

@@ -51,7 +51,7 @@ def recover(
     source = open_source(sysfs, demo)
     done = recover(source, actions[0] if actions else None, force=force, dry_run=dry_run, journal=not no_journal)
     if json:
-        from ptttool.tune.documents import TuneRecoverDocument
+        from ptttool.tune.repair.documents import TuneRecoverDocument
 
         print_json(TuneRecoverDocument.of(done))
     elif not done.done or is_read():

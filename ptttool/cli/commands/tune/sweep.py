@@ -133,15 +133,15 @@ def sweep(
     """Run a workload with several values, and compare them.
 
     Runs are in rounds. Each round has each setting once, in an order by chance, and settings are compared with the original values
-    within rounds: what changes slowly, such as a temperature, then cannot pass for a difference. The test is exact (signed-rank),
+    within rounds: what changes slowly, such as a temperature, then does not look like a difference. The test is exact (signed-rank),
     and corrected for the number of comparisons. If nothing was found, the smallest difference that could have been is printed.
 
     No other ptttool changes tune attributes meanwhile. The original values are restored at the end, on Ctrl-C, SIGTERM and SIGHUP, and
-    when something fails. After SIGKILL 'ptttool tune recover' restores them. Each run is on the disk at once: --resume goes on. A tune
-    attribute that another program changes ends the sweep.
+    when something fails. After SIGKILL, 'ptttool tune recover --restore' restores them. Each run is on the disk at once: --resume goes on.
+    If another program changes one of these tune attributes, the sweep ends.
 
-    The workload reads nothing. Its exit status must be 0, and its output is not shown. Units and what is better are known for metrics
-    by name; of others higher is better, unless --minimize is given.
+    The workload gets no input. Its exit status must be 0, and its output is not shown. For metrics of known tools, the unit and the better
+    direction are known; for others, higher is better unless --minimize is given.
     """
     from ptttool.api.sweep import plan_sweep, sweep_options, sweep_tune_attributes
     from ptttool.cli.views.sweep.findings import print_result

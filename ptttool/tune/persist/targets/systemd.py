@@ -19,7 +19,7 @@ class Systemd(Target):
 
     name = "systemd"
     meaning = "a service of systemd, which runs 'ptttool tune apply' when the machine starts"
-    limits = "where the driver is loaded again, start the service again; it needs ptttool to stay where it is"
+    limits = "if the driver is loaded again, start the service again; ptttool must stay at its path"
 
     def files(self, values: PermanentValues) -> tuple[PermanentFile, ...]:
         """Return the unit, and the link by which it is enabled."""

@@ -13,8 +13,8 @@ class Tmpfiles(Target):
     name = "tmpfiles"
     meaning = "lines of systemd-tmpfiles, which writes the values when the machine starts"
     limits = (
-        "values are written once, early in the start: where the driver is loaded later, or again, they are not, and nothing says so; "
-        "udev does not have that gap"
+        "values are written once, early in the start; if the driver is loaded later, or again, they are not written, without an error; "
+        "udev does not have this gap"
     )
 
     def files(self, values: PermanentValues) -> tuple[PermanentFile, ...]:

@@ -10,7 +10,7 @@ class Tuned(Target):
 
     name = "tuned"
     meaning = "a profile of TuneD, which writes the values when it starts, and the old ones back when it changes to another profile"
-    limits = "where the driver is loaded again, TuneD does not write the values: restart it; one TuneD profile replaces another: name both"
+    limits = "if the driver is loaded again, restart TuneD to write the values; one TuneD profile replaces another, so name both"
 
     def files(self, values: PermanentValues) -> tuple[PermanentFile, ...]:
         """Return the profile."""

@@ -1,15 +1,12 @@
-"""What ``tune history`` and ``tune undo`` print with ``--json``."""
+"""What ``tune history`` prints with ``--json``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
-from ptttool.tune.documents import ChangeDocument
 from ptttool.tune.journal.history import History
 from ptttool.tune.journal.records import ChangeRecord, Outcome, StepState
-from ptttool.tune.repair.undo import Undo
 
 
 @dataclass(frozen=True)
@@ -131,32 +128,3 @@ class TuneHistoryDocument:
         shown = [JournalChangeDocument.of(change, history) for change in history.changes[::-1][:limit]]
         folder = None if history.folder is None else str(history.folder)
         return cls(folder, len(history.changes), shown, [problem.message for problem in history.damaged])
-
-
-@document("tune-undo")
-@dataclass(frozen=True)
-class TuneUndoDocument:
-    """What undoing changed.
-
-    Parameters
-    ----------
-    dry_run : bool
-        True if nothing was written.
-    undone : list of int
-        The changes from before which the values are.
-    changes : list of ChangeDocument
-        One for each tune attribute.
-    diagnostics : list of Diagnostic
-        What was odd.
-    """
-
-    dry_run: bool
-    undone: list[int]
-    changes: list[ChangeDocument]
-    diagnostics: list[Diagnostic]
-
-    @classmethod
-    def of(cls, done: Undo) -> TuneUndoDocument:
-        """Make the document of what was undone."""
-        changes = [ChangeDocument.of(change) for change in done.changes]
-        return cls(not done.done, [change.number for change in done.undone], changes, list(done.diagnostics))

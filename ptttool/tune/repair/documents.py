@@ -1,0 +1,137 @@
+"""What ``tune recover`` and ``tune undo`` print with ``--json``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptttool.diagnostics import Diagnostic
+from ptttool.documents import document
+from ptttool.tune.documents import ChangeDocument
+from ptttool.tune.journal.records import ChangeRecord
+from ptttool.tune.journal.unfinished import UnfinishedAttribute
+from ptttool.tune.repair.recovery import RecoverAction, Recovery
+from ptttool.tune.repair.undo import Undo
+
+
+@dataclass(frozen=True)
+class CutOffChangeDocument:
+    """A change of tune attributes, as the journal has it.
+
+    Parameters
+    ----------
+    number : int
+        Its number.
+    command : str
+        The command that made it.
+    user : str
+        Who made it.
+    login : str or None
+        Who had logged in, where that is somebody else.
+    pid : int
+        Its process.
+    started : str
+        Date and time in UTC, ISO 8601.
+    undoing_failed : bool
+        True if the command itself could not restore the old values.
+    """
+
+    number: int
+    command: str
+    user: str
+    login: str | None
+    pid: int
+    started: str
+    undoing_failed: bool
+
+    @classmethod
+    def of(cls, change: ChangeRecord) -> CutOffChangeDocument:
+        """Make the document of a change."""
+        author = change.author
+        return cls(change.number, author.command, author.user, author.login, author.pid, author.started, change.failed)
+
+
+@document("tune-recover")
+@dataclass(frozen=True)
+class TuneRecoverDocument:
+    """Changes of tune attributes that were cut off, and what was done about them.
+
+    Parameters
+    ----------
+    action : RecoverAction or None
+        What was done; null if it was only looked at.
+    dry_run : bool
+        True if nothing was written.
+    settled : bool
+        True if nothing is left to decide on.
+    cut_off : list of CutOffChangeDocument
+        Changes that left attributes half done.
+    attributes : list of UnfinishedAttribute
+        Their attributes, as they were found.
+    before_boot : list of CutOffChangeDocument
+        Changes that were cut off before the machine was started again: the attributes have their power-on values.
+    under_way : list of CutOffChangeDocument
+        Changes that other processes are making now.
+    changes : list of ChangeDocument
+        What was written, or would be.
+    left : list of UnfinishedAttribute
+        Attributes that are still to be decided on.
+    diagnostics : list of Diagnostic
+        What was odd.
+    """
+
+    action: RecoverAction | None
+    dry_run: bool
+    settled: bool
+    cut_off: list[CutOffChangeDocument]
+    attributes: list[UnfinishedAttribute]
+    before_boot: list[CutOffChangeDocument]
+    under_way: list[CutOffChangeDocument]
+    changes: list[ChangeDocument]
+    left: list[UnfinishedAttribute]
+    diagnostics: list[Diagnostic]
+
+    @classmethod
+    def of(cls, recovery: Recovery) -> TuneRecoverDocument:
+        """Make the document of what recovering did."""
+        found = recovery.unfinished
+        return cls(
+            recovery.action,
+            not recovery.done,
+            recovery.settled,
+            [CutOffChangeDocument.of(change) for change in found.changes],
+            list(found.attributes),
+            [CutOffChangeDocument.of(change) for change in found.before_boot],
+            [CutOffChangeDocument.of(change) for change in found.under_way],
+            [ChangeDocument.of(change) for change in recovery.changes],
+            list(recovery.left),
+            list(recovery.diagnostics),
+        )
+
+
+@document("tune-undo")
+@dataclass(frozen=True)
+class TuneUndoDocument:
+    """What undoing changed.
+
+    Parameters
+    ----------
+    dry_run : bool
+        True if nothing was written.
+    undone : list of int
+        The changes from before which the values are.
+    changes : list of ChangeDocument
+        One for each tune attribute.
+    diagnostics : list of Diagnostic
+        What was odd.
+    """
+
+    dry_run: bool
+    undone: list[int]
+    changes: list[ChangeDocument]
+    diagnostics: list[Diagnostic]
+
+    @classmethod
+    def of(cls, done: Undo) -> TuneUndoDocument:
+        """Make the document of what was undone."""
+        changes = [ChangeDocument.of(change) for change in done.changes]
+        return cls(not done.done, [change.number for change in done.undone], changes, list(done.diagnostics))
