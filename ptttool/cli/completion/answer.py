@@ -186,11 +186,13 @@ def main(shell: str, arguments: Sequence[str]) -> int:
         words, raw = split(os.environ.get("_PTTTOOL_LINE", ""))
         words = command_line(words)
     signal.signal(signal.SIGVTALRM, _stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+    # Again and again: Python drops an exception that comes while it closes a file that nobody holds any more.
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS, 0.1)
     try:
         found, instead = answer(words)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     except _TooLongError:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         return 1
     values = [value for value, _ in found]
     if shell == "bash":
