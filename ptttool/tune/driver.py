@@ -386,7 +386,7 @@ def not_restored(error: PtttoolError, failed: Sequence[tuple[Change, int | None]
 
 
 class _Holder:
-    """A signal handler that takes signals down."""
+    """A signal handler that records signals."""
 
     def __init__(self, caught: list[int]) -> None:
         self.caught = caught

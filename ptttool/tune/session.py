@@ -25,7 +25,7 @@ KEPT_TREES = 32
 
 
 class NoRecorder:
-    """Takes nothing down: for a change without a journal. It has the methods of :class:`~ptttool.tune.journal.store.JournalWriter`."""
+    """Records nothing: for a change without a journal. It has the methods of :class:`~ptttool.tune.journal.store.JournalWriter`."""
 
     number: int | None = None
     problem: OSError | None = None

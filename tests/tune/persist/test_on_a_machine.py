@@ -9,7 +9,7 @@ from ptttool.tune.persist.contract import TARGETS, PermanentValues
 from tests.support import machines, own_system
 
 LINES = """
-mount -t tmpfs none /etc/udev && mkdir /etc/udev/rules.d
+mount -t tmpfs -o mode=755 none /etc/udev && mkdir /etc/udev/rules.d
 export PTTTOOL_STATE_DIR=/run/state/new PTTTOOL_RUNTIME_DIR=/run/locks
 ptttool() { "$PYTHON" -m ptttool "$@"; }
 echo "install $(ptttool tune export network --install --yes >/dev/null 2>&1; echo $?)"
