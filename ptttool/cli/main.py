@@ -25,7 +25,7 @@ from ptttool.cli.terminal.talk import PrintedError, be_quiet, say, warn
 from ptttool.cli.unexpected import explained
 from ptttool.errors import AccessError, InputError, InternalError, OutputError, PlugInError, PtttoolError
 from ptttool.registry import PlugIns, allow_foreign_plug_ins, left_out
-from ptttool.wording import clean
+from ptttool.wording import as_root, clean
 
 PLUG_INS = PlugIns("command", "ptttool.commands")
 
@@ -253,7 +253,9 @@ def _from_os_error(error: OSError) -> PtttoolError:
         hint = "no incomplete file was left behind" if whole else None
         return OutputError(f"{error.filename or 'standard output'}: {reason}", hint=hint, code=output_code(error))
     if isinstance(error, PermissionError):
-        return AccessError(f"{error.filename or 'input'}: {reason}")
+        # A file that is not there was to be written.
+        other = "choose another folder, or " if error.filename is not None and not os.path.lexists(error.filename) else ""
+        return AccessError(f"{error.filename or 'input'}: {reason}", hint=other + as_root())
     return InputError(str(error.filename or "input"), reason)
 
 

@@ -143,6 +143,19 @@ def test_an_output_without_room_has_one_code(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == code
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_only_a_file_that_is_new_can_go_elsewhere(
+    failing: dict[str, BaseException], capsys: pytest.CaptureFixture[str], tmp_path: Path, is_there: bool
+) -> None:
+    path = tmp_path / "out.csv"
+    if is_there:
+        path.touch()
+    failing["now"] = PermissionError(errno.EACCES, "Permission denied", str(path))
+    assert main(["fail", "--json"]) == 4
+    hint = json.loads(capsys.readouterr().out)["error"]["hint"]
+    assert ("folder" in hint, "root" in hint) == (not is_there, True)
+
+
 KEPT = [
     (["decode", "a.data", "-o", "new.csv"], "interrupted, nothing is written"),
     (["-q", "decode", "a.data", "--output=old.csv"], "interrupted: old.csv is as it was before"),
