@@ -18,6 +18,7 @@ from ptttool.capture.event.terms import (
     PATTERN_TERM,
     PATTERNS,
     REQUIRED_TERMS,
+    SEVERAL_TYPES,
     TYPE_WORDS,
     TYPES,
     Completions,
@@ -234,7 +235,7 @@ def _check_completions(request: TraceRequest) -> None:
 
 def _direction_diagnostics(request: TraceRequest, direction: int) -> Iterator[Diagnostic]:
     if request.direction is not Direction.INBOUND and len(request.types) > 1:
-        message = "several types outbound: the kernel documentation allows one; the driver takes it, what the device does is not documented"
+        message = SEVERAL_TYPES
         if request.direction is Direction.BOTH:
             message = "several types with outbound TLPs among them: the kernel documentation allows one; check that each type is there"
         yield Diagnostic(Severity.WARNING, "outbound-types", message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ptttool.capture.event.decode import Explanation, addresses_of_bit, has_filter, owners_of, requesters_of
-from ptttool.capture.event.terms import DIRECTIONS, TYPE_WORDS, Flow, TlpType
+from ptttool.capture.event.terms import DIRECTIONS, SEVERAL_TYPES, TYPE_WORDS, Flow, TlpType
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.model import ROOT_PORT, FormatTerm, Machine, PttDevice
 from ptttool.machine.pmu import PORT_FLAG, RESERVED_FILTER_BITS, device_numbers
@@ -135,10 +135,7 @@ def _direction(event: Explanation) -> Iterator[Diagnostic]:
     elif event.types:
         yield from _inbound(event.types, whole, name)
     if whole.outbound and len(event.types) > 1:
-        message = (
-            "several types, outbound: the kernel documentation allows one; the driver takes it, what the device does is not documented"
-        )
-        yield Diagnostic(Severity.WARNING, "outbound-types", message)
+        yield Diagnostic(Severity.WARNING, "outbound-types", SEVERAL_TYPES)
 
 
 def _inbound(types: Sequence[TlpType], whole: Flow, name: str) -> Iterator[Diagnostic]:

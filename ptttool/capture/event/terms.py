@@ -82,6 +82,9 @@ class Pattern(StrEnum):
     V1 = "v1"
 
 
+SEVERAL_TYPES = "several types outbound: the kernel documentation allows one; the driver takes it, what the device does is not documented"
+"""The message about an event of several types with outbound TLPs."""
+
 TYPES: Mapping[str, int] = {TlpType.POSTED: 1, TlpType.NON_POSTED: 2, TlpType.COMPLETION: 4}
 TYPE_WORDS: Mapping[str, str] = {TlpType.POSTED: "posted", TlpType.NON_POSTED: "non-posted", TlpType.COMPLETION: "completion"}
 """The types in words."""
