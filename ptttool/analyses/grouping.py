@@ -173,12 +173,19 @@ class RangeSums:
 
     @property
     def shift(self) -> int:
-        """The logarithm of a range's bytes by now."""
+        """The logarithm of the bytes of the ranges of :meth:`rows`."""
+        self._compact()
+        return self._bits
+
+    @property
+    def _bits(self) -> int:
+        """The logarithm of a range's bytes by now: that of rows that are not added up yet."""
         return min(self._shift + max(self.level - 1, 0), _LARGEST_SHIFT)
 
     @property
     def has_all_codes(self) -> bool:
-        """Whether no bits of codes were dropped."""
+        """Whether no bits of codes were dropped from the codes of :meth:`rows`."""
+        self._compact()
         return self.level == 0
 
     def add(self, addresses: Array, codes: Array, sizes: Array, indexes: Array) -> None:
@@ -191,14 +198,14 @@ class RangeSums:
         """
         if not len(addresses):
             return
-        ranges, codes = addresses >> np.uint64(self.shift), self._coded(codes)
+        ranges, codes = addresses >> np.uint64(self._bits), self._coded(codes)
         groups = group(_combined(ranges, codes))
         first = groups.first
         self._append((ranges.take(first), codes.take(first), *groups.counts_and_sums(sizes), indexes.take(first).astype(np.uint64)))
 
     def _coded(self, codes: Array) -> Array:
         codes = codes.astype(np.uint64)
-        return codes if self.has_all_codes else codes & np.uint64(self._kept)
+        return codes if self.level == 0 else codes & np.uint64(self._kept)
 
     def _append(self, part: Rows) -> None:
         self._parts.append(part)
@@ -212,15 +219,15 @@ class RangeSums:
             return
         rows = _summed(tuple(np.concatenate(columns) for columns in zip(*self._parts, strict=True)))  # type: ignore[arg-type]
         if len(rows[0]) > self._most:
-            before = self.shift
+            before = self._bits
             self._find_level(rows[0], rows[1])
-            rows = _summed((rows[0] >> np.uint64(self.shift - before), self._coded(rows[1]), *rows[2:]))
+            rows = _summed((rows[0] >> np.uint64(self._bits - before), self._coded(rows[1]), *rows[2:]))
         self._parts = [rows]
         self._held = len(rows[0])
 
     def _find_level(self, ranges: Array, codes: Array) -> None:
         """Raise the level until there are few enough different keys."""
-        before = self.shift
+        before = self._bits
         self.level += 1
         codes = self._coded(codes)
         # Sorted by code, then by range: equal keys stay neighbours when ranges become larger.
@@ -228,9 +235,9 @@ class RangeSums:
         ranges, codes = ranges.take(order), codes.take(order)
         others = codes[1:] != codes[:-1]
         while True:
-            larger = ranges >> np.uint64(self.shift - before)
+            larger = ranges >> np.uint64(self._bits - before)
             count = 1 + int(np.count_nonzero((larger[1:] != larger[:-1]) | others))
-            if count <= self._most or self.shift == _LARGEST_SHIFT:
+            if count <= self._most or self._bits == _LARGEST_SHIFT:
                 return
             self.level += 1
 
@@ -245,9 +252,9 @@ class RangeSums:
     def _raise(self, level: int) -> None:
         if level == self.level:
             return
-        before = self.shift
+        before = self._bits
         self.level = level
-        by = np.uint64(self.shift - before)
+        by = np.uint64(self._bits - before)
         self._parts = [_summed((part[0] >> by, self._coded(part[1]), *part[2:])) for part in self._parts]
         self._held = sum(len(part[0]) for part in self._parts)
 
@@ -271,4 +278,4 @@ class RangeSums:
         ranges, codes, requests, sizes, indexes = self._parts[0]
         order = np.lexsort((codes, ranges))
         ranges, codes, requests, sizes, indexes = (each.take(order) for each in (ranges, codes, requests, sizes, indexes))
-        return ranges << np.uint64(self.shift), codes, requests, sizes, indexes
+        return ranges << np.uint64(self._bits), codes, requests, sizes, indexes

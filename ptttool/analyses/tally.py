@@ -23,23 +23,24 @@ from ptttool.tlp.direction import EITHER, DirectionRule
 
 # Rows worked on at a time: their arrays fit into a processor's second-level cache, and their sums into one table.
 _STEP, _COUNT_BITS = 1 << 15, 21
-# Kinds in a row of the tables; a power of two above len(KINDS).
+# Kinds in a row of a table; a power of two above len(KINDS).
 _ROW = KIND_MASK + 1
 _ROW_BITS = KIND_MASK.bit_length()
-# A row for each requester, and one for TLPs without.
-_MOST_ROWS = (1 << 16) + 1
-# Cells of a table for each TLP above which sums are not made in a table of their own.
-_MOST_CELLS = 4
-# Rows of the tables that are worked on at a time.
+# Requesters of a batch that have rows in a table; TLPs of more are sorted.
+_MOST_ROWS = 1 << 12
+# Bits of a value below a key that is sorted.
+_VALUE_BITS = 32
+# Sums that are looked at a time.
 _CHUNK = 1 << 12
 
-Counts = npt.NDArray[np.int64]
+Array64 = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint32]
 
 COLUMNS = ("kind", "requester", "length_dw", "disabled_bytes", "own_direction")
 """The columns that a tally adds up."""
 
 
-def _bytes_of_a_dw() -> tuple[Counts, Counts]:
+def _bytes_of_a_dw() -> tuple[Array64, Array64]:
     """Return how many bytes a kind carries, and how many it asks for, for each DW of its Length: shapes (32,)."""
     carried, asked = np.zeros(_ROW, dtype=np.int64), np.zeros(_ROW, dtype=np.int64)
     for known in TYPES.values():
@@ -92,71 +93,152 @@ class Cell(NamedTuple):
         return CLASS_OF[self.kind]
 
 
+class _Sums:
+    """Number and sum of values by key, in the order of the keys: memory is for keys that occur. Keys are those of :func:`_keys`."""
+
+    def __init__(self, keys: Keys | None = None, sums: Array64 | None = None) -> None:
+        self.keys: Keys = np.empty(0, dtype=np.uint32) if keys is None else keys
+        # The numbers, and the sums.
+        self.sums: Array64 = np.empty((2, 0), dtype=np.int64) if sums is None else sums
+
+    def merge(self, other: _Sums) -> None:
+        """Add the sums of other TLPs."""
+        at = np.searchsorted(self.keys, other.keys)
+        if len(self.keys):
+            is_here = self.keys.take(at, mode="clip") == other.keys
+            if is_here.all():
+                self.sums[:, at] += other.sums
+                return
+            self.sums[:, at[is_here]] += other.sums[:, is_here]
+            new = ~is_here
+            self.keys = np.insert(self.keys, at[new], other.keys[new])
+            self.sums = np.insert(self.sums, at[new], other.sums[:, new], axis=1)
+            return
+        self.keys, self.sums = other.keys.copy(), other.sums.copy()
+
+    def of(self, keys: Keys) -> Array64:
+        """Return number and sum of each key: shape (2, n)."""
+        if not len(self.keys):
+            return np.zeros((2, len(keys)), dtype=np.int64)
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        found: Array64 = self.sums[:, at] * (self.keys[at] == keys)
+        return found
+
+
+def _sorted(keys: Array, values: Array) -> _Sums:
+    """Return the sums of values below 2^32, whatever keys there are."""
+    if not len(keys):
+        return _Sums()
+    both = keys.astype(np.uint64) << np.uint64(_VALUE_BITS)
+    both |= values.astype(np.uint64)
+    both.sort()
+    ordered = (both >> np.uint64(_VALUE_BITS)).astype(np.uint32)
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    both &= np.uint64((1 << _VALUE_BITS) - 1)
+    counts = np.diff(starts, append=len(ordered))
+    return _Sums(ordered.take(starts), np.stack((counts, np.add.reduceat(both, starts).astype(np.int64))))
+
+
+def _keys(requesters: Array, codes: Array) -> Array:
+    """Return a key for each TLP: the number of its requester above the code of its kind. Keys of TLPs without one are below."""
+    keys = requesters.astype(np.uint32) + np.uint32(1)
+    keys <<= np.uint32(_ROW_BITS)
+    keys |= codes.astype(np.uint32, copy=False)
+    return keys
+
+
 @dataclass
 class _Tables:
-    """Sums by requester and kind, of TLPs that have their direction by one rule; arrays of shape (n, 32).
+    """Sums by requester and kind, of TLPs that have their direction by one rule.
 
-    ``dws`` are the Length fields of all kinds. ``disabled`` are bytes that byte enables leave out. ``apart`` has, by direction, the number
-    of TLPs and the DWs of those with a direction of their own; they are in the other tables, too.
+    The values of ``dws`` are the Length fields of all kinds; those of ``disabled`` are bytes that byte enables leave out. ``apart`` has, by
+    direction, the DWs of TLPs with a direction of their own; they are in ``dws``, too.
     """
 
-    records: Counts = field(default_factory=lambda: _empty(1))
-    dws: Counts = field(default_factory=lambda: _empty(1))
-    disabled: Counts | None = None
-    apart: dict[int, tuple[Counts, Counts]] = field(default_factory=dict)
+    dws: _Sums = field(default_factory=_Sums)
+    disabled: _Sums = field(default_factory=_Sums)
+    apart: dict[int, _Sums] = field(default_factory=dict)
 
-    def grow(self, rows: int) -> None:
-        """Make all tables have at least so many rows."""
-        if len(self.records) >= rows:
-            return
-        rows = max(rows, min(2 * len(self.records), _MOST_ROWS))
-        self.records, self.dws = _longer(self.records, rows), _longer(self.dws, rows)
-        if self.disabled is not None:
-            self.disabled = _longer(self.disabled, rows)
-        self.apart = {number: (_longer(pair[0], rows), _longer(pair[1], rows)) for number, pair in self.apart.items()}
+    def merge(self, other: _Tables) -> None:
+        """Add the sums of other TLPs."""
+        self.dws.merge(other.dws)
+        if len(other.disabled.keys):
+            self.disabled.merge(other.disabled)
+        for direction, sums in other.apart.items():
+            self.apart.setdefault(direction, _Sums()).merge(sums)
 
-    def apart_of(self, direction: int) -> tuple[Counts, Counts]:
-        """Return the tables of the TLPs with a direction of their own."""
-        if direction not in self.apart:
-            self.apart[direction] = _empty(len(self.records)), _empty(len(self.records))
-        return self.apart[direction]
-
-    def add(self, rows: Array, other: _Tables) -> None:
-        """Add the sums of other TLPs: ``rows`` are the rows here of the rows there."""
-        count = len(rows)
-        pairs = [(self.records, other.records), (self.dws, other.dws)]
-        if other.disabled is not None:
-            self.disabled = _empty(len(self.records)) if self.disabled is None else self.disabled
-            pairs.append((self.disabled, other.disabled))
-        for direction, tables in other.apart.items():
-            pairs += zip(self.apart_of(direction), tables, strict=True)
-        for start in range(0, count, _CHUNK):
-            some = slice(start, min(start + _CHUNK, count))
-            for mine, theirs in pairs:
-                mine[rows[some]] += theirs[some]
-
-    def add_to(self, records: Counts, dws: Counts, disabled: Counts, direction: int, implied: Array, start: int) -> None:
-        """Add the sums of one direction, from a row on, to tables; ``implied``: the direction that the rule implies, by row and kind."""
-        count = min(len(self.records) - start, len(records))
-        if count <= 0:
-            return
-        rows = slice(start, start + count)
-        here = implied[:count] == direction
-        for number, (into, table) in enumerate(((records, self.records), (dws, self.dws))):
-            into[:count] += table[rows] * here
-            for apart, pair in self.apart.items():
-                # They are in the table, too: with the direction that is implied.
-                into[:count] += pair[number][rows] * (int(apart == direction) - here)
-        if self.disabled is not None:  # of requests, whose direction is always implied
-            disabled[:count] += self.disabled[rows] * here
+    def of(self, keys: Keys, direction: int, implied: Array) -> Array64:
+        """Return records, DWs and disabled bytes of one direction: shape (3, n). `implied`: the direction that the rule implies, by key."""
+        here = implied == direction
+        sums = self.dws.of(keys) * here
+        for apart, others in self.apart.items():
+            # They are among the others, too: with the direction that is implied.
+            sums += others.of(keys) * (int(apart == direction) - here)
+        # Disabled bytes are of requests, whose direction is always implied.
+        return np.concatenate((sums, self.disabled.of(keys)[1:] * here))
 
 
-def _empty(rows: int) -> Counts:
-    return np.zeros((rows, _ROW), dtype=np.int64)
+class _Table:
+    """Sums of a batch in a table with a row of 32 kinds for each requester: the quickest way, where requesters are few."""
 
+    def __init__(self) -> None:
+        # Requesters get a row as they turn up. Row 0 is for TLPs without one.
+        self._requesters: npt.NDArray[np.intp] = np.zeros(1, dtype=np.intp)
+        self._place_of: npt.NDArray[np.intp] = np.zeros(1 << 16, dtype=np.intp)
+        self._sums: Array64 = np.zeros((2, _ROW), dtype=np.int64)
 
-def _longer(table: Counts, rows: int) -> Counts:
-    return np.concatenate((table, _empty(rows - len(table))))
+    def add(self, codes: Array, requesters: Values, dws: Array | None) -> bool:
+        """Add TLPs; return False, and add none, if there are too many requesters."""
+        places = self._places(requesters, len(codes))
+        size = len(self._requesters) << _ROW_BITS
+        if len(self._requesters) > _MOST_ROWS:
+            return False
+        places |= codes
+        # One table for both sums, which doubles hold exactly: DWs above the count, below 2^18 TLPs of at most 2^10 DWs.
+        weights = None
+        if dws is not None:
+            weights = dws.astype(np.float64)
+            weights *= 1 << _COUNT_BITS
+            weights += 1.0
+        both = np.bincount(places, weights=weights, minlength=size).astype(np.int64, copy=False)
+        if self._sums.shape[1] < size:
+            self._sums = np.concatenate((self._sums, np.zeros((2, size - self._sums.shape[1]), dtype=np.int64)), axis=1)
+        self._sums[0] += both & ((1 << _COUNT_BITS) - 1)
+        self._sums[1] += both >> _COUNT_BITS
+        return True
+
+    def sums(self) -> _Sums:
+        """Return the sums by key."""
+        places = self._sums[0].nonzero()[0]
+        rows = places >> _ROW_BITS
+        keys = _keys(self._requesters[rows], places & KIND_MASK)
+        keys[rows == 0] &= np.uint32(KIND_MASK)
+        order = np.argsort(keys)
+        return _Sums(keys[order], self._sums[:, places[order]])
+
+    def _places(self, requesters: Values, count: int) -> npt.NDArray[np.intp]:
+        """Return where the rows of requesters begin in the table."""
+        if requesters.array is None:
+            return np.zeros(count, dtype=np.intp)
+        array: Any = requesters.array
+        if requesters.valid is None:
+            return self._places_of(array)
+        places = np.zeros(count, dtype=np.intp)
+        places[requesters.valid] = self._places_of(array[requesters.valid])
+        return places
+
+    def _places_of(self, requesters: Array) -> npt.NDArray[np.intp]:
+        indexes = requesters.astype(np.intp)
+        places = self._place_of.take(indexes, mode="wrap")
+        if not places.all():
+            is_new = np.zeros(1 << 16, dtype=np.bool_)  # quicker than to sort or to hash them
+            is_new[indexes] = True
+            new = np.flatnonzero(is_new & (self._place_of == 0))
+            count = len(self._requesters)
+            self._place_of[new] = np.arange(count, count + len(new)) << _ROW_BITS
+            self._requesters = np.concatenate((self._requesters, new))
+            places = self._place_of.take(indexes, mode="wrap")
+        return places
 
 
 class Tally:
@@ -164,42 +246,28 @@ class Tally:
 
     Attributes
     ----------
-    requesters : ndarray of intp, shape (n,)
-        The requester ID of each row of the tables. Row 0 is for TLPs without one; its number means nothing.
     completers : Counter of int, or None
         Number of completions by completer ID, without those whose completer is their requester; None where they are not counted.
     """
 
     def __init__(self) -> None:
-        # Requesters get a row of the tables as they turn up.
-        self.requesters: npt.NDArray[np.intp] = np.zeros(1, dtype=np.intp)
         self.completers: Counter[int] | None = None
         # By the rule for the direction; nearly all recordings have one.
         self._tables: dict[DirectionRule, _Tables] = {}
-        self._place_of = self._places_of_all()
 
-    def _places_of_all(self) -> npt.NDArray[np.intp]:
-        """Return where each requester's row begins in the tables, 0 for those without one: shape (65536,)."""
-        places = np.zeros(1 << 16, dtype=np.intp)
-        places[self.requesters[1:]] = np.arange(1, len(self.requesters)) << _ROW_BITS
-        return places
+    def records(self) -> Iterator[tuple[int | None, int, int]]:
+        """Yield requester, code of the kind, and number of TLPs, ascending; None is before all requesters."""
+        for keys in self._keys():
+            counts = np.sum([tables.dws.of(keys)[0] for tables in self._tables.values()], axis=0)
+            for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+                yield _requester_of(key), key & KIND_MASK, count
 
-    def __getstate__(self) -> dict[str, object]:
-        """Leave out the one table that follows from another one and is larger than all the rest."""
-        return {name: value for name, value in self.__dict__.items() if name != "_place_of"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._place_of = self._places_of_all()
-
-    @property
-    def records(self) -> Counts:
-        """Number of TLPs by row and by the code of their kind: shape (n, 32)."""
-        count = len(self.requesters)
-        found = _empty(count)
-        for tables in self._tables.values():
-            found[: len(tables.records)] += tables.records[:count]
-        return found
+    def _keys(self) -> Iterator[Keys]:
+        """Yield all keys, ascending, some at a time."""
+        tables = [tables.dws.keys for tables in self._tables.values()]
+        keys = tables[0] if len(tables) == 1 else np.unique(np.concatenate(tables)) if tables else np.empty(0, dtype=np.uint32)
+        for start in range(0, len(keys), _CHUNK):
+            yield keys[start : start + _CHUNK]
 
     def add(self, batch: Batch) -> None:
         """Add TLPs.
@@ -216,53 +284,37 @@ class Tally:
         tables = self._tables.setdefault(rule, _Tables())
         kinds, requesters = batch.values("kind"), batch.values("requester")
         lengths = batch.values("length_dw") if "length_dw" in batch.columns else ABSENT
+        codes: Any = kinds.array
+        dws: Any = None if lengths.array is None else np.asarray(lengths.array)
+        table = _Table()
         for start in range(0, batch.size, _STEP):
-            self._add(tables, *(_part(values, start, min(start + _STEP, batch.size)) for values in (kinds, requesters, lengths)))
-        self._add_sparse(tables, batch, kinds, requesters, lengths)
+            rows = slice(start, min(start + _STEP, batch.size))
+            if not table.add(codes[rows], _part(requesters, rows), None if dws is None else dws[rows]):
+                rows = slice(start, batch.size)
+                keys = _keys_of(codes[rows], _part(requesters, rows))
+                tables.dws.merge(_sorted(keys, np.zeros(len(keys), dtype=np.uint64) if dws is None else dws[rows]))
+                break
+        tables.dws.merge(table.sums())
+        self._add_sparse(tables, batch, codes, requesters, dws)
         if "completer" in batch.columns:
             self._add_completers(requesters, batch.values("completer"))
 
-    def _add(self, tables: _Tables, kinds: Values, requesters: Values, lengths: Values) -> None:
-        codes: Any = kinds.array
-        places = self._places(requesters, len(codes))
-        places |= codes
-        tables.grow(len(self.requesters))
-        if tables.records.size > _MOST_CELLS * len(places):  # where requesters are very many
-            np.add.at(tables.records.reshape(-1), places, 1)
-            if lengths.array is not None:
-                np.add.at(tables.dws.reshape(-1), places, np.asarray(lengths.array).astype(np.int64))
-            return
-        # One table for both sums, which doubles hold exactly: DWs above the count, below 2^18 TLPs of at most 2^10 DWs.
-        weights = None
-        if lengths.array is not None:
-            dws: Any = lengths.array
-            weights = dws.astype(np.float64)
-            weights *= 1 << _COUNT_BITS
-            weights += 1.0
-        both = np.bincount(places, weights=weights, minlength=tables.records.size).astype(np.int64, copy=False).reshape(-1, _ROW)
-        tables.records += both & ((1 << _COUNT_BITS) - 1)
-        tables.dws += both >> _COUNT_BITS
-
-    def _add_sparse(self, tables: _Tables, batch: Batch, kinds: Values, requesters: Values, lengths: Values) -> None:
+    def _add_sparse(self, tables: _Tables, batch: Batch, codes: Array, requesters: Values, dws: Array | None) -> None:
         """Add what few TLPs have: disabled bytes, a direction of their own."""
-        codes: Any = kinds.array
         numbers: Any = requesters.array
         for name in ("disabled_bytes", "own_direction"):
             values = batch.values(name) if name in batch.columns else ABSENT
-            if values.array is None or values.rows is None:
+            if values.array is None or values.rows is None or not len(values.rows):
                 continue
             rows, found = values.rows, np.asarray(values.array)
-            places = self._places_of(numbers[rows]) | codes[rows]
+            keys = _keys(numbers[rows], codes[rows])
             if name == "disabled_bytes":
-                tables.disabled = _empty(len(tables.records)) if tables.disabled is None else tables.disabled
-                np.add.at(tables.disabled.reshape(-1), places, found.astype(np.int64))
+                tables.disabled.merge(_sorted(keys, found))
                 continue
-            dws: Any = np.zeros(len(rows)) if lengths.array is None else np.asarray(lengths.array)[rows]
+            lengths = np.zeros(len(rows), dtype=np.uint64) if dws is None else dws[rows]
             for direction in np.unique(found).tolist():
                 some = found == direction
-                count, carried = tables.apart_of(direction)
-                np.add.at(count.reshape(-1), places[some], 1)
-                np.add.at(carried.reshape(-1), places[some], dws[some].astype(np.int64))
+                tables.apart.setdefault(direction, _Sums()).merge(_sorted(keys[some], lengths[some]))
 
     def _add_completers(self, requesters: Values, completers: Values) -> None:
         self.completers = Counter() if self.completers is None else self.completers
@@ -274,68 +326,46 @@ class Tally:
         counts = np.bincount(np.asarray(completers.array)[wanted])
         self.completers.update({each: int(counts[each]) for each in np.flatnonzero(counts).tolist()})
 
-    def _places(self, requesters: Values, count: int) -> npt.NDArray[np.intp]:
-        """Return where the rows of requesters begin in the tables."""
-        if requesters.array is None:
-            return np.zeros(count, dtype=np.intp)
-        array: Any = requesters.array
-        if requesters.valid is None:
-            return self._places_of(array)
-        places = np.zeros(count, dtype=np.intp)
-        places[requesters.valid] = self._places_of(array[requesters.valid])
-        return places
-
-    def _places_of(self, requesters: Array) -> npt.NDArray[np.intp]:
-        indexes = requesters.astype(np.intp)
-        places = self._place_of.take(indexes, mode="wrap")
-        if not places.all():
-            new = np.zeros(1 << 16, dtype=np.bool_)  # quicker than to sort or to hash them
-            new[indexes] = True
-            self._add_rows(np.flatnonzero(new & (self._place_of == 0)))
-            places = self._place_of.take(indexes, mode="wrap")
-        return places
-
-    def _add_rows(self, requesters: npt.NDArray[np.intp]) -> None:
-        """Make rows for requesters that have none."""
-        count = len(self.requesters)
-        self._place_of[requesters] = np.arange(count, count + len(requesters)) << _ROW_BITS
-        self.requesters = np.concatenate((self.requesters, requesters))
-
     def merge(self, other: Tally) -> None:
         """Add the sums of other TLPs."""
-        theirs = other.requesters[1:]
-        self._add_rows(theirs[self._place_of[theirs] == 0])
-        rows = np.concatenate(([0], self._place_of[theirs] >> _ROW_BITS))
         for rule, more in other._tables.items():
-            tables = self._tables.setdefault(rule, _Tables())
-            tables.grow(len(self.requesters))
-            tables.add(rows[: len(more.records)], more)
+            self._tables.setdefault(rule, _Tables()).merge(more)
         if other.completers is not None:
             self.completers = other.completers + (self.completers or Counter())
 
     def cells(self) -> list[Cell]:
         """Return the sums by direction, requester and kind, of those with TLPs."""
-        found: list[Cell] = []
-        for number, direction in enumerate(DIRECTIONS):
-            for start in range(0, len(self.requesters), _CHUNK):
-                found += self._cells(number, direction, start)
-        return found
+        return [cell for number, direction in enumerate(DIRECTIONS) for keys in self._keys() for cell in self._cells(keys, number, direction)]
 
-    def _cells(self, number: int, direction: str, start: int) -> Iterator[Cell]:
-        """Yield the sums of one direction of some requesters."""
-        requesters = self.requesters[start : start + _CHUNK]
-        records, dws, disabled = (_empty(len(requesters)) for _ in range(3))
-        for rule, tables in self._tables.items():
-            tables.add_to(records, dws, disabled, number, rule.implied(requesters), start)
-        rows, kinds = np.nonzero(records)
-        lengths = dws[rows, kinds]
-        asked = lengths * _ASKED[kinds] - disabled[rows, kinds] * _IS_READ[kinds]
-        columns = (rows, requesters[rows], kinds, records[rows, kinds], lengths * _CARRIED[kinds], asked)
-        for row, requester, kind, *sums in zip(*(column.tolist() for column in columns), strict=True):
+    def _cells(self, keys: Keys, number: int, direction: str) -> Iterator[Cell]:
+        """Yield the sums of one direction of some requesters and kinds."""
+        requesters, kinds = (np.maximum(keys >> _ROW_BITS, 1) - 1).astype(np.intp), keys & KIND_MASK
+        every = np.arange(len(keys))
+        records, dws, disabled = np.sum(
+            [tables.of(keys, number, rule.implied(requesters)[every, kinds]) for rule, tables in self._tables.items()], axis=0
+        )
+        asked = dws * _ASKED[kinds] - disabled * _IS_READ[kinds]
+        some = records.nonzero()[0]
+        columns = (keys, kinds, records, dws * _CARRIED[kinds], asked)
+        for key, kind, *sums in zip(*(column[some].tolist() for column in columns), strict=True):
             name = KINDS[kind]
-            yield Cell(None if CLASS_OF[name] is None else direction, requester if row + start else None, name, *sums)
+            yield Cell(None if CLASS_OF[name] is None else direction, _requester_of(key), name, *sums)
 
 
-def _part(values: Values, start: int, stop: int) -> Values:
+def _requester_of(key: int) -> int | None:
+    return (key >> _ROW_BITS) - 1 if key >> _ROW_BITS else None
+
+
+def _keys_of(codes: Array, requesters: Values) -> Array:
+    """Return the keys of TLPs that may have no requester."""
+    if requesters.array is None:
+        return codes.astype(np.uint32)
+    keys = _keys(np.asarray(requesters.array), codes)
+    if requesters.valid is not None:
+        keys[~requesters.valid] &= np.uint32(KIND_MASK)
+    return keys
+
+
+def _part(values: Values, rows: slice) -> Values:
     array: Any = values.array
-    return Values(None if array is None else array[start:stop], None if values.valid is None else values.valid[start:stop])
+    return Values(None if array is None else array[rows], None if values.valid is None else values.valid[rows])

@@ -148,24 +148,21 @@ def signs_in_tlps(contents: Contents, tally: Tally, machine: Machine | None) -> 
     reasons: Counter[str] = Counter()
     requesters: Counter[str] = Counter()
     completions = 0
-    counts = tally.records
-    ids: list[int] = tally.requesters.tolist()
-    for row in counts.sum(axis=1).nonzero()[0].tolist():
-        requester = ids[row] if row else None
-        for code in counts[row].nonzero()[0].tolist():
-            count = int(counts[row, code])
-            reason = asked.excludes(KINDS[code], requester)
-            if reason is not None:
-                reasons[reason] += count
-                requesters[_name(requester)] += count
-            elif requester is not None and requester != asked.requester and _CLASS_OF.get(KINDS[code]) == "CPL":
-                completions += count
+    total = 0
+    for requester, code, count in tally.records():
+        total += count
+        reason = asked.excludes(KINDS[code], requester)
+        if reason is not None:
+            reasons[reason] += count
+            requesters[_name(requester)] += count
+        elif requester is not None and requester != asked.requester and _CLASS_OF.get(KINDS[code]) == "CPL":
+            completions += count
     if asked.requester is not None and "CPL" in asked.classes and tally.completers is not None:
         # Rows of one requester can have any completer, so completions are counted as a whole.
         reasons["requester"] += completions - tally.completers[asked.requester]
     wrong = sum(reasons.values())
     if wrong:
-        yield _sign(asked, wrong, int(counts.sum()), reasons, requesters)
+        yield _sign(asked, wrong, total, reasons, requesters)
 
 
 def _sign(asked: Asked, wrong: int, total: int, reasons: Counter[str], requesters: Counter[str]) -> Diagnostic:
