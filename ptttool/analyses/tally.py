@@ -335,7 +335,9 @@ class Tally:
 
     def cells(self) -> list[Cell]:
         """Return the sums by direction, requester and kind, of those with TLPs."""
-        return [cell for number, direction in enumerate(DIRECTIONS) for keys in self._keys() for cell in self._cells(keys, number, direction)]
+        return [
+            cell for number, direction in enumerate(DIRECTIONS) for keys in self._keys() for cell in self._cells(keys, number, direction)
+        ]
 
     def _cells(self, keys: Keys, number: int, direction: str) -> Iterator[Cell]:
         """Yield the sums of one direction of some requesters and kinds."""

@@ -20,6 +20,7 @@ from ptttool.decoders.decoded import Decoded, LoadedUnit, Piece, Unit
 from ptttool.errors import InputError, PtttoolError
 from ptttool.files.remote import read_into
 from ptttool.pipeline.work import Mergeable, Outcome, Work
+from ptttool.pipeline.workers.budget import MAX_HELD_RESULTS
 from ptttool.pipeline.workers.pool import Promise, Workers
 
 R = TypeVar("R")
@@ -124,7 +125,7 @@ def merged(units: Iterable[Unit], each: Each[M], workers: Workers, done: Callabl
     if workers.reduces and shared:
         return _reduced(parts, task, workers, done, needs_index=each.work.needs_index)
     whole: Outcome[M] | None = None
-    for outcome in in_order(parts, task, workers, needs_index=each.work.needs_index):
+    for outcome in in_order(parts, task, workers, needs_index=each.work.needs_index, limit=MAX_HELD_RESULTS):
         done(outcome.size, 0 if outcome.findings is None else outcome.findings.records)
         whole = outcome if whole is None else _merge(whole, outcome)
         if outcome.error is not None:
@@ -158,8 +159,12 @@ def _reduced_as(
     return workers.reduce(promises, _merge, lambda number: done(sizes[number], 0))
 
 
-def in_order(parts: Iterable[Units], task: Task[R], workers: Workers, *, needs_index: bool, first: int = 0) -> Iterator[Outcome[R]]:
+def in_order(
+    parts: Iterable[Units], task: Task[R], workers: Workers, *, needs_index: bool, first: int = 0, limit: int | None = None
+) -> Iterator[Outcome[R]]:
     """Yield the task's outcomes for all batches, in their order; a few are under way at a time. The first row has the number `first`.
+
+    `limit`: bytes that outcomes under way have together, if they are as large as the last one was.
 
     The numbers of rows follow from sizes as long as no record is left out. Behind the first batch with fewer rows, the batches under way
     are begun anew, and from then on rows are counted before their batch is submitted.
@@ -174,15 +179,18 @@ def in_order(parts: Iterable[Units], task: Task[R], workers: Workers, *, needs_i
         return
     waiting: deque[_UnderWay[R]] = deque()
     numbered, is_exact = _numbered_by_size(parts, first), not needs_index
+    most = 2 * workers.jobs + 1 if limit is None else workers.jobs
     try:
         while True:
-            while len(waiting) <= 2 * workers.jobs and (more := next(numbered, None)) is not None:
+            while len(waiting) < most and (more := next(numbered, None)) is not None:
                 part, index = more
                 waiting.append(_UnderWay(part, index, workers.submit(task, bare(part, workers), index)))
             if not waiting:
                 return
             done = waiting.popleft()
             outcome = done.promise.result()
+            if limit is not None:
+                most = min(2 * workers.jobs, limit // max(done.promise.size, 1)) + 1
             rows = 0 if outcome.findings is None else outcome.findings.records
             if not is_exact and outcome.error is None and rows != _most_rows(done.units):
                 is_exact = True

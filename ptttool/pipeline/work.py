@@ -13,6 +13,7 @@ from ptttool.decoders.decoded import Decoded, Findings
 from ptttool.errors import PtttoolError
 from ptttool.exporters.contract import EXPORTERS, Encoder
 from ptttool.pipeline.query import Query
+from ptttool.pipeline.workers.memory import give_back, has_much_memory
 from ptttool.table.batch import Batch, Whole
 from ptttool.table.schema import Schema
 
@@ -150,8 +151,11 @@ class Analyses:
     def merge(self, later: Analyses) -> None:
         """Add what the other ones have seen of the rows behind."""
         theirs, later.parts = list(reversed(later.parts)), ()
+        is_much = has_much_memory()
         for mine in self.parts:
             mine.merge(theirs.pop())  # which holds no memory from here on
+            if is_much:
+                give_back()
 
 
 @dataclass(frozen=True)
@@ -174,8 +178,11 @@ class Analyze:
         """Return the analyses of these rows."""
         analyses = tuple(part.made() for part in self.parts)
         batch = _wanted(decoded, self.query, [column for part in self.parts for column in part.columns])
+        is_much = has_much_memory()
         for analysis in analyses:
             analysis.update(batch)
+            if is_much:
+                give_back()
         return Analyses(analyses)
 
 

@@ -83,3 +83,13 @@ def test_bounded_sums(requests: list[tuple[int, int, int]], cuts: list[int], mos
     assert found == expected
     assert whole.shift == by
     assert list(found) == sorted(found)
+
+
+def test_ranges_are_those_of_the_rows_before_they_are_asked_for() -> None:
+    sums = RangeSums(0, 8, 1)
+    addresses = np.arange(24, dtype=np.uint64) << np.uint64(4)
+    sums.add(addresses, np.ones(24, dtype=np.uint64), np.zeros(24, dtype=np.int64), addresses)
+    has_all, shift = sums.has_all_codes, sums.shift
+    rows = sums.rows()
+    assert (has_all, shift) == (sums.has_all_codes, sums.shift) == (False, 6)
+    assert rows[0].tolist() == [number << 6 for number in range(6)]

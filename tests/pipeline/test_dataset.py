@@ -155,6 +155,7 @@ class Late(Workers):
 class _Submitted(Generic[R]):
     workers: Late
     call: Callable[[], R]
+    size: int = 0
 
     def result(self) -> R:
         return self.call()

@@ -165,7 +165,8 @@ def chosen_workers(path: str, jobs: int | None, scheduler: Scheduler | None, wor
         Bytes of trace above which one more worker pays for its start-up; 0: it never does.
     """
     if scheduler is None:
-        from ptttool.pipeline.workers.pool import keep_memory, workers_for
+        from ptttool.pipeline.workers.memory import keep_memory
+        from ptttool.pipeline.workers.pool import workers_for
 
         keep_memory()
         return workers_for(path, jobs, worth, preload=_PRELOAD)

@@ -166,6 +166,8 @@ class Cluster(Workers):
 class _Future:
     """A future of the cluster that raises the errors of ptttool."""
 
+    size = 0
+
     def __init__(self, future: Any, cluster: Cluster) -> None:
         self.future = future
         self._cluster = cluster

@@ -15,13 +15,13 @@ import signal
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from ptttool.errors import WorkersError
 from ptttool.pipeline.workers.failure import sendable
+from ptttool.pipeline.workers.memory import keep_memory
 from ptttool.pipeline.workers.start import Child
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ R_co = TypeVar("R_co", covariant=True)
 
 # Input sizes in bytes above which one more worker pays for its start-up: to write the trace in another format, and to add it up.
 WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 1 << 30
-# Parameters of mallopt(3), and how much freed memory a process keeps.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _KEPT_MEMORY, _KEPT_BLOCK = -1, -3, 64 << 20, 4 << 20
 # Tasks that a worker has at a time: the second one keeps it busy while this process does other work.
 _QUEUED = 2
 # Larger tasks are not queued: while a worker waits for its answer to be read, its socket accepts only about 200 KiB.
 _SMALL_TASK = 1 << 15
-# Buffers of an answer that are larger go through memory that both processes map; they start at multiples of _ALIGNED bytes.
-_LARGE_BUFFER, _ALIGNED = 1 << 12, 64
+# Buffers of an answer that are larger go through memory of both processes.
+_LARGE_BUFFER = 1 << 12
+# Still larger ones are mapped, each by itself, and the others copied: what stays of an answer does not hold the memory of the rest.
+_MAPPED_BUFFER = 1 << 20
 
 
 def available_cores() -> int:
@@ -61,7 +61,15 @@ def jobs_worth_it(size: int, worth: int) -> int:
 
 
 class Promise(Protocol[R_co]):
-    """The result of a task, now or later."""
+    """The result of a task, now or later.
+
+    Attributes
+    ----------
+    size : int
+        Bytes that the result took on its way to this process; 0 before it is here, or where none were needed.
+    """
+
+    size: int
 
     def result(self) -> R_co:
         """Wait for the result. Raises the task's own error, or WorkersError."""
@@ -135,6 +143,8 @@ class Alone(Workers):
 
 class _Here(Generic[R]):
     """A call that is made when its result is wanted."""
+
+    size = 0
 
     def __init__(self, function: Callable[..., R], arguments: tuple[Any, ...]) -> None:
         self._function = function
@@ -220,11 +230,12 @@ class Pool(Workers):
         for connection in wait([*awaited], timeout) if awaited else ():
             worker = awaited[connection]  # type: ignore[index]
             try:
-                answer = _received(worker.connection)
+                answer, size = _received(worker.connection)
             except (EOFError, OSError):
                 self._lost(worker)
             if worker.ready:
-                worker.tasks.popleft().answer = answer
+                task = worker.tasks.popleft()
+                task.answer, task.size = answer, size
             elif answer[0]:
                 worker.ready = True
             else:
@@ -270,6 +281,7 @@ class _Task(Generic[R]):
     def __init__(self, pool: Pool, function: Callable[..., R], arguments: tuple[Any, ...]) -> None:
         self.message = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
         self.cancelled = False
+        self.size = 0
         self.answer: tuple[bool, Any] | None = None
         self._pool = pool
 
@@ -313,21 +325,6 @@ def size_of(path: str) -> int:
         return os.stat(path).st_size if path != "-" else 0  # noqa: PTH116
     except OSError:
         return 0
-
-
-def keep_memory() -> None:
-    """Have this process keep freed memory for the next arrays.
-
-    glibc gives large blocks back to the system when they are freed and faults new ones in, page by page: up to a quarter of the time of a
-    summary, depending on nothing but the layout of the heap.
-    """
-    import ctypes
-
-    with suppress(OSError, AttributeError):  # not glibc
-        libc = ctypes.CDLL(None)
-        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT_MEMORY)
-        # Arrays of a unit are smaller. Of larger ones the heap would be full of holes: what is freed of them goes back.
-        libc.mallopt(_M_MMAP_THRESHOLD, _KEPT_BLOCK)
 
 
 def _import(names: tuple[str, ...]) -> None:
@@ -389,25 +386,30 @@ def _filled(views: Sequence[memoryview]) -> int:
     """Return the descriptor of anonymous memory that holds the buffers."""
     memory = os.memfd_create("answer")
     try:
-        position = 0
-        for view in views:
+        for view, position in zip(views, _positions([view.nbytes for view in views]), strict=True):
             done = 0
             while done < view.nbytes:
                 done += os.pwrite(memory, view[done:], position + done)
-            position += _rounded(view.nbytes)
-        os.ftruncate(memory, position)
     except BaseException:
         os.close(memory)
         raise
     return memory
 
 
-def _rounded(size: int) -> int:
-    return -(-size // _ALIGNED) * _ALIGNED
+def _positions(sizes: Sequence[int]) -> Iterator[int]:
+    """Yield where buffers are in the memory of an answer: those that are mapped begin where a map can."""
+    import mmap
+
+    position = 0
+    for size in sizes:
+        if size >= _MAPPED_BUFFER:
+            position += -position % mmap.ALLOCATIONGRANULARITY
+        yield position
+        position += size
 
 
-def _received(connection: Connection[Any, Any]) -> Any:
-    """Receive an answer. Raises EOFError or OSError if the worker is gone."""
+def _received(connection: Connection[Any, Any]) -> tuple[Any, int]:
+    """Receive an answer; return it, and its size in bytes. Raises EOFError or OSError if the worker is gone."""
     import mmap
     from multiprocessing.reduction import recv_handle
 
@@ -415,16 +417,23 @@ def _received(connection: Connection[Any, Any]) -> Any:
     if isinstance(answer, WorkersError):  # the worker cannot start
         raise answer
     message, sizes = answer
+    whole = len(message) + sum(sizes)
     if not sizes:
-        return pickle.loads(message)
+        return pickle.loads(message), whole
     memory = recv_handle(connection)
+    buffers: list[mmap.mmap | bytearray] = []
     try:
-        # Populated at once: faults, a page at a time, take longer. The map lives as long as its views.
-        view = memoryview(mmap.mmap(memory, sum(map(_rounded, sizes)), flags=mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)))
+        for size, position in zip(sizes, _positions(sizes), strict=True):
+            if size >= _MAPPED_BUFFER:
+                # Populated at once: faults, a page at a time, take longer. The map lives as long as what is made of it.
+                flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+                buffers.append(mmap.mmap(memory, size, flags=flags, offset=position))
+                continue
+            copy = bytearray(size)
+            done = 0
+            while done < size:
+                done += os.preadv(memory, [memoryview(copy)[done:]], position + done)
+            buffers.append(copy)
     finally:
         os.close(memory)
-    buffers, position = [], 0
-    for size in sizes:
-        buffers.append(view[position : position + size])
-        position += _rounded(size)
-    return pickle.loads(message, buffers=buffers)
+    return pickle.loads(message, buffers=buffers), whole
