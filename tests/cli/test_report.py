@@ -74,7 +74,7 @@ def test_several_recordings_and_one_that_is_none(tmp_path: Path, capsys: pytest.
     other.write_text("nothing", encoding="utf-8")
     found = document(capsys, str(TLPS), str(other), str(TLPS), code=6)["recordings"]
     assert [each["path"] for each in found] == [str(TLPS), str(other), str(TLPS)]
-    assert found[1]["error"]["code"] == "not-perf-data"
+    assert found[1]["error"]["code"] == "foreign-file"
     assert found[0] == found[2]
     page = tmp_path / "r.html"
     assert main(["report", str(TLPS), str(other), "-o", str(page)]) == 6
