@@ -266,4 +266,4 @@ def _report_usage(error: TyperException, arguments: Sequence[str]) -> int:
         return 2
     from ptttool.cli.help.mistakes import said
 
-    return report_error(said(error), arguments)
+    return report_error(said(error, arguments), arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import enum
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ptttool.cli.help.about import about
@@ -68,14 +68,14 @@ MEANT_OPTIONS = {
 _EXTRA = re.compile(r"Got unexpected extra arguments?\(?s?\)? \((?P<words>.*)\)", re.DOTALL)
 
 
-def said(error: Any) -> UsageError:
-    """Return the error for a command line that typer does not take."""
+def said(error: Any, arguments: Sequence[str] = ()) -> UsageError:
+    """Return the error for a command line that typer does not take; `arguments`: the command line."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "ptttool"
     see = f"see '{path} --help'"
     name = type(error).__name__
     if name == "NoSuchOption":
-        return _unknown_option(error.option_name, context, see)
+        return _unknown_option(error.option_name, context, see, arguments)
     if name == "MissingParameter" and error.param is not None:
         return _missing(error.param, context, see)
     if name == "BadParameter" and error.param is not None:
@@ -128,14 +128,21 @@ def _exists(path: str, root: Any) -> bool:
     return True
 
 
-def _unknown_option(name: str, context: Any, see: str) -> UsageError:
+def _unknown_option(name: str, context: Any, see: str, arguments: Sequence[str]) -> UsageError:
     options = set(_option_names(context))
     meant = [each for each in _meant_options(name) if each in options]
     same = [each for each in options if each.replace("-", "") == name.lower().replace("-", "")]
     suggestions = same or meant or _near(name, {each for each in options if each.startswith("--")})
-    hint = did_you_mean(suggestions) if suggestions else see
+    value = _value_behind(name, arguments) if len(suggestions) == 1 and not same else ""
+    hint = did_you_mean(f"{each}{value}" for each in suggestions) if suggestions else see
     path = context.command_path if context is not None else "ptttool"
     return UsageError(f"{path} has no option {name}", hint=hint, code="unknown-option", option=name, suggestions=suggestions)
+
+
+def _value_behind(name: str, arguments: Sequence[str]) -> str:
+    """Return the value that an option was given in a word of its own, with a blank before it; nothing without one."""
+    behind = next((arguments[at + 1] for at in range(len(arguments) - 1) if arguments[at] == name), "-")
+    return "" if behind.startswith("-") else f" {behind}"
 
 
 def _meant_options(name: str) -> Iterator[str]:

@@ -90,6 +90,11 @@ def test_options_that_do_not_exist(line: str, suggestions: list[str], capsys: py
     assert (code, error["code"], error["suggestions"]) == (2, "unknown-option", suggestions)
 
 
+def test_an_option_of_another_name_keeps_its_value(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--to csv" in failure("decode a.data --format csv", capsys)[1]["hint"]
+    assert "--what-if" not in failure("trace --what-if --demo", capsys)[1]["hint"]
+
+
 VALUES = [
     ("decode a.data --limit 1k", "not-a-number", {"option": "--limit", "value": "1k"}),
     ("decode a.data --limit -5", "too-small", {"option": "--limit", "value": "-5", "smallest": 0}),
