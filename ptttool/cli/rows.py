@@ -202,13 +202,9 @@ class RowsJob:
         [(recording, walk), *_] = exported.walks
         if self.at is None or self.offset + exported.rows > self.at or any(walk.contents.problems):
             return
-        count = walk.findings.records
-        raise UsageError(
-            f"{recording.path} has no {recording.noun} {self.at}: it holds {count:,}",
-            hint=f"the last one is {count - 1}" if count else None,
-            code="no-such-index",
-            records=count,
-        )
+        from ptttool.pipeline.query import no_such_index
+
+        raise no_such_index(recording.path, recording.noun, self.at, walk.findings.records)
 
     def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:
         from ptttool.pipeline.export import check_protocol

@@ -167,3 +167,13 @@ def in_range(batches: Iterator[Batch], query: Query, skip: Skip | None = None) -
         yield batch.part(start, stop)
         if to_give == 0:
             return
+
+
+def no_such_index(path: str, noun: str, index: int, count: int) -> UsageError:
+    """Return the error for a row that a recording does not have; it has `count` of them."""
+    return UsageError(
+        f"{path} has no {noun} {index}: it holds {count:,}",
+        hint=f"the last one is {count - 1}" if count else None,
+        code="no-such-index",
+        records=count,
+    )

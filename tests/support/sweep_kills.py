@@ -8,40 +8,26 @@ killed, the attribute, the runs that are kept, whether the journal says that it 
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 
 from ptttool.api.machine import find_machine, recover_tune_attributes
 from ptttool.api.sweep import sweep_options, sweep_tune_attributes
-from ptttool.machine.sources.tree import FolderFiles
-from tests.support.tune_kills import WRITE
+from tests.support.tune_kills import in_killed_child
 
 
 def killed_at(point: int, tree: str, output: str) -> bool:
     """Sweep in a child that is killed at a point: before (even) or after (odd) a write; tell whether it was."""
-    child = os.fork()
-    if child == 0:
-        done = 0
 
-        def write(self: FolderFiles, path: str, data: bytes) -> None:
-            nonlocal done
-            if 2 * done == point:
-                os.kill(os.getpid(), signal.SIGKILL)
-            WRITE(self, path, data)
-            if 2 * done + 1 == point:
-                os.kill(os.getpid(), signal.SIGKILL)
-            done += 1
-
-        FolderFiles.write = write  # type: ignore[method-assign]
+    def sweep() -> int:
         options = sweep_options(["qos_tx_p"], [0, 2], ["run:seconds"], ["true"], rounds=1, seed=1)
         sweep_tune_attributes(find_machine(tree).devices[0], options, output, force=True)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if not os.WIFSIGNALED(status) and os.waitstatus_to_exitcode(status):
+        return 0
+
+    code = in_killed_child(point, sweep)
+    if code:
         raise AssertionError(f"the sweep failed at point {point}")
-    return os.WIFSIGNALED(status)
+    return code is None
 
 
 def run(tree: str, output: str) -> None:

@@ -27,7 +27,12 @@ WRITE: Callable[[FolderFiles, str, bytes], None] = FolderFiles.write
 
 
 def killed_at(point: int, arguments: list[str]) -> int | None:
-    """Run a command in a child that is killed at a point: before (even) or after (odd) a write. Return its exit code; None if killed."""
+    """Run a command in a child that is killed at a point. Return its exit code; None if it was killed."""
+    return in_killed_child(point, lambda: said(arguments)[0])
+
+
+def in_killed_child(point: int, call: Callable[[], int]) -> int | None:
+    """Call a function in a child that is killed at a point: before (even) or after (odd) a write. Return its result; None if killed."""
     child = os.fork()
     if child == 0:
         done = 0
@@ -42,7 +47,7 @@ def killed_at(point: int, arguments: list[str]) -> int | None:
             done += 1
 
         FolderFiles.write = write  # type: ignore[method-assign]
-        os._exit(said(arguments)[0])
+        os._exit(call())
     _, status = os.waitpid(child, 0)
     return None if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
 

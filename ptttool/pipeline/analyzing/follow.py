@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ptttool.analyses.follow import Follow, FollowAnalysis, Match, Row, followed
 from ptttool.errors import UsageError
 from ptttool.perfdata.problems import damage_of
-from ptttool.pipeline.query import Query
+from ptttool.pipeline.query import Query, no_such_index
 from ptttool.pipeline.report import result_of, run_kinds
 from ptttool.pipeline.workers.pool import Alone
 
@@ -95,13 +95,7 @@ def _row_of(recording: Recording, index: int) -> tuple[Row, tuple[int, int] | No
         damage, _ = damage_of(recording)
         if damage is not None:
             raise damage
-        count = walk.findings.records
-        raise UsageError(
-            f"{recording.path} has no TLP {index}: it holds {count:,}",
-            hint=f"the last one is {count - 1}" if count else None,
-            code="no-such-index",
-            records=count,
-        )
+        raise no_such_index(recording.path, recording.noun, index, walk.findings.records)
     requester, tag = frame["requester"][0], frame["tag"][0]
     return _rows(frame, recording)[0], None if requester is None or tag is None else (requester, tag)
 
