@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -164,7 +166,8 @@ class RowsJob:
                 layout = "columns"
             # A plain table of columns does not show device names.
             names_devices = first.is_ptt and exporter.names_devices and (layout == "tlp" or exporter.name != "table")
-            machine = self._machine(first) if names_devices or self.names_ids else None
+            known = cache(lambda: self._machine(first))  # it is read once, by the first that asks
+            machine = known() if names_devices or self.names_ids else None
             context = ExportContext(
                 recordings=tuple(self.paths),
                 protocol=first.protocol,
@@ -176,9 +179,9 @@ class RowsJob:
                 extra={"dws": self.dws, "coloured": self._path is None and has_colour(sys.stdout)},
                 names=self._names(first, exporter, machine) if self.names_ids else {},
             )
-            query = self._query(first, exporter, context, page)
+            query = self._query(first, exporter, context, page, known)
             if first.is_ptt and (self.sysfs is not None or self.demo):
-                first.topology = self._machine(first) if context.machine is None else context.machine
+                first.topology = known()
 
             with (
                 tidy_end(),
@@ -241,7 +244,9 @@ class RowsJob:
             note("--ids text: the names of devices are not known: --sysfs names a machine")
         return names
 
-    def _query(self, first: Recording, exporter: Exporter, context: ExportContext, page: int | None) -> Query:
+    def _query(
+        self, first: Recording, exporter: Exporter, context: ExportContext, page: int | None, machine: Callable[[], Machine | None]
+    ) -> Query:
         from ptttool.pipeline.query import parse_query
         from ptttool.tlp.columns import DW_COLUMNS
 
@@ -259,7 +264,7 @@ class RowsJob:
             where=self.where,
             offset=self.offset,
             limit=page if self.limit is None else self.limit,
-            machine=lambda: self._machine(first),
+            machine=machine,
         )
         return query.with_columns(DW_COLUMNS) if self.dws else query
 
