@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What the demonstration and the tests need beyond Python packages: Debian's and Ubuntu's names.
+# What the demonstration and the tests need beyond Python packages: Debian's names, which are Ubuntu's, too, but for perf.
 DEMO_PACKAGES := python3-venv libudev1
-TEST_PACKAGES := $(DEMO_PACKAGES) linux-perf umockdev util-linux libopencsd1 tshark nodejs systemd udev rpm fio mandoc zsh fish
+COMPILER_PACKAGES := gcc libc6-dev python3-dev
+PERF_PACKAGE := $(shell grep -qs '^ID=ubuntu' /etc/os-release && echo linux-tools-generic || echo linux-perf)
+TEST_PACKAGES := $(DEMO_PACKAGES) $(PERF_PACKAGE) umockdev util-linux libopencsd1 tshark nodejs systemd udev rpm fio mandoc zsh fish
 # Shows the page of a report, in tests.
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 # Some tests wait for processes and signals: one more worker than cores keeps the cores busy.
@@ -22,7 +24,7 @@ ARCH ?= $(shell uname -m)
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage bench crash fuzz lint man schemas vendored docs format dist bundle deb rpm packages-test packages-lock bundle-system clean test-system bench-system
+.PHONY: help demo test coverage bench crash fuzz lint man schemas vendored docs format dist bundle deb rpm packages-test packages-lock bundle-system clean compiler test-system test-packages bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -112,13 +114,26 @@ $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || sh tests/install-packages.sh $(DEMO_PACKAGES)
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/run.stamp: $(VENV)/pyvenv.cfg pyproject.toml
+# Loops are compiled (hatch_build.py); without a compiler, ptttool works and is slower.
+COMPILED := hatch_build.py $(wildcard ptttool/kernel/*.py ptttool/kernel/*.pxd)
+
+compiler:
+	@command -v cc >/dev/null && $(PYTHON) -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
+		|| sh tests/install-packages.sh $(COMPILER_PACKAGES) || echo "no C compiler: analyses are slower"
+
+$(VENV)/run.stamp: $(VENV)/pyvenv.cfg pyproject.toml $(COMPILED)
+	@$(MAKE) --no-print-directory compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/dev.stamp: $(VENV)/pyvenv.cfg pyproject.toml
+$(VENV)/dev.stamp: $(VENV)/pyvenv.cfg pyproject.toml $(COMPILED)
+	@$(MAKE) --no-print-directory compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/run.stamp
+
+# For the workflow, where Python packages come from elsewhere.
+test-packages:
+	sh tests/install-packages.sh $(TEST_PACKAGES)
 
 test-system:
 	@command -v umockdev-run >/dev/null && command -v perf >/dev/null && perf --version >/dev/null 2>&1 && command -v setpriv >/dev/null && command -v tshark >/dev/null && command -v rpmspec >/dev/null && command -v systemd-analyze >/dev/null && command -v udevadm >/dev/null && command -v fio >/dev/null && command -v mandoc >/dev/null && command -v zsh >/dev/null && command -v fish >/dev/null && command -v node >/dev/null \
@@ -133,5 +148,5 @@ bundle-system:
 		&& test -e /usr/share/keyrings/debian-archive-keyring.gpg || sh tests/install-packages.sh $(BUNDLE_PACKAGES)
 
 bench-system:
-	@command -v perf >/dev/null && perf --version >/dev/null 2>&1 || sh tests/install-packages.sh linux-perf
+	@command -v perf >/dev/null && perf --version >/dev/null 2>&1 || sh tests/install-packages.sh $(PERF_PACKAGE)
 	@command -v cc >/dev/null || sh tests/install-packages.sh gcc libc6-dev || echo "no C compiler: rows against C stay empty"

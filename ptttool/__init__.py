@@ -7,6 +7,7 @@ costs nothing.
 # Not from typing: its import takes longer than all of this.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ptttool._version import __version__
     from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
     from ptttool.analyses.needs import Lack, Need
     from ptttool.api.analyses import Analyzed, AnalyzedRecordings, Comparison, analyze, compare
@@ -85,8 +86,6 @@ if TYPE_CHECKING:
     from ptttool.exporters.contract import EXPORTERS, ExportContext, Exporter
     from ptttool.table.batch import Batch
     from ptttool.table.schema import Column, DType, Schema, Style
-
-__version__ = "0.2.0.dev0"
 
 __all__ = [
     "ANALYSES",
@@ -195,6 +194,7 @@ __all__ = [
 _HOMES = {
     name: module
     for module, names in {
+        "ptttool._version": "__version__",
         "ptttool.analyses.contract": "ANALYSES Analysis AnalysisContext",
         "ptttool.analyses.needs": "Lack Need",
         "ptttool.api.analyses": "Analyzed AnalyzedRecordings Comparison analyze compare",

@@ -47,10 +47,17 @@ def _complete(shell: str) -> int:
         for _ in secure_import_path():
             pass
         from ptttool.cli.completion.answer import main
+        from ptttool.files.standard import write_whole
 
-        return main(shell, sys.argv[1:])
-    except Exception:
-        return 1
+        write_whole("stdout")
+        code = main(shell, sys.argv[1:])
+        sys.stdout.flush()
+        return code
+    except Exception as error:
+        from ptttool.cli.terminal.streams import drop_what_cannot_be_written
+
+        drop_what_cannot_be_written()
+        return 6 if isinstance(error, OSError) else 1
 
 
 def _main() -> int:

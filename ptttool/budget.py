@@ -1,7 +1,7 @@
 """Budgets: how much an input may make ptttool hold or do, and the error for one that asks for more.
 
 A small file can ask for very much: text that expands a thousandfold, counts that no list behind them has, a name of all the file's bytes.
-Each room with readers has a module ``budget`` with its limits, and lists them in ``BUDGETS``; the page ``docs/budgets.md`` is made of
+Each subpackage with readers has a module ``budget`` with its limits, and lists them in ``BUDGETS``; the page ``docs/budgets.md`` is made of
 these lists. Every limit is far above what real inputs have.
 """
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Severity(StrEnum):
@@ -20,8 +21,7 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """Something odd that was seen.
 
     Parameters
@@ -45,7 +45,7 @@ class Diagnostic:
     message: str
     hint: str | None = None
     where: str | None = None
-    details: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = {}
 
     @property
     def text(self) -> str:

@@ -1,14 +1,20 @@
-"""JSON documents: what ``--json`` prints, as dataclasses.
+"""JSON documents: what ``--json`` prints, as Structs of msgspec (or dataclasses, as results of foreign analyses may be).
 
-A dataclass with ``@document("name")`` is the shape of one document. :func:`to_json` turns objects into what the JSON encoder takes;
-``python -m ptttool.cli.schemas`` writes the JSON Schema of every registered document.
+A class with ``@document("name")`` is the shape of one document. :func:`to_json` turns objects into what the JSON encoder takes,
+:func:`read_json` turns that into Structs; ``python -m ptttool.cli.schemas`` writes the JSON Schema of every registered document.
 
-The keys of a document are the names of its fields, in order. A field that is named as a Python keyword ends in an underscore, which
-the key does not have (``class_`` is the key ``class``). Every key is always there; ``null`` stands for an absent value. Two kinds of
-fields differ, by their metadata::
+The keys of a document are the names of its fields, in order, or what ``msgspec.field(name=...)`` says. Every key is always there; ``null``
+stands for an absent value. Three variables of a class say what differs::
 
-    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)  # no key where the value is None
-    details: Mapping[str, object] = field(metadata=MERGED)  # its items are keys of the object itself
+    json_name: ClassVar = "BarDocument"  # its name in schemas, where that is not the name of the class
+    json_omits_none: ClassVar = ("error",)  # no key where the value is None
+    json_merges: ClassVar = ("details",)  # the items of this field are keys of the object itself
+
+A dataclass has ``metadata=OMIT_NONE`` and ``metadata=MERGED`` in its fields for the latter two, and a field that ends in an underscore has
+a key without it (``class_`` is the key ``class``).
+
+Any other class can say what it is in JSON, as :class:`Hex` and :class:`~ptttool.pci.PciAddress` do: ``json_type`` is the type of its form,
+``as_json()`` returns the form, and ``of_json(form)`` makes an object of it or raises ValueError.
 """
 
 from __future__ import annotations
@@ -18,24 +24,30 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from enum import Enum
+from functools import cache
 from pathlib import PurePath
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from ptttool.errors import InputError, PtttoolError
+from ptttool.wording import OBEYED
 
 T = TypeVar("T", bound=type)
+S = TypeVar("S")
 
 OMIT_NONE: Final = {"json": "omit-none"}
 MERGED: Final = {"json": "merged"}
 
-# DEL, C1 controls, marks that change the direction of writing, and surrogates, which no encoding can write. JSON escapes 0x00-0x1f itself.
-_OBEYED_BY_TERMINALS = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# JSON escapes 0x00-0x1f itself.
+_OBEYED_BY_TERMINALS = re.compile(f"[{OBEYED}]")
 
 _DOCUMENTS: dict[str, type] = {}
 
 
 def document(name: str) -> Callable[[T], T]:
-    """Register a dataclass as the shape of a JSON document.
+    """Register a Struct or a dataclass as the shape of a JSON document.
 
     Parameters
     ----------
@@ -50,14 +62,14 @@ def document(name: str) -> Callable[[T], T]:
     Raises
     ------
     TypeError
-        The class is not a dataclass.
+        The class is neither.
     ValueError
         Another class has that name.
     """
 
     def register(shape: T) -> T:
-        if not dataclasses.is_dataclass(shape):
-            raise TypeError(f"{shape.__name__} is not a dataclass")
+        if not is_shape(shape):
+            raise TypeError(f"{shape.__name__} is neither a Struct nor a dataclass")
         if name in _DOCUMENTS:
             raise ValueError(f"document {name!r} is registered twice")
         _DOCUMENTS[name] = shape
@@ -71,9 +83,36 @@ def documents() -> dict[str, type]:
     return dict(sorted(_DOCUMENTS.items()))
 
 
-def key_of(name: str) -> str:
-    """Return the JSON key of a field: its name without a trailing underscore."""
-    return name.removesuffix("_")
+class Hex(int):
+    """A number that is hexadecimal text in JSON."""
+
+    json_type: ClassVar[Any] = str
+    digits: ClassVar[int] = 1
+
+    def as_json(self) -> str:
+        """Return ``0x`` and at least as many digits as the class says."""
+        return f"0x{self:0{self.digits}x}"
+
+    @classmethod
+    def of_json(cls, form: str) -> Self:
+        """Read the text."""
+        return cls(int(form, 16))
+
+
+def is_shape(kind: object) -> bool:
+    """Return whether this is a class of Structs or a dataclass."""
+    return isinstance(kind, type) and (issubclass(kind, Struct) or dataclasses.is_dataclass(kind))
+
+
+@cache
+def fields_of(shape: type) -> tuple[tuple[str, str, str | None], ...]:
+    """Return the fields of a Struct or a dataclass: name, key, and what differs (``omit-none``, ``merged`` or None)."""
+    if not issubclass(shape, Struct):
+        return tuple((each.name, each.name.removesuffix("_"), each.metadata.get("json")) for each in dataclasses.fields(shape))  # type: ignore[arg-type]
+    differs = dict.fromkeys(getattr(shape, "json_omits_none", ()), OMIT_NONE["json"])
+    differs |= dict.fromkeys(getattr(shape, "json_merges", ()), MERGED["json"])
+    keys = zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True)
+    return tuple((name, key, differs.get(name)) for name, key in keys)
 
 
 def to_json(value: object) -> Any:
@@ -82,8 +121,8 @@ def to_json(value: object) -> Any:
     Parameters
     ----------
     value : object
-        A dataclass instance, or any nesting of dataclasses, mappings with text keys, lists, tuples, sets (sorted), enum members (their
-        value), paths (as text), NumPy scalars and plain values.
+        A Struct, or any nesting of Structs, dataclasses, objects with ``as_json()``, mappings with text keys, lists, tuples, sets (sorted),
+        enum members (their value), paths (as text), NumPy scalars and plain values.
 
     Raises
     ------
@@ -92,8 +131,10 @@ def to_json(value: object) -> Any:
     """
     if value is None or type(value) in (str, int, float, bool):
         return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if is_shape(type(value)):
         return dict(_items(value))
+    if hasattr(value, "as_json"):
+        return to_json(value.as_json())
     if isinstance(value, Enum):
         return to_json(value.value)
     if isinstance(value, Mapping):
@@ -120,13 +161,27 @@ def _key_text(key: object) -> str:
 
 
 def _items(value: Any) -> Iterator[tuple[str, Any]]:
-    for field in dataclasses.fields(value):
-        item = getattr(value, field.name)
-        kind = field.metadata.get("json")
-        if kind == MERGED["json"]:
+    for name, key, differs in fields_of(type(value)):  # type: ignore[arg-type] # classes are hashable
+        item = getattr(value, name)
+        if differs == MERGED["json"]:
             yield from to_json(item).items()
-        elif item is not None or kind != OMIT_NONE["json"]:
-            yield key_of(field.name), to_json(item)
+        elif item is not None or differs != OMIT_NONE["json"]:
+            yield key, to_json(item)
+
+
+def read_json(body: object, kind: type[S]) -> S:
+    """Make a Struct of what :mod:`json` made of its document. Types are checked; unknown keys are left out, so later versions may add some.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        It is not such a document. It is a ValueError, and says where in the document.
+    """
+    return msgspec.convert(body, kind, dec_hook=_of_form)
+
+
+def _of_form(kind: Any, body: object) -> object:
+    return body if kind is object else kind.of_json(read_json(body, kind.json_type))
 
 
 def dumps(value: object, *, indent: int | None = 2) -> str:
@@ -145,11 +200,10 @@ def dumps(value: object, *, indent: int | None = 2) -> str:
         Text in which every character that a terminal would obey is escaped.
     """
     text = json.dumps(to_json(value), indent=indent, ensure_ascii=False)
-    return _OBEYED_BY_TERMINALS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _OBEYED_BY_TERMINALS.sub(lambda found: "\\u007f" if found[0] == "\x7f" else json.dumps(found[0])[1:-1], text)
 
 
-@dataclasses.dataclass(frozen=True)
-class ErrorBody:
+class ErrorBody(Struct, frozen=True):
     """Why a command failed.
 
     Parameters
@@ -166,11 +220,14 @@ class ErrorBody:
         Further facts. For a bad input: ``path``, ``offset`` (bytes from the file's start, or null) and ``reason``.
     """
 
+    json_omits_none: ClassVar = ("hint",)
+    json_merges: ClassVar = ("details",)
+
     code: str
     exit_code: int
     message: str
-    hint: str | None = dataclasses.field(default=None, metadata=OMIT_NONE)
-    details: Mapping[str, object] = dataclasses.field(default_factory=dict, metadata=MERGED)
+    hint: str | None = None
+    details: Mapping[str, object] = {}
 
     @classmethod
     def of(cls, error: PtttoolError) -> ErrorBody:
@@ -182,8 +239,7 @@ class ErrorBody:
 
 
 @document("error")
-@dataclasses.dataclass(frozen=True)
-class ErrorDocument:
+class ErrorDocument(Struct, frozen=True):
     """What every command with ``--json`` prints where it fails."""
 
     error: ErrorBody

@@ -181,7 +181,9 @@ class InputError(PtttoolError):
         code: str | None = None,
         **details: Any,
     ) -> None:
-        location = f"{path}" if offset is None else f"{path}: offset {offset:#x}"
+        # A sentence about "." names no folder.
+        where = Path(path).absolute() if str(path) in (".", "..") else path
+        location = f"{where}" if offset is None else f"{where}: offset {offset:#x}"
         super().__init__(f"{location}: {reason}", hint=hint, code=code, **details)
         self.path = str(path)
         self.offset = offset

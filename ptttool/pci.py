@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, ClassVar
 
 from ptttool.errors import UsageError
 
 _ADDRESS = re.compile(r"(?:(?P<domain>[0-9a-fA-F]{1,8}):)?(?P<bus>[0-9a-fA-F]{1,2}):(?P<device>[0-9a-fA-F]{1,2})\.(?P<function>[0-7])")
 
 
-class PciAddress(NamedTuple):
-    """The address of a PCI function; addresses sort in the order of lspci."""
+class PciAddress(tuple[int, int, int, int]):
+    """The address of a PCI function: domain, bus, device, function. Addresses sort in the order of lspci. In JSON, one is text."""
 
-    domain: int
-    bus: int
-    device: int
-    function: int
+    __slots__ = ()
+    json_type: ClassVar[Any] = str
+
+    def __new__(cls, domain: int, bus: int, device: int, function: int) -> PciAddress:
+        """Make an address of its numbers."""
+        return super().__new__(cls, (domain, bus, device, function))
+
+    def __getnewargs__(self) -> tuple[int, int, int, int]:
+        return self[0], self[1], self[2], self[3]
+
+    def __repr__(self) -> str:
+        return f"PciAddress({self})"
+
+    @property
+    def domain(self) -> int:
+        """The PCI domain (segment)."""
+        return self[0]
+
+    @property
+    def bus(self) -> int:
+        """The bus, 0 to 255."""
+        return self[1]
+
+    @property
+    def device(self) -> int:
+        """The device on the bus, 0 to 31."""
+        return self[2]
+
+    @property
+    def function(self) -> int:
+        """The function of the device, 0 to 7."""
+        return self[3]
 
     @classmethod
     def parse(cls, text: str) -> PciAddress:
@@ -46,6 +74,18 @@ class PciAddress(NamedTuple):
         if device > 31:
             return None
         return cls(int(match["domain"] or "0", 16), int(match["bus"], 16), device, int(match["function"]))
+
+    @classmethod
+    def of_json(cls, text: str) -> PciAddress:
+        """Read an address like :meth:`parse`; ValueError if the text is not a PCI address."""
+        found = cls.try_parse(text)
+        if found is None:
+            raise ValueError(f"not a PCI address: {text!r}")
+        return found
+
+    def as_json(self) -> str:
+        """Return the address as text."""
+        return str(self)
 
     @classmethod
     def from_id(cls, routing_id: int, domain: int = 0) -> PciAddress:

@@ -12,7 +12,7 @@ import importlib.util
 import os
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from importlib.machinery import FileFinder
 from pathlib import Path
@@ -163,7 +163,7 @@ class PlugIns:
         point = self._find()[name]
         return PlugInError(f"{point.value} does not register a {self.what} with the name {name}", hint=_mend(point), name=name)
 
-    def clashes(self, built_in: set[str]) -> list[PlugInError]:
+    def clashes(self, built_in: Set[str]) -> list[PlugInError]:
         """Return an error for every entry point that does not count, since its name is taken.
 
         Parameters

@@ -9,14 +9,22 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
-# Control characters, marks that turn the direction of writing, and halves of surrogate pairs, which no encoding can write.
-_OBEYED = r"\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
-_CONTROL = re.compile(f"[\\x00-\\x1f{_OBEYED}]")
+# What a terminal obeys or does not show, for a class of a regular expression: controls, separators of lines and paragraphs, all of
+# Unicode's category Cf (marks of direction, joiners, tags), and halves of surrogate pairs, which no encoding can write.
+OBEYED = (
+    r"\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f\ud800-\udfff"
+)
+_CONTROL = re.compile(f"[\\x00-\\x1f{OBEYED}]")
 
 
 def clean(text: str) -> str:
     """Return a text of a file or a device on one line, without anything that a terminal would obey."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 0x100 else f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda found: _escaped(ord(found[0])), text)
+
+
+def _escaped(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def shortened(text: str, most: int = 80) -> str:

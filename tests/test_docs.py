@@ -51,7 +51,7 @@ def test_links_lead_somewhere() -> None:
 def test_the_architecture_has_the_rooms_in_their_order() -> None:
     layers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]["layers"]
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    section = page[page.index("| room |") : page.index("These libraries")]
+    section = page[page.index("| subpackage |") : page.index("These libraries")]
     rows = [set(re.findall(r"`(\w+)`", row.split("|")[1])) for row in section.splitlines() if row.startswith("| `")]
     assert rows == [set(re.findall(r"\w+", layer)) for layer in layers if layer != "__main__"]
 

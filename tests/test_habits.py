@@ -38,8 +38,21 @@ def test_the_workflow_runs_what_make_has() -> None:
     targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8")))
     text = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
     used = set(re.findall(r"run: make ([a-z-]+)", text))
-    assert used == {"lint", "docs", "coverage", "fuzz", "crash", "dist"}
+    assert used == {"lint", "docs", "coverage", "fuzz", "crash", "dist", "test-packages"}
     assert used <= targets
+
+
+def test_the_workflow_installs_what_the_makefile_names() -> None:
+    """One list of packages: a job that runs the tests installs those of the Makefile, and none names packages itself."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = dict(re.findall(r"(?m)^([a-z-]+):(.*)$", makefile))
+    installing = {name for name, needs in targets.items() if "test-system" in needs.split()} | {"test-packages"}
+    assert {"test", "coverage", "crash", "test-packages"} <= installing
+    for name, job in parsed(".github/workflows/ci.yml")["jobs"].items():
+        text = "\n".join(step.get("run", "") for step in job["steps"])
+        assert not re.search(r"install-packages|apt(-get)? ", text), name
+        if re.search(r"\bpytest\b", text):
+            assert any(re.search(rf"\bmake {each}\b", text) for each in installing), name
 
 
 def test_hooks_run_the_tools_of_make_lint() -> None:

@@ -19,11 +19,10 @@ def test_pages_are_up_to_date() -> None:
 
 
 def test_every_command_and_option_is_explained() -> None:
-    import typer.main
 
     from ptttool.cli.app import app
 
-    for path, command in manpages.walk(typer.main.get_command(app), "ptttool"):
+    for path, command in manpages.walk(app.tree, "ptttool"):
         assert command.help, f"{path} has no help text"
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{path}: {parameter.name} has no help text"

@@ -2,8 +2,6 @@
 
 import re
 
-import typer.main
-
 from ptttool.cli import manpages
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
@@ -25,6 +23,6 @@ def test_the_readme_has_every_command() -> None:
     for row in re.findall(r"(?m)^\| `(.+?)` \|", table):
         group, _, names = row.replace("\\", "").partition(" ")
         listed |= {f"{group} {name}" for name in names.split("|")} if names else {group}
-    walked = {path.removeprefix("ptttool ") for path, _ in manpages.walk(typer.main.get_command(app), "ptttool")}
+    walked = {path.removeprefix("ptttool ") for path, _ in manpages.walk(app.tree, "ptttool")}
     known = walked - {"ptttool", "tune", "wireshark"}
     assert listed == known

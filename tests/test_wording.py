@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
 
-from ptttool.wording import as_root
+from ptttool.documents import dumps
+from ptttool.wording import as_root, clean
 
 
 def shown(text: str) -> list[str]:
@@ -40,3 +43,15 @@ def test_a_library_does_not_know_its_command(argv: list[str], monkeypatch: pytes
 def test_nothing_of_a_path_is_obeyed_by_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/home/\x1b[31m/ptttool"])
     assert "\x1b" not in as_root()
+
+
+def test_nothing_that_a_terminal_obeys_or_hides_is_left() -> None:
+    """By Unicode's own table: controls, formats, surrogates, separators of lines."""
+    wild = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    for char in wild:
+        assert clean(char).isascii() and clean(char).isprintable(), hex(ord(char))
+        found = dumps(char)
+        assert json.loads(found) == char
+        assert found.isascii() and found.isprintable(), hex(ord(char))
+    assert clean("\U000e0041\u061c") == "\\U000e0041\\u061c"
+    assert clean("Lüfter 风扇 🙂") == "Lüfter 风扇 🙂"

@@ -6,6 +6,8 @@ python=$1
 folder=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# uv takes no archive with a colon in a name.
+! tar -tzf "$folder"/*.tar.gz | grep : || { echo "a colon in a name of the source archive" >&2; exit 1; }
 for file in "$folder"/*.whl "$folder"/*.tar.gz; do
     rm -rf "$work"/*
     "$python" -m venv "$work/env"
@@ -16,6 +18,7 @@ for file in "$folder"/*.whl "$folder"/*.tar.gz; do
         cd "$work"
         PATH="$work/env/bin:$PATH"
         version=$(ptttool --version)
+        version=${version% (*}
         case "$file" in
             ptttool-"${version#ptttool }"[.-]*) ;;
             *) echo "$file says that it is $version" >&2; exit 1 ;;

@@ -165,6 +165,29 @@ def jumps(folder: Path, size: int) -> list[str]:
     return arguments
 
 
+@bomb("flow-rounds", "a trace that goes round a loop of jumps with one branch", 4000)
+def rounds(folder: Path, size: int) -> list[str]:
+    """Go round a loop with as many jumps as are followed: 31 rounds for each packet of two bytes."""
+    elf = Elf()
+    elf.body += pack("<I", 0x0040_006F) * 10 + pack("<I", 0xFC00_0CE3)  # beq zero, zero, -40
+    elf.segment(64, BASE, 4 * 11)
+    arguments = flow(folder, elf.write(folder / "program.elf"))
+    Path(arguments[-1]).write_bytes(b"\x42\x1f\0" + start(BASE) + b"\x41\x01" * size)
+    return arguments
+
+
+@bomb("flow-sources", "as many harts that each go round a loop of jumps", 250)
+def harts(folder: Path, size: int) -> list[str]:
+    """Give each of many harts a packet that stands for hundreds of jumps."""
+    *arguments, path = rounds(folder, 0)
+    packets = []
+    for number in range(size):
+        source = number.to_bytes(2, "little")
+        packets += [b"\x45", source, start(BASE)[1:], b"\x41", source, b"\x01"]
+    Path(path).write_bytes(b"".join(packets))
+    return [*arguments, "-p", "srcid_bits=16", path]
+
+
 @bomb("encap-sources", "packets of as many sources", 4000)
 def sources(folder: Path, size: int) -> list[str]:
     """Make a trace with a packet of each source."""

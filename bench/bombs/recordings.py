@@ -165,6 +165,22 @@ def marks(folder: Path, size: int) -> list[str]:
     return saved(folder, pipe(rec.auxtrace_info(99) + data), *ETMV2)
 
 
+@bomb("recording-holes", "AUX events of one TLP each, the last one first", 200_000)
+def holes(folder: Path, size: int) -> list[str]:
+    """Make a recording where TLPs may be missing in front of each one."""
+    events = b"".join(rec.aux(32 * number, 32) for number in reversed(range(size)))
+    content = file(attribute(), INFO + events + rec.auxtrace(rec.words_8dw(size), cpu=-1, idx=0))
+    return ["analyze", "summary", *saved(folder, content)[1:]]
+
+
+@bomb("recording-holes-between", "AUX events as before, each with a payload of one TLP", 10_000)
+def holes_between(folder: Path, size: int) -> list[str]:
+    """Make a recording whose holes become known one by one."""
+    one = rec.words_8dw(1)
+    data = b"".join(rec.aux(32 * number, 32) + rec.auxtrace(one, offset=32 * number, cpu=-1, idx=0) for number in reversed(range(size)))
+    return ["analyze", "summary", *saved(folder, file(attribute(), INFO + data))[1:]]
+
+
 @bomb("recording-requesters", "65,536 requesters, in every analysis", 65_536)
 def requesters(folder: Path, size: int) -> list[str]:
     """Make reads and their completions, of each requester in turn."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import lzma
 import os
 import re
 import shutil
 import stat
+import tarfile
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -23,8 +25,6 @@ RECORDINGS = REPOSITORY / "ptttool" / "demo" / "recordings"
 STANDIN = REPOSITORY / "tests" / "standin"
 TUNE = "sys/devices/platform/4010000000.pcie/pci0000:00/*/hisi_ptt*/tune/*"
 
-# Hints of errors that leave a complete output beside its name.
-KEPT_WORDS = ("the next run that writes to the folder moves it", "the new folder is complete: ")
 
 State: TypeAlias = dict[str, tuple[int, bytes]]
 """Files by path relative to the folder, with mode and content; an empty folder has the content ``b""``."""
@@ -51,6 +51,31 @@ def files_below(folder: Path, without: Sequence[str] = ()) -> State:
 def without_time(profile: bytes) -> bytes:
     """Leave out the comments of a tune profile, which hold the time."""
     return b"".join(line for line in profile.splitlines(keepends=True) if not line.startswith(b"#"))
+
+
+def members(archive: bytes) -> bytes:
+    """Return what is in a tar archive, without times; what is no whole archive, as it is."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            files = {one: tar.extractfile(one) for one in tar}
+            found = [(one.name, one.mode, one.linkname, file.read() if file else b"") for one, file in files.items()]
+    except (tarfile.TarError, EOFError, OSError):
+        return archive
+    return re.sub(rb"collected[^,}]*", b"", repr(found).encode())
+
+
+def rows(table: bytes) -> bytes:
+    """Return the rows of a sweep without times; what is no whole table, as it is."""
+    import polars
+
+    try:
+        return repr(polars.read_parquet(table).drop("seconds", "started").rows()).encode()
+    except polars.exceptions.PolarsError:
+        return table
+
+
+TOLD: dict[str, Callable[[bytes], bytes]] = {".toml": without_time, ".gz": members}
+"""How outputs are compared, by suffix."""
 
 
 class Case(ABC):
@@ -107,6 +132,10 @@ class Case(ABC):
             return job
         return replace(job, mode=point.event.mode, at=point.call.number, error=point.event.error)
 
+    def following(self, folder: Path) -> Sequence[str]:
+        """Return the next run."""
+        return self.again
+
     def repair(self, folder: Path, point: Point, old: State, new: State, run: Runner) -> list[str]:
         """Do what an administrator is told to do after a kill, before the next run; return what was wrong."""
         return []
@@ -115,26 +144,30 @@ class Case(ABC):
         """Tell whether a fault prevents tidying up: the removal itself fails."""
         return point.event is Event.EIO and point.call.kind is Kind.REMOVE
 
+    def lacks(self, point: Point, now: State, new: State) -> bool:
+        """Tell whether an output is whole, and says that it lacks what could not be read."""
+        return False
+
     def judge(self, folder: Path, point: Point, ended: Ended, old: State, new: State, run: Runner) -> list[str]:
         """Return what is wrong after an event."""
         wrong = judge_report(point, ended)
         if point.event is Event.KILL:
             wrong += self.repair(folder, point, old, new, run)
         now = self.outputs(folder)
-        if now not in (old, new):
+        lacks = point.event is Event.EIO and ended.status == 0 and self.lacks(point, now, new)
+        if now not in (old, new) and not lacks:
             wrong.append(f"neither old nor new: {describe(now, old, new)}")
-        elif point.event is not Event.KILL and ended.status == 0 and now != new:
+        elif point.event is not Event.KILL and ended.status == 0 and now != new and not lacks:
             wrong.append("exit code 0, and the output is the old one")
-        # Removing the old one failed, or the new one is complete and could not take its place, which is reported.
-        told = now == new or any(words in ended.err for words in KEPT_WORDS)
-        if point.event is not Event.KILL and not told and not self.may_leave(point) and (left := self.leftovers(folder)):
+        # Removing the old one may have failed, which is reported.
+        if point.event is not Event.KILL and now != new and not self.may_leave(point) and (left := self.leftovers(folder)):
             wrong.append(f"left behind: {', '.join(sorted(left))}")
-        after = run(self.job(folder, self.again))
+        after = run(self.job(folder, self.following(folder)))
         if after.status != 0:
             wrong.append(f"the next run: exit code {after.status}: {after.err.strip()}")
         elif (now := self.outputs(folder)) != new:
             wrong.append(f"after the next run: {describe(now, old, new)}")
-        elif left := {name for name in self.leftovers(folder) if not (told and name.startswith("out.new/"))}:
+        elif left := self.leftovers(folder):
             wrong.append(f"left behind after the next run: {', '.join(sorted(left))}")
         return wrong
 
@@ -182,6 +215,8 @@ class FileCase(Case):
         What is there before; None: nothing.
     fill : Callable or None
         Makes the input, once.
+    lack : bytes or None
+        Regular expression of what an output says of each thing that could not be read; None: it lacks nothing.
     """
 
     def __init__(
@@ -194,9 +229,10 @@ class FileCase(Case):
         before: Callable[[Path], None] | None = None,
         fill: Callable[[Path], None] | None = None,
         machine: bool = False,
+        lack: bytes | None = None,
     ) -> None:
         super().__init__(name, arguments, [*arguments, "--force"] if again is None else again)
-        self._output, self._before, self._fill = output, before, fill
+        self._output, self._before, self._fill, self._lack = output, before, fill, lack
         self.machine = "machine" if machine else None
 
     def build(self, folder: Path) -> None:
@@ -222,6 +258,12 @@ class FileCase(Case):
     def leftovers(self, folder: Path) -> set[str]:
         return {name for name in self._all(folder) if not self._is_output(name) and name != f"{self._output}/"}
 
+    def following(self, folder: Path) -> Sequence[str]:
+        place = folder / "work" / self._output
+        if place.is_dir() and any(place.iterdir()):  # it is not replaced
+            shutil.rmtree(place)
+        return self.again
+
     def _all(self, folder: Path) -> State:
         return files_below(folder / "work")
 
@@ -229,8 +271,15 @@ class FileCase(Case):
         inside = name.removeprefix(f"{self._output}/")
         return name == self._output or (inside not in ("", name) and not inside.startswith("."))
 
+    def lacks(self, point: Point, now: State, new: State) -> bool:
+        if self._lack is None or "/work/" in point.call.path or now.keys() != new.keys():
+            return False
+        said = [sum(len(re.findall(self._lack, data, re.MULTILINE)) for _, data in state.values()) for state in (now, new)]
+        return said[0] > said[1]
+
     def _told(self, file: tuple[int, bytes]) -> tuple[int, bytes]:
-        return (file[0], without_time(file[1])) if self._output.endswith(".toml") else file
+        told = TOLD.get(Path(self._output).suffix)
+        return (file[0], told(file[1])) if told else file
 
 
 class ApplyCase(Case):
@@ -241,6 +290,7 @@ class ApplyCase(Case):
     """
 
     machine = "machine"
+    repairs: tuple[str | None, ...] = ("--restore", "--complete", None)
 
     def build(self, folder: Path) -> None:
         shutil.copytree(MACHINE, folder / "machine", symlinks=True)
@@ -274,8 +324,8 @@ class ApplyCase(Case):
         looked = run(self.job(folder, ["tune", "recover"]))
         if looked.status not in ((1,) if half else (0, 1)):
             return [f"half done, and tune recover ends with {looked.status}: {looked.err.strip()}"]
-        what = ("--restore", "--complete", None)[point.call.number % 3]
-        done = run(self.job(folder, ["tune", "recover", what] if what else self.again))
+        what = self.repairs[point.call.number % len(self.repairs)]
+        done = run(self.job(folder, ["tune", "recover", what] if what else self.following(folder)))
         if done.status != 0:
             return [f"tune recover {what}: exit code {done.status}: {done.err.strip()}"]
         wanted = old if what == "--restore" else new
@@ -321,6 +371,104 @@ class RecoverCase(ApplyCase):
         return [] if done.status == 0 else [f"once more: exit code {done.status}: {done.err.strip()}"]
 
 
+class UndoCase(ApplyCase):
+    """``tune undo`` of a ``tune apply``; it is refused as long as a change is half done."""
+
+    repairs = ("--restore", "--complete")
+
+    def prime(self, folder: Path, run: Runner) -> None:
+        super().reset(folder)
+        run(self.job(folder, ["tune", "apply", "profile.toml"]))
+        shutil.copytree(folder / "kept", folder / "primed")
+
+    def reset(self, folder: Path) -> None:
+        super().reset(folder)
+        shutil.rmtree(folder / "kept")
+        shutil.copytree(folder / "primed", folder / "kept")
+        for attribute in (folder / "machine").glob(TUNE):
+            attribute.write_text("2\n")
+
+    def following(self, folder: Path) -> Sequence[str]:
+        # Once more would go further back.
+        undone = all(data.strip() == b"1" for _, data in self.outputs(folder).values())
+        return ["tune", "recover", "--complete"] if undone else self.again
+
+
+class SweepCase(ApplyCase):
+    """``tune sweep``: the tune attributes have their original values, and the results are there, or the runs so far."""
+
+    _results = "work/r.parquet"
+
+    def reset(self, folder: Path) -> None:
+        super().reset(folder)
+        shutil.rmtree(folder / "work", ignore_errors=True)
+        (folder / "work").mkdir()
+
+    def outputs(self, folder: Path) -> State:
+        results = folder / self._results
+        found = {self._results: (0, rows(results.read_bytes()))} if results.exists() else {}
+        return {**super().outputs(folder), **found}
+
+    def leftovers(self, folder: Path) -> set[str]:
+        # The runs so far are what the next run goes on with.
+        kept = {self._results, f"{self._results}.runs"} if not (folder / self._results).exists() else {self._results}
+        beside = {f"work/{name}" for name in files_below(folder / "work")}
+        return (super().leftovers(folder) | beside) - kept
+
+    def following(self, folder: Path) -> Sequence[str]:
+        log = f"{self._results}.runs"
+        more = ["--resume", log, "--force"] if (folder / log).exists() else ["--force"]
+        return [*self.arguments[:2], *more, *self.arguments[2:]]
+
+    def repair(self, folder: Path, point: Point, old: State, new: State, run: Runner) -> list[str]:
+        looked = run(self.job(folder, ["tune", "recover"]))
+        if looked.status not in (0, 1):
+            return [f"tune recover ends with {looked.status}: {looked.err.strip()}"]
+        done = run(self.job(folder, ["tune", "recover", "--restore"])) if looked.status else looked
+        return [] if done.status == 0 else [f"tune recover --restore: exit code {done.status}: {done.err.strip()}"]
+
+
+class InstallCase(FileCase):
+    """``tune export --install``: the rule is there or not, and the next run knows it; the record and folders are beside it.
+
+    Parameters
+    ----------
+    removes : bool
+        Whether it is installed before, and is removed.
+    """
+
+    def __init__(self, name: str, option: str) -> None:
+        self._removes = option == "--uninstall"
+        words = ["tune", "export", *([] if self._removes else ["storage"]), option, "--yes", "--root", "work"]
+        super().__init__(name, words, output=RULE, again=words, machine=True)
+
+    def prime(self, folder: Path, run: Runner) -> None:
+        if self._removes:
+            run(self.job(folder, INSTALL))
+            shutil.copytree(folder / "work", folder / "installed")
+
+    def reset(self, folder: Path) -> None:
+        super().reset(folder)
+        if self._removes:
+            shutil.copytree(folder / "installed", folder / "work", dirs_exist_ok=True)
+
+    def leftovers(self, folder: Path) -> set[str]:
+        found = files_below(folder / "work")
+        known = {RULE, RECORD} if RULE in found or not self._removes else set()
+        return {name for name in found if name not in known and not name.endswith("/")}
+
+    def may_leave(self, point: Point) -> bool:
+        return True  # the record is written before, and removed afterwards: the next run needs it
+
+    def following(self, folder: Path) -> Sequence[str]:
+        return ["list"] if self._removes and not (folder / "work" / RECORD).exists() else self.again
+
+
+RULE = "etc/udev/rules.d/90-ptttool-tune.rules"
+RECORD = "var/lib/ptttool/installed/udev.json"
+INSTALL = ["tune", "export", "storage", "--install", "--yes", "--root", "work"]
+
+
 class TraceCase(Case):
     """``trace`` with the stand-in perf: no byte of the old or the new recording may be lost.
 
@@ -333,7 +481,9 @@ class TraceCase(Case):
     machine = "machine"
 
     def __init__(self, name: str, *, old: bool) -> None:
-        super().__init__(name, ["trace", "--rootport", "0000:00:10.0", "--format", "8dw", "--duration", "0.1", "-o", "work/perf.data"])
+        super().__init__(
+            name, ["trace", "--rootport", "0000:00:10.0", "--format", "8dw", "--duration", "0.1", "--force", "-o", "work/perf.data"]
+        )
         self._old = lzma.decompress((RECORDINGS / "m-4dw-port10-type1-dir1.data.xz").read_bytes()) if old else None
         self._new = lzma.decompress((RECORDINGS / "m-8dw-port10-type7-dir2.data.xz").read_bytes())
 
@@ -412,6 +562,42 @@ class TraceCase(Case):
         return []
 
 
+class SeriesCase(TraceCase):
+    """``trace`` of a series: each recording is whole or has an unfinished name, and their list can be read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, old=False)
+        self.arguments, self.again = [*SERIES, "work/perf.data"], [*SERIES, "work/next.data"]
+
+    def outputs(self, folder: Path) -> State:
+        return {
+            name: (0, data) for name, (_, data) in files_below(folder / "work").items() if re.fullmatch(r"perf\.\d-[a-z-]+\.data", name)
+        }
+
+    def judge(self, folder: Path, point: Point, ended: Ended, old: State, new: State, run: Runner) -> list[str]:
+        wrong = judge_report(point, ended)
+        now, before = self.outputs(folder), [data for _, data in files_below(folder / "work").values()]
+        wrong += [f"{name} is half a recording" for name in now if now[name] != new[name]]
+        if ended.status == 0 and now != new:
+            wrong.append(f"exit code 0: {describe(now, old, new)}")
+        for path in (folder / "work").glob("*.json"):
+            try:
+                json.loads(path.read_bytes())
+            except ValueError:
+                wrong.append(f"{path.name} is half written")
+        for words in (["recover", "work"], self.again, ["recover", "work"]):
+            done = run(self.job(folder, words))
+            if done.status != 0:
+                wrong.append(f"{words[0]}: exit code {done.status}: {done.err.strip()}")
+        after = files_below(folder / "work")
+        if left := [name for name in after if IN_SERIES.fullmatch(name) is None]:
+            wrong.append(f"left behind after the next run and recover: {', '.join(sorted(left))}")
+        contents = [data for _, data in after.values()]
+        if any(contents.count(whole) < before.count(whole) + 1 for _, whole in new.values()):
+            wrong.append("a recording is lost")
+        return wrong
+
+
 class UnfinishedCase(Case):
     """``recover`` of a recording that a killed run has left: it has its old or its new name, and never both or none."""
 
@@ -459,6 +645,9 @@ def unfinished_sidecar() -> str:
         return save(recording, Sidecar(part_of(machine, machine.devices[0])), name="perf.data", finished=False).read_text(encoding="utf-8")
 
 
+SERIES = ["trace", "--rootport", "0000:00:10.0", "--direction", "outbound", "--type", "p,np", "--duration", "0.1", "-o"]
+IN_SERIES = re.compile(r"(perf|next)\.(series\.json|\d-[a-z-]+\.data(\.old|\.[1-9])?(\.ptttool\.json)?)")
+
 # What recover names: the wanted name is taken by the next run.
 RECOVERED = re.compile(r"perf\.data(\.old|\.[1-9])?(\.ptttool\.json)?")
 NAMED = ("perf.data", "perf.data.old", "perf.data.ptttool.json", "perf.data.old.ptttool.json")
@@ -475,14 +664,12 @@ def old_file(path: Path) -> None:
     path.chmod(0o640)
 
 
-def old_dataset(path: Path) -> None:
-    """Make a dataset that is to be replaced."""
-    (path / "host=a").mkdir(parents=True)
-    for number in range(3):
-        (path / "host=a" / f"r000{number}-old.data-000000000000000.parquet").write_bytes(b"PAR1 old one")
-
-
 DECODE = ["decode", "in.data", "--jobs", "1"]
+COLLECT = ["collect", "-o", "work/out.tar.gz"]
+METRICS = ["metrics", "-o", "work/out.prom"]
+SWEPT = "machine/sys/bus/event_source/devices/hisi_ptt0_0/tune/qos_tx_p"
+SWEEP = ["tune", "sweep", "--device", "0_0", "--events", "qos_tx_p", "--values", "0,2", "--rounds", "1", "--seed", "1",
+         "--metric", "rate=([0-9]+)", "-o", "work/r.parquet", "--", "sh", "-c", f"echo rate=$(cat {SWEPT})"]  # fmt: skip
 GENERATE = ["generate", "--size", "1M"]
 
 
@@ -499,18 +686,29 @@ def all_cases() -> list[Case]:
         FileCase("decode to JSON lines", [*DECODE, "-o", "work/out.jsonl"], output="out.jsonl", fill=recording),
         FileCase("decode to a folder", [*DECODE, "-o", "work/out/"], output="out", fill=recording),
         FileCase("decode to an empty folder", [*DECODE, "-o", "work/out/"], output="out", fill=recording, before=Path.mkdir),
-        FileCase("decode to a folder, --force", [*DECODE, "-o", "work/out/", "--force"], output="out", fill=recording,
-                 before=old_dataset, again=[*DECODE, "-o", "work/out/", "--force"]),
+        FileCase("decode to a folder, two processes", [*DECODE[:-1], "2", "-o", "work/out/"], output="out", fill=recording),
+        FileCase("decode to pcapng", [*DECODE, "-o", "work/out.pcapng"], output="out.pcapng", fill=recording),
+        FileCase("decode to Perfetto", [*DECODE, "--to", "perfetto", "-o", "work/out.pftrace"], output="out.pftrace", fill=recording),
+        FileCase("report", ["report", "in.data", "--jobs", "1", "-o", "work/out.html"], output="out.html", fill=recording),
+        FileCase("metrics", METRICS, output="out.prom", again=METRICS, before=old_file, machine=True,
+                 lack=rb'readable{.*} 0$|"unknown"} 1$'),
+        FileCase("collect", COLLECT, output="out.tar.gz", machine=True, lack=rb'/tune/[^"]*": 5'),
         FileCase("generate", [*GENERATE, "-o", "work/new.data"], output="new.data"),
         FileCase("generate, --force", [*GENERATE, "-o", "work/new.data", "--force"], output="new.data", before=old_file,
                  again=[*GENERATE, "-o", "work/new.data", "--force"]),
         FileCase("tune save", ["tune", "save", "work/now.toml"], output="now.toml", machine=True),
         FileCase("tune save, --force", ["tune", "save", "work/now.toml", "--force"], output="now.toml", machine=True, before=old_file,
                  again=["tune", "save", "work/now.toml", "--force"]),
+        InstallCase("tune export --install", "--install"),
+        InstallCase("tune export --uninstall", "--uninstall"),
         ApplyCase("tune apply", ["tune", "apply", "profile.toml"]),
+        ApplyCase("tune set", ["tune", "set", "--all", "qos_tx_p=2", "qos_tx_np=0"]),
+        UndoCase("tune undo", ["tune", "undo"]),
+        SweepCase("tune sweep", SWEEP),
         RecoverCase("tune recover --restore", ["tune", "recover", "--restore"]),
         RecoverCase("tune recover --complete", ["tune", "recover", "--complete"]),
         TraceCase("trace", old=False),
         TraceCase("trace over a recording", old=True),
+        SeriesCase("trace a series"),
         UnfinishedCase(),
     ]  # fmt: skip

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from campaign.fuzz.coverage import PACKAGE
 from campaign.fuzz.targets.contract import Target
 from ptttool.errors import ExitCode, PtttoolError
 from ptttool.wording import clean
@@ -27,7 +29,13 @@ CPU_SECONDS = 3.0
 MEMORY = 256 << 20
 # The kernel refuses more: MemoryError.
 ADDRESS_SPACE = 2 << 30
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+UNSHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+# Made from Unicode's own table, not from what ptttool cleans.
+CONTROL = re.compile(
+    "["
+    + "".join(re.escape(chr(code)) for code in range(0x110000) if code not in (9, 10) and unicodedata.category(chr(code)) in UNSHOWN)
+    + "]"
+)
 
 
 class TooSlowError(BaseException):
@@ -129,8 +137,8 @@ def _shown(error: PtttoolError) -> str | None:
 
 def unexpected(error: BaseException) -> str:
     """Describe an exception; the first line has its type and where it was raised."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/ptttool/" in frame.filename]
-    where = f"{frames[-1].filename.rpartition('/ptttool/')[2]}:{frames[-1].name}" if frames else "outside"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(PACKAGE)]
+    where = f"{Path(frames[-1].filename).relative_to(PACKAGE)}:{frames[-1].name}" if frames else "outside"
     return f"{type(error).__name__} in {where}\n" + "".join(traceback.format_exception(error))
 
 

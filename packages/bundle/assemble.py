@@ -10,6 +10,7 @@ import gzip
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -70,6 +71,19 @@ def _run(command: Iterable[object], **options: object) -> str:
     return str(done.stdout)
 
 
+def compiling(arch: str, made: dict[str, str], folder: Path) -> dict[str, str]:
+    """Return the environment in which hatch_build.py compiles for the bundle; `folder`: what ``interpreter.sh`` has left."""
+    headers = folder / "python" / "include" / f"python{made['PYTHON']}"
+    cache = str(folder.parent / "zig-cache")
+    return {
+        "PTTTOOL_LOOPS": "compiled",
+        "PTTTOOL_PLATFORM": f"manylinux_{made['GLIBC'].replace('.', '_')}_{arch}",
+        "CC": f"{shlex.quote(str(folder / 'bin' / 'cc'))} -fno-sanitize=undefined -I{shlex.quote(str(headers))}",
+        "ZIG_GLOBAL_CACHE_DIR": cache,
+        "ZIG_LOCAL_CACHE_DIR": cache,
+    }
+
+
 def install(site: Path, arch: str, made: dict[str, str], work: Path) -> None:
     """Install the wheels of the lock file, which pip compares with their hashes, and ptttool itself."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--target", site]
@@ -84,7 +98,8 @@ def install(site: Path, arch: str, made: dict[str, str], work: Path) -> None:
     ]
     _run([*pip, *of, "--no-deps", "--require-hashes", "--requirement", HERE / "requirements.txt"], env=environment)
     shutil.rmtree(work, ignore_errors=True)
-    _run([sys.executable, "-m", "build", "--wheel", "--outdir", work, ROOT], stderr=subprocess.DEVNULL)
+    compiled = {**os.environ, **compiling(arch, made, work.parent)}
+    _run([sys.executable, "-m", "build", "--wheel", "--outdir", work, ROOT], stderr=subprocess.DEVNULL, env=compiled)
     (wheel,) = work.glob("*.whl")
     _run([*pip, *of, "--no-deps", wheel], env=environment)
 

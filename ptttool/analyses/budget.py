@@ -21,6 +21,7 @@ MAX_BLOCKS: Final = 1 << 9
 MAX_IO_PAGES: Final = 1 << 16
 MAX_IO_REQUESTERS: Final = 1 << 10
 MAX_LONE_LISTS: Final = 1 << 12
+MAX_IN_FLIGHT: Final = 1 << 12
 MAX_ATTRIBUTE_SUMS: Final = 1 << 16
 MAX_PAYLOAD_REQUESTERS: Final = 1 << 8
 
@@ -43,7 +44,7 @@ BUDGETS: Final = (
         "MAX_BORDER_ROWS",
         MAX_BORDER_ROWS,
         "rows",
-        "Open requests with their completions so far where two parts of a recording join, and completions of requests in front.",
+        "Open requests where two parts of a recording join, and completions of requests in front.",
     ),
     Budget(
         "MAX_BORDER_KEYS",
@@ -52,6 +53,9 @@ BUDGETS: Final = (
         "Requesters with their tags that are known where two parts join; 256 functions with 768 tags each are fewer.",
     ),
     Budget("MAX_LONE_LISTS", MAX_LONE_LISTS, "pages", "Pages of a drive that are known to hold lists, as one command at a time read them."),
+    Budget(
+        "MAX_IN_FLIGHT", MAX_IN_FLIGHT, "commands", "Commands of a drive that are open where two parts join; of more, no times are kept."
+    ),
     Budget("MAX_ERROR_SUMS", MAX_ERROR_SUMS, "sums", "Sums of errors by kind and requester; beyond it, the sums are over all requesters."),
     Budget("MAX_LATENCY_BINS", MAX_LATENCY_BINS, "bins", "Bins of latencies; beyond it, requesters have no percentiles of their own."),
     Budget("MAX_PAYLOAD_REQUESTERS", MAX_PAYLOAD_REQUESTERS, "requesters", "Requesters with sizes of their own; others are added up."),
@@ -65,4 +69,4 @@ BUDGETS: Final = (
     Budget("MAX_ATTRIBUTE_SUMS", MAX_ATTRIBUTE_SUMS, "sums", "Sums by requester, kind, direction and attributes; other TLPs are counted."),
     Budget("MAX_BLOCKS", MAX_BLOCKS, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones."),
 )
-"""All budgets of this room."""
+"""All budgets of this subpackage."""

@@ -59,6 +59,8 @@ class Analysis(ABC, Generic[R]):
         One line of documentation.
     columns : tuple of str
         The columns that :meth:`update` needs. Empty, without further ones: the result follows from the context alone.
+    whole_columns : tuple of str
+        Those of them that it looks at in all rows, also in those that a condition leaves out: ``Batch.whole``.
     needs : tuple of Need
         What has to be traced, so that the result tells everything.
     one_need_is_enough : bool
@@ -72,6 +74,7 @@ class Analysis(ABC, Generic[R]):
     name: ClassVar[str]
     meaning: ClassVar[str]
     columns: ClassVar[tuple[str, ...]] = ()
+    whole_columns: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[Need, ...]] = ()
     one_need_is_enough: ClassVar[bool] = False
     sums_recordings: ClassVar[bool] = False

@@ -13,7 +13,7 @@ from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.drawing.numbers import number_text
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.matching.analysis import MatchingAnalysis
-from ptttool.analyses.matching.traced import untraced_answers
+from ptttool.analyses.matching.traced import Untraced, untraced_answers
 from ptttool.analyses.matching.transactions import Ending, Transactions
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Part, Table, Unit, text_column
@@ -66,6 +66,8 @@ class Match:
     ----------
     request, last : int
         Numbers of the request and of its last completion; of the request, without one.
+    requester : int
+        Requester ID.
     ending : Ending
         How it ended.
     completions : int
@@ -78,6 +80,7 @@ class Match:
 
     request: int
     last: int
+    requester: int
     ending: Ending
     completions: int
     requested: int
@@ -88,11 +91,11 @@ class Match:
 
 @dataclass(frozen=True)
 class Matched:
-    """What matching says of one TLP: its transaction, or None; what is known of time; directions of requests without traced answers."""
+    """What matching says of one TLP: its transaction, or None; what is known of time; which requests have no traced answers."""
 
     transaction: Match | None
     time: TimeFacts
-    untraced: frozenset[str]
+    untraced: Untraced
 
 
 @document("follow")
@@ -108,7 +111,7 @@ class Follow(Shown):
         Number of the TLP that was asked for.
     state : Followed
         What became of the transaction: ``complete``, ``error`` (a status), ``short`` (bytes are missing), ``unanswered``,
-        ``open-at-end``, ``not-traced`` (the event does not ask for its completions), ``no-request`` (of a completion), ``posted``,
+        ``open-at-end``, ``not-traced`` (its completions are not traced, or may not be), ``no-request`` (of a completion), ``posted``,
         ``unknown-tlp``.
     requester : str or None
         Requester ID.
@@ -235,6 +238,7 @@ class FollowAnalysis(MatchingAnalysis[Matched]):
             self._found = Match(
                 request=int(ended.request[row]),
                 last=int(ended.last[row]),
+                requester=requester,
                 ending=Ending(int(ended.ending[row])),
                 completions=int(ended.completions[row]),
                 requested=int(ended.requested[row]),
@@ -255,7 +259,7 @@ class FollowAnalysis(MatchingAnalysis[Matched]):
     def finish(self, context: AnalysisContext) -> Matched:
         """Return what was found."""
         assert self._facts is not None
-        return Matched(self._found, self._facts, untraced_answers(context))
+        return Matched(self._found, self._facts, untraced_answers(context, self.totals))
 
 
 def followed(path: str, row: Row, matched: Matched | None, request: Row | None, completions: Sequence[Row]) -> Follow:
@@ -277,17 +281,17 @@ def followed(path: str, row: Row, matched: Matched | None, request: Row | None, 
     transaction = None if matched is None else matched.transaction
     time = None if matched is None else matched.time
     tick_ns = None if time is None else time.tick_ns
-    is_untraced = matched is not None and row["direction"] in matched.untraced
     if transaction is None:
         is_completion = row["class"] == "CPL"
         state = Followed.NO_REQUEST if is_completion else Followed.POSTED if row["class"] == "P" else Followed.UNKNOWN
         if row["class"] == "NP":
-            state = Followed.NOT_TRACED if is_untraced else Followed.UNANSWERED
+            state = Followed.UNANSWERED
         alone = (None, [row]) if is_completion else (row, [])
         return Follow(path, row["index"], state, row["requester"], row["tag"], None, None, None, None, tick_ns, time, *alone)
     state = _OF_ENDING[transaction.ending]
-    if is_untraced and not transaction.completions:
-        state = Followed.NOT_TRACED
+    if not transaction.completions and matched is not None and request is not None:
+        is_untraced = matched.untraced.has(request["direction"], transaction.requester)
+        state = Followed.NOT_TRACED if is_untraced else state
     return Follow(
         path=path,
         index=row["index"],

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from ptttool.perfdata.model import Contents
 
 
+# Groups of TLPs, as the subject of a sentence.
+_WORDS = {
+    "P": "posted requests",
+    "NP": "non-posted requests",
+    "CPL": "completions",
+    "CPL A": "completions A",
+    "CPL B": "completions B",
+}
+
+
 class LackCode(StrEnum):
     """Why something is not to be seen."""
 
@@ -46,11 +56,13 @@ class Lack:
     what : str
         What is not to be seen.
     why : str
-        What the recording was asked for instead.
+        What the recording does not have.
     options : str or None
         Options of ``ptttool trace`` that bring it; None where no recording has it.
     is_vital : bool
         Whether the result says little without it.
+    in_part : bool
+        Whether some of it is to be seen.
     """
 
     code: LackCode
@@ -58,6 +70,7 @@ class Lack:
     why: str
     options: str | None = None
     is_vital: bool = True
+    in_part: bool = False
 
     @property
     def severity(self) -> Severity:
@@ -67,8 +80,13 @@ class Lack:
     @property
     def message(self) -> str:
         """One sentence for people."""
-        hint = "" if self.options is None else f"; to see it: ptttool trace {self.options}"
-        return f"{self.what}: not seen, since {self.why}{hint}"
+        hint = "" if self.options is None else f"; to see {'all' if self.in_part else 'it'}: ptttool trace {self.options}"
+        return f"{self.what}: {self.seen}, since {self.why}{hint}"
+
+    @property
+    def seen(self) -> str:
+        """How much of it is to be seen."""
+        return "seen in part" if self.in_part else "not seen"
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,8 @@ class Need:
         Whether a filter for one requester may hide some of it.
     is_vital : bool
         Whether the result says little without it; else it is one part of a whole, and its absence is a note.
+    is_sum : bool
+        Whether each group says something without the others.
     """
 
     what: str
@@ -98,6 +118,7 @@ class Need:
     format: Format | None = None
     unfiltered: bool = False
     is_vital: bool = True
+    is_sum: bool = False
 
     def lacks(self, captured: Captured) -> Iterator[Lack]:
         """Yield what of it cannot be seen in a recording."""
@@ -105,14 +126,18 @@ class Need:
             yield self._lack(LackCode.FORMAT, f"the records are {captured.format.upper()}, not {self.format.upper()}")
         if captured.flow is None:
             return
-        if not (_has(captured.flow.inbound, self.inbound) and _has(captured.flow.outbound, self.outbound)):
-            yield self._lack(LackCode.NOT_TRACED, f"the event asks for {captured.title} only")
+        inbound, outbound = _missing(captured.flow.inbound, self.inbound), _missing(captured.flow.outbound, self.outbound)
+        if inbound or outbound:
+            both = ((direction, _WORDS[group]) for direction, groups in (("inbound", inbound), ("outbound", outbound)) for group in groups)
+            in_part = self.is_sum and len(inbound) + len(outbound) < len(self.inbound) + len(self.outbound)
+            why = f"{in_words([' '.join(each) for each in both])} are not traced"
+            yield self._lack(LackCode.NOT_TRACED, why, in_part=in_part)
         elif self.unfiltered and captured.requester is not None:
             why = f"the event filters for the requester {format_id(captured.requester)}, and no document says which completions pass"
             yield self._lack(LackCode.FILTERED, why)
 
-    def _lack(self, code: LackCode, why: str) -> Lack:
-        return Lack(code, self.what, why, self.options, self.is_vital)
+    def _lack(self, code: LackCode, why: str, *, in_part: bool = False) -> Lack:
+        return Lack(code, self.what, why, self.options, self.is_vital, in_part)
 
 
 @dataclass(frozen=True)
@@ -172,6 +197,6 @@ def captured(contents: Contents, columns: Iterable[str] = (), machine: Machine |
     )
 
 
-def _has(traced: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """Return whether all wanted groups are traced; ``CPL`` is any group of completions."""
-    return all(any(group == each or group.split()[0] == each for group in traced) for each in wanted)
+def _missing(traced: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
+    """Return the wanted groups that are not traced; ``CPL`` is any group of completions."""
+    return [each for each in wanted if not any(group == each or group.split()[0] == each for group in traced)]

@@ -93,6 +93,17 @@ class Table:
     note: str = ""
 
 
+class Scale(StrEnum):
+    """How the bins of a histogram stand side by side."""
+
+    LINEAR = "linear"
+    """Where their values are; all bins are equally wide."""
+    LOGARITHMIC = "logarithmic"
+    """Where the logarithms of their values are; each bin is as many times the one before, as far as whole numbers allow."""
+    CATEGORIES = "categories"
+    """One beside the other, whatever lies between."""
+
+
 @dataclass(frozen=True)
 class Histogram:
     """How often values of each size occur.
@@ -101,24 +112,32 @@ class Histogram:
     ----------
     title : str
         What it shows.
-    edges : sequence of float
-        Limits of the bins, ascending, one more than there are bins.
+    axis : str
+        What the values are.
+    lows, highs : sequence of float
+        The smallest and the largest value that each bin takes, ascending. The first low is the smallest value that was seen, the last high
+        the largest one.
     counts : sequence of int
-        Values in each bin: ``edges[i] <= value < edges[i + 1]``.
+        Values in each bin: ``lows[i] <= value <= highs[i]``.
     unit : Unit
-        Of the edges.
+        Of the values.
     what : str
         What is counted.
     marks : Mapping[str, float]
         Values to point out by name, such as ``p99``.
+    scale : Scale
+        How the bins stand side by side.
     """
 
     title: str
-    edges: Sequence[float]
+    axis: str
+    lows: Sequence[float]
+    highs: Sequence[float]
     counts: Sequence[int]
     unit: Unit
     what: str = "TLPs"
     marks: Mapping[str, float] = field(default_factory=dict)
+    scale: Scale = Scale.LINEAR
 
 
 @dataclass(frozen=True)

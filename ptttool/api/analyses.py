@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ptttool.analyses.compare.comparison import MOST_PARTS, Comparison
 from ptttool.analyses.compare.comparison import compare as compared
+from ptttool.api.lists import listed
+from ptttool.api.recording import ask_of
 from ptttool.api.recording import open as open_recording
 from ptttool.pipeline.analyzing.compare import measure
 from ptttool.pipeline.analyzing.several import Analyzed, Sums, analyze_recording
-from ptttool.pipeline.query import parse_query
-from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import size_of, workers_for
 from ptttool.recording.folders import with_folders
 
@@ -97,18 +96,14 @@ def analyze(
     5569
     """
     files = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
-    wanted = (names,) if isinstance(names, str) else tuple(names)
+    wanted = listed(names)
     sums = Sums(wanted)
     done = []
     with workers_for(max(files, key=size_of, default="-"), jobs, 0, preload=_PRELOAD) as workers:
         for path in files:
             with open_recording(path, protocol, parameters=parameters) as recording:
-                query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=recording.machine)
-                found = analyze_recording(
-                    recording, wanted, workers, machine=recording.machine, query=query, went_offline=recording.went_offline,
-                    time=TimeOptions(time_model, tick_ns), options=options, sums=sums,
-                )  # fmt: skip
-                done.append(found)
+                ask = ask_of(recording, where, time_model, tick_ns, options)
+                done.append(analyze_recording(recording, wanted, workers, ask, sums=sums))
     return AnalyzedRecordings(tuple(done), sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
 
 
@@ -123,7 +118,7 @@ def compare(
     tick_ns: float | None = None,
     jobs: int = 1,
 ) -> Comparison:
-    """Compare two recordings of TLPs: side by side, and what differs beyond the noise between equal parts of each.
+    """Compare two recordings of TLPs: side by side, and in what equal parts of one differ from those of the other.
 
     Parameters
     ----------
@@ -162,10 +157,5 @@ def compare(
     with workers_for(max((str(first), str(second)), key=size_of), jobs, 0, preload=_PRELOAD) as workers:
         for path in (first, second):
             with open_recording(path, parameters=parameters) as recording:
-                query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=recording.machine)
-                measured = measure(
-                    recording, workers, machine=recording.machine, query=query, time=TimeOptions(time_model, tick_ns),
-                    went_offline=recording.went_offline, watch=lambda _: nullcontext(),
-                )  # fmt: skip
-                found.append(measured)
+                found.append(measure(recording, workers, ask_of(recording, where, time_model, tick_ns)))
     return compared(found[0], found[1], parts)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ptttool.api.lists import command_words, listed
 from ptttool.api.machine import find_device
 from ptttool.capture.checks.host import online_cpus
 from ptttool.capture.device.lock import hold_device
@@ -58,9 +59,9 @@ __all__ = [
 def build_event(
     machine: Machine | None = None,
     *,
-    root_ports: Iterable[str] = (),
+    root_ports: str | Iterable[str] = (),
     requester: str | None = None,
-    types: Iterable[str] = tuple(TlpType),
+    types: str | Iterable[str] = tuple(TlpType),
     direction: str = Direction.INBOUND,
     completions: str | None = None,
     format: str = Format.DW4,
@@ -76,11 +77,11 @@ def build_event(
     machine : Machine, optional
         The machine that names are looked up on. Without one, the event is computed with the mainline driver's terms; then ``device`` and
         PCI addresses must be given.
-    root_ports : Iterable of str
+    root_ports : str or Iterable of str
         Root ports by PCI address. An endpoint, by address or name (``nvme0``), selects its root port.
     requester : str, optional
         A single function to trace, instead of root ports.
-    types : Iterable of str
+    types : str or Iterable of str
         One or more of ``p``, ``np``, ``cpl``.
     direction : str
         ``inbound`` (from the device to the root port), ``outbound`` or ``both``.
@@ -127,10 +128,10 @@ def build_event(
     ['name-resolved', 'outbound-types', 'no-cpl-a']
     """
     options = EventOptions(
-        root_ports=tuple(root_ports),
+        root_ports=listed(root_ports),
         requester=requester,
         # TraceRequest converts the texts to enum members, and rejects unknown ones.
-        types=tuple(types),  # type: ignore[arg-type]
+        types=listed(types),  # type: ignore[arg-type]
         direction=direction,  # type: ignore[arg-type]
         completions=completions,  # type: ignore[arg-type]
         format=format,  # type: ignore[arg-type]
@@ -285,6 +286,7 @@ def plan_recording(
     cpu: int | None = None,
     aux_size: int = DEFAULT_AUX_SIZE,
     keep_command: bool = False,
+    force: bool = False,
 ) -> Plan:
     """Plan a recording without starting it. The plan's ``perf_command`` is the command that ``record`` runs.
 
@@ -293,7 +295,7 @@ def plan_recording(
     chosen : ChosenEvent
         The event, from :func:`build_event` with a machine.
     output : str or Path
-        The file to write. An existing file is kept as ``.old``.
+        The file to write.
     duration : float, optional
         Seconds to record. Without it and without a command: until Ctrl-C.
     command : Iterable of str
@@ -303,8 +305,10 @@ def plan_recording(
     aux_size : int
         Bytes of the AUX area: a power of two, at least 16 MiB.
     keep_command : bool
-        Keep the arguments of the command in the recording and its sidecar. By default only the program and the number of arguments are
-        kept, as arguments can hold passwords.
+        Keep the arguments of the command in the sidecar. By default only the program and the number of arguments are kept, as arguments
+        can hold passwords.
+    force : bool
+        Record though the file exists: it is kept as ``.old``, and replaces one of that name.
 
     Raises
     ------
@@ -325,7 +329,7 @@ def plan_recording(
     if device is not None:
         source = device.source
         cpu = choose_cpu(device, cpu, online_cpus(source) if source is not None and source.live else None)
-    return Plan(chosen, cpu or 0, aux_size, Path(output), duration, tuple(command), keep_command)
+    return Plan(chosen, cpu or 0, aux_size, Path(output), duration, command_words(command), keep_command, force)
 
 
 def record(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-import ptttool
+from ptttool._version import __version__
 from ptttool.doctor.facts import look
 from ptttool.documents import document
 from ptttool.errors import PtttoolError
@@ -241,7 +241,7 @@ def _ask_doctor(source: Source) -> None:
 def _about(source: Source, left_out: list[str]) -> dict[str, object]:
     """Return facts that no file of the machine has."""
     facts: dict[str, object] = {
-        "ptttool": ptttool.__version__,
+        "ptttool": __version__,
         "collected": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "of": source.origin if source.live or source.identity is None else "a copy of a machine",
         "left_out": left_out,

@@ -84,29 +84,31 @@ def samples(plan: Plan, sampling: Sampling, *, stop: Event | None = None, hold: 
     """
     stop = Event() if stop is None else stop
     source = plan.device.source
-    counters = None
+    counters, request = None, plan.chosen.request
     if source is not None and source.live:
         with suppress(PerfError):  # the recording reports it
-            counters = find_counters(source, plan.device, plan.chosen.request.root_ports, find_perf())
+            counters = find_counters(source, plan.device, request.root_ports, request.requester, find_perf())
     with scratch_folder() as folder:
         output = folder / "perf.data"
         window = replace(plan, output=output, seconds=sampling.window, command=())
-        number, before = 0, None
+        number = 0
+        before: float | None = None
+        last: Sample | None = None
         while not stop.is_set() and (sampling.count is None or number < sampling.count):
             if hold is not None and hold.is_set():
-                before = None
+                before = last = None
                 stop.wait(0.1)
                 continue
             began = time.monotonic()
             with nullcontext() if counters is None else Counting(counters, sampling.interval) as counting:
                 recorded = record(window)
                 passed = None if before is None else began - before
-                sample = sample_of(number, datetime.now(UTC), window, recorded, passed=passed)
+                sample = sample_of(number, datetime.now(UTC), window, recorded, passed=passed, before=last)
                 for path in folder.iterdir():
                     path.unlink()
                 if counters is not None and counting is not None:
                     sample = replace(sample, counters=LinkCounters(counters.pmu, sampling.interval, counting.finish()))
-            number, before = number + 1, began
+            number, before, last = number + 1, began, sample
             yield sample
             if recorded.stopped_by is not None:
                 return

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
+from ptttool.api.lists import listed
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.doctor.examine import Examination, examine
 from ptttool.machine.details.read import with_details
@@ -20,7 +21,7 @@ from ptttool.tune.attributes import resolve_attributes
 from ptttool.tune.driver import Change, ChangeState, OnChange, TunePlan, set_attributes
 from ptttool.tune.journal.history import History, read_history
 from ptttool.tune.persist.export import Export, export_profile
-from ptttool.tune.profiles.match import ProfileDiff, apply_profile, diff_profile
+from ptttool.tune.profiles.match import ProfileDiff, apply_profile, diff_profile, diff_profiles
 from ptttool.tune.profiles.named import find_profile
 from ptttool.tune.profiles.snapshot import Snapshot, save_profile
 from ptttool.tune.repair.recovery import RecoverAction, Recovery, recover
@@ -193,14 +194,14 @@ def find_device(machine: Machine, name: str | None = None) -> PttDevice:
     return find_device_of(machine, name)
 
 
-def tune_attributes(device: PttDevice, names: Sequence[str] | None = None) -> dict[str, int]:
+def tune_attributes(device: PttDevice, names: str | Sequence[str] | None = None) -> dict[str, int]:
     """Read tune attributes of a device.
 
     Parameters
     ----------
     device : PttDevice
         A device of a machine.
-    names : Sequence[str], optional
+    names : str or Sequence[str], optional
         The attributes; all without it.
 
     Returns
@@ -226,12 +227,12 @@ def tune_attributes(device: PttDevice, names: Sequence[str] | None = None) -> di
     {'qos_tx_p': 1, 'qos_tx_np': 1}
     """
     known = attribute_names(device)
-    return {name: read_value(device, name) for name in resolve_attributes(device.name, known, known if names is None else names)}
+    return {name: read_value(device, name) for name in resolve_attributes(device.name, known, known if names is None else listed(names))}
 
 
 def set_tune_attributes(
     device: PttDevice | Sequence[PttDevice],
-    values: Mapping[str, int] | Sequence[str],
+    values: Mapping[str, int] | str | Sequence[str],
     *,
     dry_run: bool = False,
     on_change: OnChange | None = None,
@@ -247,7 +248,7 @@ def set_tune_attributes(
     ----------
     device : PttDevice or sequence of PttDevice
         A device of a machine, or several.
-    values : Mapping[str, int] or Sequence[str]
+    values : Mapping[str, int], str or Sequence[str]
         Values by attribute, or texts such as ``qos_tx_p=2``. A value above 2 becomes 2, as in the hardware.
     dry_run : bool
         Check and read everything, write nothing.
@@ -281,6 +282,7 @@ def set_tune_attributes(
     >>> tune_attributes(device)["qos_tx_p"]
     2
     """
+    values = listed(values) if isinstance(values, str) else values
     return set_attributes(device, values, dry_run=dry_run, on_change=on_change, journal=journal)
 
 
@@ -408,8 +410,8 @@ def recover_tune_attributes(
     return recover(source_of(machine.devices[0]), chosen, force=force, dry_run=dry_run, on_change=on_change, journal=journal)
 
 
-def diff_tune_profile(path: str | Path, machine: Machine) -> ProfileDiff:
-    """Compare a profile with the tune attributes of a machine.
+def diff_tune_profile(path: str | Path, machine: Machine, *, other: str | Path | None = None) -> ProfileDiff:
+    """Compare a profile with the tune attributes of a machine, or with another profile.
 
     Parameters
     ----------
@@ -417,11 +419,14 @@ def diff_tune_profile(path: str | Path, machine: Machine) -> ProfileDiff:
         The profile: a file, or the name of one that comes with ptttool, such as ``storage``.
     machine : Machine
         The machine.
+    other : str or Path, optional
+        A second profile to compare with, instead of the machine's values.
 
     Returns
     -------
     ProfileDiff
-        One row for each attribute of the profile; ``equal`` is True if the machine has every value of it.
+        One row for each attribute of the profile; ``equal`` is True if the machine has every value of it, or if both profiles have the
+        same values.
 
     Raises
     ------
@@ -437,7 +442,10 @@ def diff_tune_profile(path: str | Path, machine: Machine) -> ProfileDiff:
     >>> diff_tune_profile(path, machine).equal
     True
     """
-    return diff_profile(find_profile(path, source_of(machine.devices[0])), machine.devices)
+    source = source_of(machine.devices[0])
+    if other is not None:
+        return diff_profiles(find_profile(path, source), find_profile(other, source), machine.devices)
+    return diff_profile(find_profile(path, source), machine.devices)
 
 
 def export_tune_profile(path: str | Path, machine: Machine, target: str = "udev", *, ignore_missing: bool = False) -> Export:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ptttool.api.capture import choose_event, plan_recording, record
+from ptttool.api.lists import listed
 from ptttool.capture.event.choose import ChosenEvent, EventOptions
 from ptttool.capture.keep import Recorded
 from ptttool.capture.series.record import plan_series, record_series
@@ -56,6 +57,7 @@ def record_plan(
     command: Iterable[str] = (),
     cpu: int | None = None,
     keep_command: bool = False,
+    force: bool = False,
     report: Callable[[Diagnostic], None] | None = None,
 ) -> RecordedPlan:
     """Record the runs of a plan, one after another, and look whether what was planned is in the recordings.
@@ -68,7 +70,7 @@ def record_plan(
         The command to run while recording, once for each run. Without it each run lasts as long as the plan says.
     cpu : int, optional
         The CPU that records.
-    keep_command : bool
+    keep_command, force : bool
         As for :func:`~ptttool.api.capture.plan_recording`.
     report : Callable, optional
         Called with each diagnostic as soon as it is known.
@@ -98,7 +100,14 @@ def record_plan(
     seconds = None if words else plan.seconds
     plans = [
         plan_recording(
-            one.chosen, output=plan.output, duration=seconds, command=words, cpu=cpu, aux_size=plan.aux_size, keep_command=keep_command
+            one.chosen,
+            output=plan.output,
+            duration=seconds,
+            command=words,
+            cpu=cpu,
+            aux_size=plan.aux_size,
+            keep_command=keep_command,
+            force=force,
         )
         for one in plan.runs
     ]
@@ -145,7 +154,7 @@ def plan_for(
     machine: Machine,
     purposes: str | Iterable[str],
     *,
-    root_ports: Iterable[str] = (),
+    root_ports: str | Iterable[str] = (),
     requester: str | None = None,
     device: str | None = None,
     duration: float = DEFAULT_SECONDS,
@@ -165,7 +174,7 @@ def plan_for(
         The machine that names are looked up on.
     purposes : str or Iterable of str
         Names of analyses, such as ``latency``.
-    root_ports : Iterable of str
+    root_ports : str or Iterable of str
         Root ports by PCI address. An endpoint, by address or name, selects its root port.
     requester : str, optional
         A single function to trace, instead of root ports.
@@ -208,7 +217,7 @@ def plan_for(
     outbound-cpl hisi_ptt0_0/filter=0x80001,type=4,direction=1,format=0/
     """
     names = parse_purposes(purposes if isinstance(purposes, str) else ",".join(purposes))
-    options = EventOptions(root_ports=tuple(root_ports), requester=requester, device=device, pattern=pattern, force=force)  # type: ignore[arg-type]
+    options = EventOptions(root_ports=listed(root_ports), requester=requester, device=device, pattern=pattern, force=force)  # type: ignore[arg-type]
     return plan_runs(
         names,
         options,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ptttool.errors import MissingPackageError, PtttoolError
+from ptttool.pipeline.analyzing.ask import Ask, lacks_of, run
 from ptttool.pipeline.export import export, export_payloads
 from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import Recording as _Recording
 from ptttool.pipeline.recording import Request, traced_part
-from ptttool.pipeline.report import analyze, lacks_of
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import Workers, workers_for
 from ptttool.recording.opening import InputForm
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ptttool.analyses.follow import Follow
     from ptttool.analyses.needs import Lack
-    from ptttool.capture.sidecar import Sidecar
     from ptttool.machine.model import Machine
 
 # Rows of the table that a notebook shows.
@@ -43,11 +42,6 @@ class Recording(_Recording):
     The recording speaks the Arrow PyCapsule interface: ``polars.DataFrame(recording)``, ``pandas.DataFrame.from_arrow(recording)``,
     ``pyarrow.table(recording)`` and DuckDB take it as it is. So do they take each of its batches.
     """
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        self._sidecar: Sidecar | None = None
-        self._has_looked = False
 
     def batches(
         self,
@@ -171,12 +165,9 @@ class Recording(_Recording):
         UsageError
             The analysis is unknown, or needs columns that the rows do not have (code ``missing-columns``); the time model is unknown.
         """
-        query = None if where is None else self._query((), where, 0, None)
+        ask = ask_of(self, where, time_model, tick_ns, {name: options}, machine)
         with self._workers(jobs) as workers:
-            return analyze(
-                self, name, workers, machine=machine or self.machine, query=query, went_offline=self.went_offline,
-                time=TimeOptions(time_model, tick_ns), **options,
-            )  # fmt: skip
+            return run(self, (name,), workers, ask).results[name]
 
     def export(
         self,
@@ -270,7 +261,7 @@ class Recording(_Recording):
     @property
     def machine(self) -> Machine | None:
         """The part of the machine that was recorded, from the file that ``trace`` keeps beside a recording; None without it."""
-        sidecar = self._beside()
+        sidecar, _ = self.beside
         return None if sidecar is None else traced_part(sidecar.machine, self)
 
     def follow(self, index: int, *, time_model: str = "auto", tick_ns: float | None = None, jobs: int = 1) -> Follow:
@@ -298,12 +289,12 @@ class Recording(_Recording):
         from ptttool.pipeline.analyzing.follow import follow
 
         with self._workers(jobs) as workers:
-            return follow(self, index, workers, machine=self.machine, time=TimeOptions(time_model, tick_ns), watch=_unwatched)
+            return follow(self, index, workers, ask_of(self, None, time_model, tick_ns), _unwatched)
 
     @property
     def went_offline(self) -> tuple[int, ...]:
         """CPUs that were online when recording began and offline when it ended, as far as the file beside the recording says it."""
-        sidecar = self._beside()
+        sidecar, _ = self.beside
         return () if sidecar is None else sidecar.went_offline
 
     def lacks(self, name: str) -> list[Lack]:
@@ -320,14 +311,6 @@ class Recording(_Recording):
             The analysis is unknown.
         """
         return lacks_of(self, name, self.machine)
-
-    def _beside(self) -> Sidecar | None:
-        if not self._has_looked:
-            from ptttool.capture.sidecar import load
-
-            self._sidecar = load(self.path)
-            self._has_looked = True
-        return self._sidecar
 
     def _query(self, columns: Sequence[str] | None, where: str | None, offset: int, limit: int | None) -> Query:
         return parse_query(
@@ -417,6 +400,20 @@ def open(
 
     given = {name: Given(_text(value), f"parameter {name}") for name, value in (parameters or {}).items()}
     return Recording(Request(str(path), protocol, given, None if form is None else InputForm(form), strict))
+
+
+def ask_of(
+    recording: Recording,
+    where: str | None,
+    time_model: str,
+    tick_ns: float | None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    machine: Machine | None = None,
+) -> Ask:
+    """Return what analyses are to know: as the user says, and as the file beside the recording does."""
+    machine = machine or recording.machine
+    query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine)
+    return Ask(machine, query, TimeOptions(time_model, tick_ns), recording.went_offline, options or {})
 
 
 def _text(value: object) -> str:

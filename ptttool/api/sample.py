@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,11 +13,10 @@ from ptttool.analyses.traffic import TrafficRow
 from ptttool.capture.counters import Counted
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
-from ptttool.diagnostics import Diagnostic
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import OMIT_NONE, document
-from ptttool.perfdata.model import Contents
+from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.recording import Recording, Request, traced_part
-from ptttool.pipeline.report import analyze_all
 from ptttool.pipeline.workers.pool import ALONE
 
 # What each sample is summed up by.
@@ -40,7 +40,7 @@ class SampleRow:
     tlps, bytes, requested_bytes : int
         TLPs, bytes of data that they carried, bytes that they asked for.
     tlps_per_second, bytes_per_second, requested_per_second : float or None
-        The same by the seconds of the window; None where these are not known.
+        The same by the seconds of the window; None where these are not known, as of a replay, or something is missing.
     payload : float or None
         Mean bytes of data of a TLP; None where none carried data.
     latency_p50, latency_p99 : float or None
@@ -87,9 +87,9 @@ class LinkCounters:
     pmu : str
         The PMU.
     seconds : float
-        The interval.
+        The interval that was asked for.
     counted : tuple of Counted
-        Its counters, in the PMU's own units.
+        Its counters, in the PMU's own units, each with the seconds that it counted.
     """
 
     pmu: str
@@ -111,11 +111,11 @@ class Sample:
     device, event : str
         What traced, and with which event.
     window : float or None
-        Seconds that were traced; None where that is not known.
+        Seconds that were traced, between perf's answers that the event is on and off; None where that is not known.
     passed : float or None
         Seconds since the sample before began; None for the first one.
     share : float or None
-        Part of that time that was traced, in percent: of what happened in between, nothing is known.
+        Part of that time that was traced, by the sample before, in percent: of what happened in between, nothing is known.
     tlps, bytes, requested_bytes : int
         Sums of the rows.
     rows : list of SampleRow
@@ -147,7 +147,7 @@ class Sample:
     replay_of: str | None = None
 
 
-def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, passed: float | None) -> Sample:
+def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, passed: float | None, before: Sample | None) -> Sample:
     """Sum a short recording up.
 
     Parameters
@@ -162,15 +162,20 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
         The recording.
     passed : float or None
         Seconds since the sample before began.
+    before : Sample or None
+        That sample: its window lies in these seconds.
     """
     with Recording(Request(str(recorded.path))) as recording:
         recording.topology = machine = traced_part(plan.machine, recording)
-        found = analyze_all(recording, _ANALYSES, ALONE, machine=machine, went_offline=recorded.went_offline)
-        window = _traced_seconds(recorded, recording.contents)
+        found = run(recording, _ANALYSES, ALONE, Ask(machine, went_offline=recorded.went_offline)).results
+    window, loss = recorded.elapsed, found["loss"].signs
+    # What is missing was traced, too: no rate, and no share, follows from the rest.
+    whole = _whole(window, loss)
+    seen = None if before is None else _whole(before.window, before.loss)
     traffic, latency = found["traffic"], found["latency"]
     spreads = {group.key: group.ticks for group in latency.requesters if group.ticks is not None}
     names = names_of(machine)
-    rows = [_row(each, window, names, spreads.get(each.requester)) for each in traffic.rows]
+    rows = [_row(each, whole, names, spreads.get(each.requester)) for each in traffic.rows]
     return Sample(
         number=number,
         time=taken.astimezone().isoformat(timespec="milliseconds"),
@@ -178,15 +183,20 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
         event=plan.chosen.built.event,
         window=window,
         passed=passed,
-        share=None if recorded.replay_of is not None or window is None or not passed else 100 * window / passed,
+        share=None if seen is None or not passed else 100 * seen / passed,
         tlps=traffic.total.tlps,
         bytes=traffic.total.bytes,
         requested_bytes=traffic.total.requested_bytes,
         rows=rows,
         errors=[ErrorKind(each.code, each.count) for each in found["errors"].kinds],
-        loss=list(found["loss"].signs),
+        loss=list(loss),
         replay_of=recorded.replay_of,
     )
+
+
+def _whole(window: float | None, loss: Iterable[Diagnostic]) -> float | None:
+    """Return the seconds of a window in which nothing is known to be missing; None for others."""
+    return None if any(sign.severity is not Severity.INFO for sign in loss) else window
 
 
 def _row(row: TrafficRow, window: float | None, names: Names, ticks: Spread | None) -> SampleRow:
@@ -211,12 +221,3 @@ def _row(row: TrafficRow, window: float | None, names: Names, ticks: Spread | No
         latency_p50=None if latency is None else latency.p50,
         latency_p99=None if latency is None else latency.p99,
     )
-
-
-def _traced_seconds(recorded: Recorded, contents: Contents) -> float | None:
-    """Return the seconds that were traced; of a replay, those between the first and the last record of perf.data."""
-    if recorded.replay_of is None:
-        return recorded.elapsed
-    if contents.first_time is None or contents.last_time is None or contents.last_time <= contents.first_time:
-        return None
-    return (contents.last_time - contents.first_time) / 1e9

@@ -12,6 +12,7 @@ from typing import Any
 
 from ptttool.api.analyses import analyze
 from ptttool.api.capture import record
+from ptttool.api.lists import command_words, listed
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import to_json
@@ -21,7 +22,7 @@ from ptttool.files.own_folders import scratch_folder
 from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import DesignKind
 from ptttool.sweep.documents import PlanBody, SweepDocument, failed_runs
-from ptttool.sweep.log import SUFFIX, RunLog, RunRecord, planned_sweep
+from ptttool.sweep.log import SUFFIX, RunLog, RunRecord, seed_of
 from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.metrics.parse import parse_metrics
 from ptttool.sweep.metrics.trace import TraceMetric
@@ -84,9 +85,9 @@ class SweepResult:
 
 
 def sweep_options(
-    attributes: Sequence[str],
+    attributes: str | Sequence[str],
     values: Sequence[int | str],
-    metrics: Sequence[str],
+    metrics: str | Sequence[str],
     command: Sequence[str],
     *,
     minimize: bool = False,
@@ -100,11 +101,11 @@ def sweep_options(
 
     Parameters
     ----------
-    attributes : Sequence of str
+    attributes : str or Sequence of str
         Tune attributes.
     values : Sequence of int or str
         The values that each of them is to have. The original values are always tried.
-    metrics : Sequence of str
+    metrics : str or Sequence of str
         What is measured: ``fio:read.iops``, ``run:seconds``, ``json:PATH``, ``regex:EXPRESSION``, ``trace:ANALYSIS.PATH``.
     command : Sequence of str
         The workload: a program and its arguments.
@@ -133,7 +134,8 @@ def sweep_options(
     [('run:seconds', 's', 'lower')]
     """
     return SweepOptions(
-        tuple(attributes), tuple(str(value) for value in values), parse_metrics(metrics, minimize=minimize), tuple(command), rounds,
+        listed(attributes), tuple(str(value) for value in values), parse_metrics(listed(metrics), minimize=minimize),
+        command_words(command), rounds,
         DesignKind(design), seed, warmup, timeout,
     )  # fmt: skip
 
@@ -197,7 +199,7 @@ def sweep_tune_attributes(
     options : SweepOptions
         From :func:`sweep_options`.
     output : str or Path, optional
-        The Parquet file with a row for each run. To go on with a sweep, it may be left out.
+        The Parquet file with a row for each run. To go on with a sweep, it may be left out: it is the file of runs without ``.runs``.
     picture : str or Path, optional
         A picture to draw: ``.svg`` or ``.html``.
     resume : str or Path, optional
@@ -242,12 +244,12 @@ def sweep_tune_attributes(
     source = source_of(device)
     with tuning(source, f"tune sweep {device.name} {','.join(options.attributes)}", journal=journal) as session:
         if resume is not None and options.seed is None:
-            options = replace(options, seed=planned_sweep(log_path).seed)
+            options = replace(options, seed=seed_of(log_path))
 
         opened: list[RunLog] = []
 
         def open_log(plan: SweepPlan) -> RunLog:
-            identity = plan.identity(str(target))
+            identity = plan.identity(target.name)
             opened.append(RunLog.resume(log_path, identity) if resume is not None else RunLog.create(log_path, identity, force=force))
             return opened[0]
 
@@ -256,7 +258,7 @@ def sweep_tune_attributes(
         except PtttoolError as error:
             raise _kept(error, log_path, len(opened[0].runs) if opened else None) from None
         found = tuple(session.diagnostics)
-    results = analyze_runs(plan.design, [_measured(metric, log.runs) for metric in options.metrics])
+    results = analyze_runs(plan.design, [measured(metric, log.runs) for metric in options.metrics])
     try:
         # The picture first: a file of results says that all is done.
         if picture is not None:
@@ -279,7 +281,9 @@ def sweep_tune_attributes(
 
 def _target(output: str | Path | None, resume: str | Path | None) -> Path:
     if output is None and resume is not None:
-        output = planned_sweep(Path(resume)).output
+        # By its name, never by what is in it: who wrote the file does not choose what this user writes.
+        log = Path(resume)
+        output = log.with_suffix("") if log.suffix == SUFFIX and log.stem else None
     if output is None:
         raise UsageError("--output: where are the results to go?", hint="such as -o results.parquet", code="no-output")
     if str(output) == "-":
@@ -314,7 +318,8 @@ def _kept(error: PtttoolError, path: Path, runs: int | None) -> PtttoolError:
     return error
 
 
-def _measured(metric: Metric, runs: Sequence[RunRecord]) -> Measured:
+def measured(metric: Metric, runs: Sequence[RunRecord]) -> Measured:
+    """Return the values of a metric, by round and setting."""
     values = {(run.round, run.setting): value for run in runs if (value := run.metrics.get(metric.name)) is not None}
     return Measured(metric.name, metric.unit, metric.better, values)
 

@@ -28,7 +28,8 @@ from ptttool.capture.event.build import TraceRequest, build
 from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import BusyError, PtttoolError, UsageError
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PttDevice
+from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import walk
 from ptttool.wording import in_words
@@ -113,7 +114,7 @@ def in_use(asking: Asking, candidates: Sequence[PttDevice]) -> str | None:
     except OSError:
         count = None
     if count is not None and count != "0":
-        return f"a process holds an event of a PTT device ({_REFERENCES} is not 0)"
+        return f"a process holds an event of a PTT device ({_REFERENCES} is not 0){_holders(asking.processes())}"
     for process in asking.processes():
         if any(names_device(process, one.name) for one in candidates):
             return f"{process} may be tracing, or about to"
@@ -121,6 +122,13 @@ def in_use(asking: Asking, candidates: Sequence[PttDevice]) -> str | None:
             what = "holds perf events, and" if process.holds_events else "may hold perf events:"
             return f"{process} {what} Linux does not show of which device"
     return None
+
+
+def _holders(processes: Iterable[Process]) -> str:
+    """Name the processes that hold perf events; those with an event of a PTT device among their arguments, where there are such."""
+    holders = [one for one in processes if one.holds_events]
+    named = [one for one in holders if any(PMU_PREFIX in word for word in one.arguments[1:])] or holders
+    return f"; perf events are held by {in_words([str(one) for one in named[:3]])}" if named else ""
 
 
 def _ask(options: EventOptions, machine: Machine, candidates: Sequence[PttDevice], asking: Asking) -> Answer:
@@ -154,7 +162,7 @@ def _events(request: TraceRequest, machine: Machine, device: PttDevice, *, force
     Root ports of several buses can share a filter bit; a requester ID is of one function.
     """
     yield build(request, device=device, force=force).config
-    requesters = {one.address for one in device.requesters if one.kind == REQUESTER}
+    requesters = {one.address for one in device.requesters}
     for port in request.root_ports:
         behind = next((one.address for one in walk(machine, port) if one.address in requesters), None)
         if behind is not None:
@@ -166,7 +174,7 @@ def _shared_by_empty_port(options: EventOptions, machine: Machine, device: PttDe
     for port in choose(options, machine, device).request.root_ports:
         if next(walk(machine, port), None) is not None:
             continue
-        values = {one.address: one.value for one in device.root_ports if one.kind == ROOT_PORT}
+        values = {one.address: one.value for one in device.root_ports}
         same = [address for address, value in values.items() if address != port and value == values.get(port)]
         if same:
             return f"nothing is behind {port}, and {in_words(same)} has the same filter"

@@ -19,4 +19,4 @@ BUDGETS: Final = (
     Budget("MAX_EVENT", MAX_EVENT, "characters", "An event string; one with all terms has some 100."),
     Budget("MAX_ARGUMENTS", MAX_ARGUMENTS, "bytes", "Arguments of each other process that are looked at for a trace."),
 )
-"""All budgets of this room."""
+"""All budgets of this subpackage."""

@@ -7,22 +7,29 @@ folder lists its events; ``port`` selects root ports by the same bits as the roo
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.machine.model import PttDevice
-from ptttool.machine.pmu import root_port_value
+from ptttool.machine.pmu import requester_value, root_port_value
+from ptttool.machine.read_device import first_line
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
 
-# Events that count TLPs, and those that add up their length; "rx" is what the root complex receives, "tx" what it sends.
-_EVENTS = ("rx_mwr_cnt", "rx_mrd_cnt", "tx_mwr_cnt", "tx_mrd_cnt", "rx_mwr_flux", "rx_mrd_flux", "tx_mwr_flux", "tx_mrd_flux")
+# Events that count TLPs, and those that add up their length; "rx" is what the root complex receives, "tx" what it sends. Data of reads are
+# in the completions of the other direction. Drivers before 2024 have fewer.
+_COUNTS = ("rx_mwr_cnt", "rx_mrd_cnt", "tx_mrd_cnt")
+_FLUXES = ("rx_mwr_flux", "rx_mrd_flux", "rx_cpl_flux", "tx_mwr_flux", "tx_mrd_flux", "tx_cpl_flux")
+# What some drivers call these counts completions of the other direction: corrected by 6b4bb4f38dbf, in Linux 6.2 and stable releases.
+WRONG_CODES = {"rx_mrd_flux": 0x1005, "rx_mrd_time": 0x11005, "tx_mrd_flux": 0x2004, "tx_mrd_time": 0x12004}
 # perf stat has this long to end after its interval, in seconds.
 _PATIENCE = 5.0
-_NO_PORT = 0xFFFF
+_PORT_BITS = 0xFFFF
 
 
 @dataclass(frozen=True)
@@ -35,20 +42,20 @@ class CounterPlan:
         Name of the PMU.
     events : tuple of str
         Its events.
-    port : int
-        Bits of the root ports.
+    filter : str
+        Which TLPs count: ``port=0x1`` for the bits of root ports, ``bdf=0x100`` for one requester.
     perf : str
         The perf that counts.
     """
 
     pmu: str
     events: tuple[str, ...]
-    port: int
+    filter: str
     perf: str
 
     def command(self, seconds: float) -> list[str]:
         """Return the command that counts for some seconds and prints lines of values, separated by semicolons, on standard error."""
-        events = [f"{self.pmu}/{name},port={self.port:#x}/" for name in self.events]
+        events = [f"{self.pmu}/{name},{self.filter}/" for name in self.events]
         return [self.perf, "stat", "-a", "-x", ";", *(word for event in events for word in ("-e", event)), "--", "sleep", f"{seconds:.9g}"]
 
 
@@ -62,13 +69,18 @@ class Counted:
         Name of the event, such as ``rx_mrd_cnt``.
     value : int or None
         What was counted, in the PMU's own unit; None where perf did not count it.
+    seconds : float or None
+        The time that the value is for, by perf, which scales it where several events share a counter; None where perf does not say it.
     """
 
     event: str
     value: int | None
+    seconds: float | None = None
 
 
-def find_counters(source: Source, device: PttDevice, ports: tuple[PciAddress, ...], perf: PerfTool) -> CounterPlan | None:
+def find_counters(
+    source: Source, device: PttDevice, ports: tuple[PciAddress, ...], requester: PciAddress | None, perf: PerfTool
+) -> CounterPlan | None:
     """Return the plan for the counters of a device's PCIe core; None where the kernel has no such PMU, or none of the known events.
 
     Parameters
@@ -78,7 +90,9 @@ def find_counters(source: Source, device: PttDevice, ports: tuple[PciAddress, ..
     device : PttDevice
         The PTT device.
     ports : tuple of PciAddress
-        The root ports to count; all of the core where there are none.
+        The root ports to count.
+    requester : PciAddress or None
+        The one requester to count instead: only events of bandwidth know requesters.
     perf : PerfTool
         The perf that will count.
     """
@@ -86,19 +100,31 @@ def find_counters(source: Source, device: PttDevice, ports: tuple[PciAddress, ..
         return None
     pmu = f"hisi_pcie{device.sicl}_core{device.core}"
     there = events_of(source, pmu)
-    events = tuple(name for name in _EVENTS if name in there)
-    port = 0
-    for address in ports:
-        port |= root_port_value(address) & _NO_PORT
-    return CounterPlan(pmu, events, port or _NO_PORT, perf.path) if events else None
+    wanted = _FLUXES if requester is not None else _COUNTS + _FLUXES
+    events = tuple(name for name in wanted if name in there)
+    return CounterPlan(pmu, events, filter_of(ports, requester), perf.path) if events else None
+
+
+def filter_of(ports: Iterable[PciAddress], requester: PciAddress | None) -> str:
+    """Return the term that selects root ports, or one requester."""
+    if requester is not None:
+        return f"bdf={requester_value(requester):#x}"
+    return f"port={sum({root_port_value(port) & _PORT_BITS for port in ports}):#x}"
 
 
 def events_of(source: Source, pmu: str) -> frozenset[str]:
-    """Return the names of the events of a PMU; none where the kernel does not have it."""
+    """Return the names of the events of a PMU that count what they say; none where the kernel does not have the PMU."""
+    folder = f"/sys/bus/event_source/devices/{pmu}/events"
     try:
-        return frozenset(source.names(f"/sys/bus/event_source/devices/{pmu}/events"))
+        names = frozenset(source.names(folder))
     except OSError:
         return frozenset()
+    return names - {name for name, code in WRONG_CODES.items() if name in names and _code(source, f"{folder}/{name}") == code}
+
+
+def _code(source: Source, path: str) -> int | None:
+    said = re.fullmatch(r"(?:event|config)=(0x[0-9a-fA-F]{1,8})", first_line(source, path) or "", re.ASCII)
+    return int(said[1], 16) if said else None
 
 
 class Counting:
@@ -148,7 +174,7 @@ class Counting:
 
 
 def parsed(said: str, plan: CounterPlan) -> tuple[Counted, ...]:
-    """Read the lines of ``perf stat -x ';'``: value, unit, event and more.
+    """Read the lines of ``perf stat -x ';'``: value, unit, event, nanoseconds that it counted, their percentage of the time, and more.
 
     Parameters
     ----------
@@ -157,10 +183,13 @@ def parsed(said: str, plan: CounterPlan) -> tuple[Counted, ...]:
     plan : CounterPlan
         What was counted; the result has its events in this order.
     """
-    values: dict[str, int] = {}
+    counted: dict[str, Counted] = {}
     for line in said.splitlines():
         fields = line.split(";")
         name = next((event for event in plan.events if len(fields) > 2 and f"/{event}," in fields[2]), None)
         if name is not None and fields[0].isascii() and fields[0].isdigit():
-            values[name] = int(fields[0])
-    return tuple(Counted(event, values.get(event)) for event in plan.events)
+            ran, share = (
+                float(field) if re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?", field, re.ASCII) else 0.0 for field in (*fields, "", "")[3:5]
+            )
+            counted[name] = Counted(name, int(fields[0]), ran / 1e7 / share if ran and share else None)
+    return tuple(counted.get(event, Counted(event, None)) for event in plan.events)

@@ -377,9 +377,10 @@ class RecordedBody(PlanBody):
     size : int
         Its bytes.
     elapsed : float or None
-        Seconds that were traced: from when perf ran the command, with the trace on, to its end or to the signal that stopped it. Without a
-        command ptttool gives perf one that waits. perf's own start and end are not in it. Null where the trace was not seen to begin, and
-        for a replay.
+        Seconds that were traced: between perf's answers that the event is on and off. Null where perf did not give both,
+        and for a replay.
+    elapsed_at_least : float or None
+        Seconds that were certainly traced, where ``elapsed`` is null and they are known.
     stopped_by : str or None
         The signal that stopped it.
     traced : TracedCommand or None
@@ -393,6 +394,7 @@ class RecordedBody(PlanBody):
     sidecar: str | None
     size: int
     elapsed: float | None
+    elapsed_at_least: float | None
     stopped_by: str | None
     traced: TracedCommand | None
     replay_of: str | None
@@ -429,6 +431,8 @@ class SidecarDocument:
         As ``list --json`` prints it.
     options, command, traced, tune, versions, started, ended, replay_of, went_offline
         As of :class:`ptttool.capture.sidecar.Sidecar`.
+    seconds
+        Likewise; not in sidecars of older versions.
     """
 
     ptttool_sidecar: int
@@ -443,3 +447,4 @@ class SidecarDocument:
     ended: str | None
     replay_of: str | None = None
     went_offline: tuple[int, ...] = ()
+    seconds: float | None = None

@@ -16,7 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ptttool import __version__
+from msgspec import structs
+
+from ptttool._version import __version__
 from ptttool.capture.documents import PlanBody, RecordedBody, TracedCommand
 from ptttool.capture.names import sidecar_path
 from ptttool.capture.plan import Plan
@@ -44,7 +46,10 @@ class Recorded:
     size : int
         Its bytes.
     elapsed : float or None
-        Seconds that were traced, without perf's own start and end; None where the trace was not seen to begin, and for a replay.
+        Seconds that were traced, between perf's answers that the event is on and off; None where it did not give both, and for
+        a replay.
+    elapsed_at_least : float or None
+        Seconds that were certainly traced, where :attr:`elapsed` is not known.
     old : Path or None
         The new name of the recording that had the name before.
     sidecar : Path or None
@@ -66,6 +71,7 @@ class Recorded:
     path: Path
     size: int
     elapsed: float | None = None
+    elapsed_at_least: float | None = None
     old: Path | None = None
     sidecar: Path | None = None
     stopped_by: str | None = None
@@ -84,6 +90,7 @@ class Recorded:
             sidecar=None if self.sidecar is None else str(self.sidecar),
             size=self.size,
             elapsed=self.elapsed,
+            elapsed_at_least=self.elapsed_at_least,
             stopped_by=self.stopped_by,
             traced=self.traced,
             replay_of=self.replay_of,
@@ -141,7 +148,7 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
         problem = error
     try:
         try:
-            old = file.take_name(plan.output.name)
+            old = file.take_name(plan.output.name, keep_old=plan.force)
         except FileNotFoundError as error:
             old = _named_copy(plan, file, known)
             message = f"{file.path}: {error.strerror} while perf recorded; it was still open, and {plan.output} is a copy of it"
@@ -163,7 +170,7 @@ def _named_copy(plan: Plan, file: UnfinishedFile, known: Sidecar) -> str | None:
                 shutil.copyfileobj(source, target, _COPIED)
             with suppress(OSError, PtttoolError):
                 save(copy.path, _whole(plan, known), name=plan.output.name, file=copy.through_proc)
-            old = copy.take_name(plan.output.name)
+            old = copy.take_name(plan.output.name, keep_old=plan.force)
         except BaseException as error:
             copy.remove()
             if isinstance(error, OSError):
@@ -174,7 +181,7 @@ def _named_copy(plan: Plan, file: UnfinishedFile, known: Sidecar) -> str | None:
 
 
 def _whole(plan: Plan, known: Sidecar) -> Sidecar:
-    part = replace(part_of(known.machine, plan.device), diagnostics=())
+    part = structs.replace(part_of(known.machine, plan.device), diagnostics=())
     return replace(known, machine=part, versions={"ptttool": __version__, **known.versions})
 
 

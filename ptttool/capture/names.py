@@ -11,17 +11,26 @@ from contextlib import suppress
 from pathlib import Path
 
 from ptttool.files.packed.kinds import SUFFIXES
+from ptttool.files.remote import beside
 
 SUFFIX = ".ptttool.json"
 """What follows the name of a recording in that of its sidecar."""
 _UNFINISHED = re.compile(r"(?P<wanted>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
 
 
+def sidecar_names(recording: str) -> list[str]:
+    """Return the paths, or addresses, where the sidecar of a recording may be: of a packed one (``FILE.xz``) also that of ``FILE``."""
+
+    def named(end: str) -> str:
+        return beside(recording, lambda path: path.removesuffix(end) + SUFFIX)
+
+    return list(dict.fromkeys(map(named, ("", *SUFFIXES))))
+
+
 def sidecar_path(recording: str | Path) -> Path:
     """Return the path of a recording's sidecar; of a packed one (``FILE.xz``) also the one beside ``FILE``."""
-    own = Path(f"{recording}{SUFFIX}")
-    plain = next((str(recording).removesuffix(suffix) for suffix in SUFFIXES if str(recording).endswith(suffix)), None)
-    return own if plain is None or own.exists() else Path(f"{plain}{SUFFIX}")
+    own, *further = (Path(name) for name in sidecar_names(str(recording)))
+    return own if not further or own.exists() else further[0]
 
 
 def wanted_name(name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.unusable.offline_cpus import how_to_bring_online, words_of
 from ptttool.pci import PciAddress
 from ptttool.wording import counted
+
+# The driver allocates its table of pages by kcalloc (hisi_ptt_pmu_setup_aux), which gives this many bytes at most (KMALLOC_MAX_SIZE).
+_PAGE_TABLE = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,15 @@ class Plan:
     aux_size : int
         Bytes of the AUX area.
     output : Path
-        The file. One that exists is kept as ``.old``.
+        The file.
     seconds : float or None
         How long to record. None, without a command: until Ctrl-C.
     command : tuple of str
         The command to run while recording.
     keep_command : bool
-        Keep the arguments of the command in the recording and its sidecar. They can hold passwords.
+        Keep the arguments of the command in the sidecar. They can hold passwords.
+    force : bool
+        Record though the file exists: it is kept as ``.old``, and replaces one of that name.
     """
 
     chosen: ChosenEvent
@@ -45,6 +51,7 @@ class Plan:
     seconds: float | None = None
     command: tuple[str, ...] = ()
     keep_command: bool = False
+    force: bool = False
 
     def __post_init__(self) -> None:
         if self.chosen.device is None or self.chosen.machine is None:
@@ -90,9 +97,10 @@ class Plan:
             return self.perf_command
         return self.perf_command_to(self.output, (self.command[0], f"[{counted(len(self.command) - 1, 'argument')}]"))
 
-    def perf_command_to(self, output: Path, workload: Sequence[str]) -> list[str]:
+    def perf_command_to(self, output: Path, command: Sequence[str], options: Sequence[str] = ()) -> list[str]:
         """Return the perf command that writes another file and runs another command."""
-        return perf_command(self.chosen.built.event, output=str(output), cpu=self.cpu, aux_size=self.aux_size, command=workload)
+        cpu, aux_size = self.cpu, self.aux_size
+        return perf_command(self.chosen.built.event, output=str(output), cpu=cpu, aux_size=aux_size, options=options, command=command)
 
 
 def check_options(output: Path, aux_size: int, seconds: float | None, command: Sequence[str]) -> None:
@@ -113,11 +121,19 @@ def check_options(output: Path, aux_size: int, seconds: float | None, command: S
 
 
 def check_aux_size(size: int) -> None:
-    """Refuse a size of the AUX area that the driver refuses: it needs four buffers of 4 MiB, and a power of two."""
+    """Refuse a size of the AUX area that the driver refuses: it needs four buffers of 4 MiB, a power of two, and a table of the pages."""
     if size < MINIMUM_AUX_SIZE:
         raise UsageError("--aux-size: the driver needs at least 16 MiB", hint="64M is a good size", code="aux-too-small")
     if size & (size - 1):
         raise UsageError("--aux-size: the driver needs a power of two", hint="such as 16M, 32M, 64M, 128M", code="aux-no-power-of-two")
+    most = _PAGE_TABLE // 8 * os.sysconf("SC_PAGE_SIZE")
+    if size > most:
+        raise UsageError(
+            f"--aux-size: the driver keeps 8 bytes for each page of the area in one piece of memory, and the kernel gives "
+            f"{_PAGE_TABLE >> 20} MiB at most: that is an area of {most >> 30} GiB with pages of {os.sysconf('SC_PAGE_SIZE') >> 10} KiB",
+            hint="trace one requester, or one type, for a shorter time",
+            code="aux-too-large",
+        )
 
 
 def _offline(device: PttDevice, wanted: int | None) -> PtttoolError:

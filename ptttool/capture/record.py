@@ -14,9 +14,9 @@ from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, t
 from ptttool.capture.documents import PlanBody, TracedCommand
 from ptttool.capture.keep import Log, Recorded, Report, keep_plan, settle
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
-from ptttool.capture.perf.recorder import Outcome, Recorder, RecordingProgress, signals_held
+from ptttool.capture.perf.recorder import ANSWER, Outcome, Recorder, RecordingProgress, signals_held
+from ptttool.capture.perf.switch import NOT_KNOWN, Switch
 from ptttool.capture.perf.tool import PerfTool
-from ptttool.capture.perf.workload import Workload
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar, part_of
 from ptttool.capture.unfinished.file import UnfinishedFile
@@ -29,8 +29,8 @@ from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.contract import Source
 
-# A recording may end this much before its duration, in seconds, without that anything has ended it early.
-_EARLY = 0.05
+# As perf says that it does not know the option of the switch.
+_NO_SWITCH = "unknown option `control"
 
 
 def record(
@@ -83,7 +83,7 @@ def record(
         # A terminal that is closed sends its signal more than once: none comes between perf's end and the recording's name.
         with signals_held():
             outcome = _run(plan, file, progress, command_stdout)
-            if not outcome.complete:
+            if not outcome.complete or outcome.unanswered:
                 raise _failure(plan, source, host, outcome, file, log)
             if (ending := _ended_by_others(plan, outcome)) is not None:
                 log.add(ending)
@@ -92,16 +92,33 @@ def record(
 
 def _run(plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None) -> Outcome:
     try:
-        with Workload(plan.seconds, plan.command, show_arguments=plan.keep_command) as workload:
-            arguments = plan.perf_command_to(file.through_proc, workload.words)
-            recorder = Recorder(arguments, file.through_proc, workload=workload, command_stdout=command_stdout)
-            return recorder.run() if progress is None else recorder.run(progress)
+        outcome = _run_with(True, plan, file, progress, command_stdout)
+        if outcome.exit_status == NOT_KNOWN and _NO_SWITCH in outcome.stderr:
+            if outcome.stopped_by is not None:
+                return replace(outcome, stderr="")  # what this perf does not know is not why it ended
+            outcome = _run_with(False, plan, file, progress, command_stdout)
+        return outcome
     except BaseException as error:
         if _held(plan, file).holds_none:
             file.remove()
         if isinstance(error, FileNotFoundError) and error.filename == "perf":
             raise PerfError("perf is no longer on PATH", code="perf-missing") from None
         raise
+
+
+def _run_with(
+    confirms: bool, plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None
+) -> Outcome:
+    with Switch(confirms=confirms) as switch:
+        recorder = Recorder(
+            plan.perf_command_to(file.through_proc, switch.words, switch.options),
+            file.through_proc,
+            switch,
+            seconds=plan.seconds,
+            command=plan.command,
+            command_stdout=command_stdout,
+        )
+        return recorder.run() if progress is None else recorder.run(progress)
 
 
 def _held(plan: Plan, file: UnfinishedFile) -> HeldTrace:
@@ -122,11 +139,13 @@ def _known_before(plan: Plan, host: Host, source: Source) -> Sidecar:
 
 def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, log: Log, went_offline: tuple[int, ...] = ()) -> Recorded:
     traced = _traced(plan, outcome)
+    lasted = outcome.traced_at_least if outcome.traced is None else outcome.traced
     known = replace(
         known,
         traced=traced,
         started=outcome.started.isoformat(timespec="milliseconds"),
-        ended=outcome.ended.isoformat(timespec="milliseconds"),
+        ended=None if lasted is None else outcome.ended.isoformat(timespec="milliseconds"),
+        seconds=outcome.traced,
         went_offline=went_offline,
     )
     old, sidecar = settle(plan, file, known, log)
@@ -134,6 +153,7 @@ def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, lo
         path=plan.output,
         size=outcome.size,
         elapsed=outcome.traced,
+        elapsed_at_least=outcome.traced_at_least,
         old=old,
         sidecar=sidecar,
         stopped_by=outcome.stopped_by,
@@ -151,29 +171,33 @@ def _went_offline(source: Source, host: Host) -> tuple[int, ...]:
 
 
 def _ended_by_others(plan: Plan, outcome: Outcome) -> Diagnostic | None:
-    """Report that perf was stopped by a signal that did not come through this process."""
-    status, seconds = outcome.exit_status, outcome.traced
-    early = plan.seconds is not None and seconds is not None and seconds < plan.seconds - _EARLY
-    if outcome.stopped_by is not None or plan.command or not (status or early):
+    """Report that perf ended though it was not asked to."""
+    if outcome.asked:
         return None
+    status, seconds = outcome.exit_status, _seen(outcome)
     how = f" (it ended by {signal_name(-status)})" if status < 0 else ""
-    after = "" if seconds is None else f" after {seconds:.1f} s of trace"
+    after = "" if seconds is None else f" {seconds:.3g} s after the trace began"
     wanted = "" if plan.seconds is None else f", {plan.seconds:g} s were wanted"
     message = f"perf was stopped{after}, and not by ptttool{how}{wanted}; the recording is complete"
     details = {"signal": signal_name(-status) if status < 0 else None, "seconds": seconds}
     return Diagnostic(Severity.WARNING, "stopped-by-others", message, details=details)
 
 
+def _seen(outcome: Outcome) -> float | None:
+    """Return the seconds from when the trace was seen on to when it, or perf, was seen to end."""
+    return (outcome.ended - outcome.started).total_seconds() if outcome.begun else None
+
+
 def _traced(plan: Plan, outcome: Outcome) -> TracedCommand | None:
-    """Return how the command ended that ran meanwhile; perf ends as it did."""
+    """Return how the command ended that ran meanwhile."""
     if not plan.command:
         return None
-    status = outcome.exit_status
+    status = outcome.command_status
     return TracedCommand(
         command=plan.command if plan.keep_command else plan.command[:1],
-        exit=status if outcome.complete and status >= 0 else None,
-        signal=signal_name(-status) if outcome.complete and status < 0 else None,
-        stopped=outcome.stopped_by is not None,
+        exit=status if status is not None and status >= 0 else None,
+        signal=signal_name(-status) if status is not None and status < 0 else None,
+        stopped=outcome.command_stopped or outcome.stopped_by is not None,
         arguments=len(plan.command) - 1,
     )
 
@@ -196,6 +220,11 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: Unf
         candidates=plan.other_devices,
     )
     error = translate(attempt)
+    if outcome.unanswered:
+        hint = "is the machine very busy? --verbose shows what perf says"
+        error = PerfError(
+            f"perf did not say within {ANSWER:g} s that the trace has begun", hint=hint, code="perf-no-answer", **error.details
+        )
     held = _held(plan, file)
     if held.aux_bytes:
         kept = _keep(plan, _known_before(plan, host, source), outcome, file, log, _went_offline(source, host))
@@ -209,11 +238,12 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: Unf
         error.details["recording"] = str(file.path)
         return error
     file.remove()
-    if outcome.traced is not None:
+    if (seconds := _seen(outcome)) is not None:
         step = plan.aux_size // 2 >> 20
         error.amended(
-            f"no trace data of {outcome.traced:.1f} s had reached the file: perf writes them in steps of {step} MiB (half the AUX area)",
-            seconds_lost=outcome.traced,
+            f"no trace data had reached the file, though perf ended {seconds:.3g} s after the trace began: perf writes them in steps of "
+            f"{step} MiB (half the AUX area)",
+            seconds_lost=seconds,
         )
     elif outcome.stopped_by is not None and not outcome.stderr.strip():
         ending = signal.Signals[outcome.stopped_by]

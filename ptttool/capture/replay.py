@@ -75,7 +75,7 @@ def replay(plan: Plan, *, report: Report | None = None) -> Recorded:
     """
     log = Log(report)
     recording = matching(plan.machine, plan.device.name, plan.chosen.built.config)
-    require_output(plan.output)  # the other checks are about a live machine
+    require_output(plan.output, force=plan.force)  # the other checks are about a live machine
     for found in _what_it_is(plan, recording):
         log.add(found)
     for found in leftovers(plan.output.absolute().parent):

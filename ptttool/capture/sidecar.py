@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
-from ptttool.capture.names import sidecar_path
+from ptttool.capture.names import sidecar_names, sidecar_path
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import to_json
+from ptttool.errors import InputError, PtttoolError
+from ptttool.files.remote import is_remote, open_remote, read_small, storage_answers
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened
 
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
 KEY, VERSION = "ptttool_sidecar", 1
 # The first bytes of a perf.data hold sizes, offsets and event numbers: they differ between recordings, and stay when the end is cut off.
 _HEAD = 4096
+# Seconds that a trace may have lasted: perf does not answer twice in a microsecond, and no recording takes 30 years.
+_SHORTEST, _LONGEST = 1e-6, 1e9
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,14 @@ class Sidecar:
     versions : Mapping[str, str]
         Of ``ptttool``, ``perf`` and ``kernel``.
     started, ended : str or None
-        When the trace began and ended: wall time, ISO 8601 with its offset from UTC. Of a recording that was not finished: when perf was
+        When the trace was seen to begin, and to end: wall time, ISO 8601 with its offset from UTC. Of one that was not, when perf was
         started, and None.
     replay_of : str or None
         The command that made the bundled recording which this is a copy of.
     went_offline : tuple of int
         CPUs that were online when recording began and offline when it ended.
+    seconds : float or None
+        Seconds that were traced, between perf's answers that the event is on and off; None where it did not give both.
     """
 
     machine: Machine
@@ -67,6 +76,7 @@ class Sidecar:
     ended: str | None = None
     replay_of: str | None = None
     went_offline: tuple[int, ...] = ()
+    seconds: float | None = None
 
     @property
     def device(self) -> PttDevice | None:
@@ -74,17 +84,21 @@ class Sidecar:
         return self.machine.devices[0] if self.machine.devices else None
 
     @property
-    def elapsed(self) -> float | None:
-        """Seconds from the start of the trace to its end; None where one of them is not known, or they cannot be."""
+    def at_least(self) -> float | None:
+        """Seconds that were traced at least, where :attr:`seconds` is None; only if the records of perf.data span as much.
+
+        That is the time from when perf's command, which ran within the trace, was seen to begin until it was to end. Where it was not seen,
+        older versions wrote when perf itself began and ended: perf's life is longer than the times in its records.
+        """
         from datetime import datetime
 
-        if self.started is None or self.ended is None or self.replay_of is not None:
+        if self.seconds is not None or self.started is None or self.ended is None or self.replay_of is not None:
             return None
         try:
             seconds = (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.started)).total_seconds()
         except (ValueError, TypeError):
             return None
-        return seconds if seconds >= 0 else None
+        return seconds if _SHORTEST <= seconds <= _LONGEST else None
 
     @property
     def cpu(self) -> int | None:
@@ -95,13 +109,15 @@ class Sidecar:
 
 def part_of(machine: Machine, device: PttDevice) -> Machine:
     """Return the part of a machine that the traces of one device can name: the device, its root ports, the functions behind them."""
+    from ptttool.machine.model import PciFunctions
+
     ports = {entry.address for entry in device.root_ports}
 
     def named(address: PciAddress) -> bool:
         return address in ports or address == device.pci or machine.root_port_of(address) in ports
 
     kept = {address: function for address, function in machine.functions.items() if named(address)}
-    return replace(machine, devices=(device,), functions=kept)
+    return replace(machine, devices=(device,), functions=PciFunctions(kept))
 
 
 def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, finished: bool = True, file: Path | None = None) -> Path:
@@ -127,14 +143,13 @@ def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, fi
     """
     from ptttool.capture.documents import RecordingIdentity, SidecarDocument
     from ptttool.files.atomic import output_file
-    from ptttool.machine import documents as machines
 
     path = sidecar_path(recording)
     content = Path(recording) if file is None else file
     body = SidecarDocument(
         ptttool_sidecar=VERSION,
         recording=RecordingIdentity(name or Path(recording).name, _head(content) if finished else None),
-        machine=machines.as_json(sidecar.machine),
+        machine=to_json(sidecar.machine),
         options=sidecar.options,
         command=sidecar.command,
         traced=sidecar.traced,
@@ -144,6 +159,7 @@ def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, fi
         ended=sidecar.ended,
         replay_of=sidecar.replay_of,
         went_offline=sidecar.went_offline,
+        seconds=sidecar.seconds,
     )
     with output_file(path, force=True, mode=_mode(content)) as target:
         target.write((json.dumps(to_json(body), indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
@@ -165,22 +181,30 @@ def find(recording: str | Path) -> tuple[Sidecar | None, Diagnostic | None]:
     problem : Diagnostic or None
         Why the file that is there cannot be used. Its ``where`` is the path; ``details["at"]``, for a wrong value, where it is in the JSON.
     """
-    path = sidecar_path(recording)
-    if str(recording) == "-":
+    name = str(recording)
+    if name == "-":
         return None, None
+    path, *others = sidecar_names(name) if is_remote(name) else [str(sidecar_path(name))]
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            return None, _unusable(path, "not-a-file", "is not a regular file")
-        with path.open("rb") as file:
-            text = file.read(MAX_SIDECAR_BYTES + 1)
+        if is_remote(name):
+            path, text = _remote_text(path, *others)
+        else:
+            if not stat.S_ISREG(Path(path).stat().st_mode):
+                return None, _unusable(path, "not-a-file", "is not a regular file")
+            with Path(path).open("rb") as file:
+                text = file.read(MAX_SIDECAR_BYTES + 1)
         if len(text) > MAX_SIDECAR_BYTES:
             message = f"{path} has more than {MAX_SIDECAR_BYTES:,} bytes: it is not read as a sidecar"
             limits = {"limit": MAX_SIDECAR_BYTES, "unit": "bytes"}
-            return None, Diagnostic(Severity.INFO, OVER_BUDGET, message, where=str(path), details=limits)
+            return None, Diagnostic(Severity.INFO, OVER_BUDGET, message, where=path, details=limits)
         body = json.loads(text.decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        return None, None
+        if not is_remote(name):  # who looks at the folder sees it
+            return None, None
+        message = f"there is no {' and no '.join([path, *others])}"
+        return None, Diagnostic(Severity.WARNING, "sidecar-missing", message, where=path)
+    except PtttoolError as error:
+        return None, Diagnostic(Severity.WARNING, "sidecar-unreadable", f"the sidecar cannot be read: {error.message}", where=path)
     except OSError as error:
         return None, _unusable(path, "unreadable", f"cannot be read: {error.strerror}")
     except (ValueError, RecursionError):
@@ -193,10 +217,21 @@ def find(recording: str | Path) -> tuple[Sidecar | None, Diagnostic | None]:
         return None, _unusable(
             path, "version", f"has {'a newer' if newer else 'an unknown'} version ({shortened(repr(version))})", newer=newer
         )
-    return _checked(path, Path(recording), body)
+    return _checked(path, name, body)
 
 
-def _checked(path: Path, recording: Path, body: Mapping[str, Any]) -> tuple[Sidecar | None, Diagnostic | None]:
+def _remote_text(*names: str) -> tuple[str, bytes]:
+    """Return the first sidecar that is there, and its address. Raises FileNotFoundError where none is, and as a remote file does."""
+    for name in names:
+        try:
+            return name, read_small(name, MAX_SIDECAR_BYTES + 1)
+        except InputError as error:
+            if error.code != "no-such-file":
+                raise
+    raise FileNotFoundError
+
+
+def _checked(path: str, recording: str, body: Mapping[str, Any]) -> tuple[Sidecar | None, Diagnostic | None]:
     import msgspec
 
     from ptttool.capture.documents import SidecarDocument
@@ -207,13 +242,17 @@ def _checked(path: Path, recording: Path, body: Mapping[str, Any]) -> tuple[Side
         machine = machines.from_json(known.machine)
         head = known.recording.head_sha256
         other = head is not None and _head(recording) != head
+    except PtttoolError as error:
+        return None, _unusable(path, "recording-unreadable", f"cannot be compared: {error.message}")
     except OSError as error:
         return None, _unusable(path, "recording-unreadable", f"cannot be compared: {recording}: {error.strerror}")
     except msgspec.ValidationError as error:
         reason, _, at = str(error).partition(" - at ")
         return None, _unusable(path, "damaged", f"is damaged: {reason}", at=at.strip("`") or "$")
-    except (ValueError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         return None, _unusable(path, "damaged", f"is damaged: {shortened(str(error), 200)}", at="$.machine")
+    if known.seconds is not None and not _SHORTEST <= known.seconds <= _LONGEST:
+        return None, _unusable(path, "damaged", f"is damaged: a trace of {known.seconds:g} s", at="$.seconds")
     if other:
         return None, _unusable(path, "other-recording", "belongs to another recording")
     return Sidecar(
@@ -227,11 +266,12 @@ def _checked(path: Path, recording: Path, body: Mapping[str, Any]) -> tuple[Side
         ended=known.ended,
         replay_of=known.replay_of,
         went_offline=known.went_offline,
+        seconds=known.seconds,
     ), None
 
 
-def _unusable(path: Path, code: str, reason: str, **details: object) -> Diagnostic:
-    return Diagnostic(Severity.INFO, f"sidecar-{code}", f"{path} {reason}", where=str(path), details=details)
+def _unusable(path: str, code: str, reason: str, **details: object) -> Diagnostic:
+    return Diagnostic(Severity.INFO, f"sidecar-{code}", f"{path} {reason}", where=path, details=details)
 
 
 def identifies(body: Any, recording: Path) -> bool:
@@ -246,13 +286,16 @@ def _mode(recording: Path) -> int:
     return mode & 0o666 if stat.S_ISREG(mode) else 0o600
 
 
-def _head(recording: Path) -> str | None:
+def _head(recording: str | Path) -> str | None:
     """Return the SHA-256 of a recording's first 4 KiB, unpacked; None for what is not a file (perf.data may be a folder)."""
     import hashlib
 
     from ptttool.files.packed.look import first_bytes
 
-    if not recording.is_file():
+    if is_remote(str(recording)):
+        with closing(open_remote(str(recording))) as remote, storage_answers():
+            return hashlib.sha256(first_bytes(remote, _HEAD)).hexdigest()
+    if not Path(recording).is_file():
         return None
-    with recording.open("rb") as file:
+    with Path(recording).open("rb") as file:
         return hashlib.sha256(first_bytes(file, _HEAD)).hexdigest()

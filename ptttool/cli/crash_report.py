@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, requires, version
 
-from ptttool import __version__
+from ptttool._version import __version__
 from ptttool.files.atomic import output_file
 
 LEFT_OUT = "[left out]"

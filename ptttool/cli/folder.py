@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptttool.cli.options.origin import origin_of
+from ptttool.cli.options.origin import origin_of, say_what_is_lacking
 from ptttool.cli.options.reading import chosen_workers, failure_of, first_of, report_loss, show_diagnostic, warn_of_no_tlp
-from ptttool.cli.terminal.talk import PrintedError, note, print_json
+from ptttool.cli.terminal.talk import PrintedError, note, outlive_reader, print_json
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.pipeline.workers.pool import WORTH_A_WRITER, size_of
@@ -82,15 +82,16 @@ class FolderJob:
     request: Request
     output: str | None
     to: str | None = None
-    force: bool = False
     where: str | None = None
     columns: str | None = None
     dws: bool = False
-    raw: bool = True
+    raw: bool | None = None
     partition: str | None = None
     jobs: int | None = None
     scheduler: Scheduler | None = None
     json: bool = False
+    sysfs: Path | None = None
+    demo: bool = False
     _title: str | None = None
 
     def run(self) -> None:
@@ -128,7 +129,7 @@ class FolderJob:
         failures: list[PtttoolError] = []
         done: list[RecordingResult] = []
         noun = "row"
-        with tidy_end(), new_folder(output, self.files, force=self.force) as folder:
+        with tidy_end(), new_folder(output) as folder:
             for number, (file, label) in enumerate(zip(self.files, labels(self.files), strict=True)):
                 rows: int | None = None
                 failure: PtttoolError | None
@@ -145,6 +146,7 @@ class FolderJob:
         failed = f"; {counted(len(failures), 'recording')} with errors" if failures else ""
         note(f"{counted(sum(written), noun)} of {counted(len(written), 'recording')} written to {clean(output)}{failed}")
         if self.json:
+            outlive_reader(is_result=True)
             print_json(FolderResult(output, sum(written), done))
         if failures:
             raise PrintedError(first_of(failures)) if self.json else first_of(failures)
@@ -162,6 +164,10 @@ class FolderJob:
                     code="other-protocol",
                 )
             self._title = recording.title
+            if recording.is_ptt and self.raw is not None:
+                raise UsageError(f"--raw and --no-raw: {recording.title} has no packets", hint="leave it out", code="no-packets")
+            if recording.is_ptt and (self.sysfs is not None or self.demo):  # directions, too, are then found by that machine
+                origin_of(recording, self.sysfs, self.demo)
             query = self._query(recording)
             walk = recording.walk(workers)
             try:
@@ -170,6 +176,8 @@ class FolderJob:
             except (InputError, AccessError):
                 remove_recording(location.folder, location.number)
                 raise
+            if "direction" in query.columns:
+                say_what_is_lacking(recording, file)
             for diagnostic in written.findings.diagnostics():
                 show_diagnostic(diagnostic, file)
             if recording.is_ptt and written.findings.records:
@@ -183,13 +191,13 @@ class FolderJob:
         from ptttool.tlp.columns import DW_COLUMNS
 
         schema = recording.schema
-        usual = tuple(name for name in schema.usual_names if self.raw or name != "raw")
+        usual = tuple(name for name in schema.usual_names if self.raw is not False or name != "raw")
         query = parse_query(
             schema,
             columns=self.columns,
             everything=schema.usual_names,
             default=usual,
             where=self.where,
-            machine=lambda: origin_of(recording, None, demo=False).machine,
+            machine=lambda: origin_of(recording, self.sysfs, self.demo).machine,
         )
         return query.with_columns(DW_COLUMNS) if self.dws else query

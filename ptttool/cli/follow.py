@@ -1,55 +1,26 @@
-"""Show one transaction: the options, the call of the pipeline, and the screen."""
+"""Show one transaction."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from ptttool.cli.options import analyzing, reading
-from ptttool.cli.options.origin import origin_of
-from ptttool.cli.terminal.talk import PrintedError, print_json
+from ptttool.cli.options.analyzing import PAGE
+from ptttool.cli.recordings import Recordings, end_with
+from ptttool.cli.terminal.talk import print_json
 from ptttool.documents import ErrorBody
-from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
-
-if TYPE_CHECKING:
-    from ptttool.pipeline.recording import Request
-    from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.scheduler import Scheduler
 
 
-@dataclass
-class FollowJob:
-    """The options of ``decode --follow``."""
+def show_transaction(read: Recordings, index: int, form: str) -> None:
+    """Show the transaction of the TLP with this number, as JSON, Markdown or a screen."""
+    from ptttool.cli.terminal.walking import shown_progress
+    from ptttool.cli.views.shown.results import ResultView
+    from ptttool.pipeline.analyzing.follow import follow
 
-    request: Request
-    index: int
-    to: str | None
-    time: TimeOptions
-    jobs: int | None
-    scheduler: Scheduler | None
-    sysfs: Path | None
-    demo: bool
-    json: bool = False
-
-    def run(self) -> None:
-        """Show the transaction."""
-        from ptttool.cli.terminal.interrupts import tidy_end
-        from ptttool.cli.terminal.walking import shown_progress
-        from ptttool.cli.views.shown.results import ResultView
-        from ptttool.pipeline.analyzing.follow import follow
-        from ptttool.pipeline.recording import Recording
-
-        form = analyzing.form_of(self.to, json=self.json)
-        path = self.request.path
-        chosen = reading.chosen_workers(path, self.jobs, self.scheduler, WORTH_AN_ADDER)
-        with tidy_end(), chosen as workers, Recording(self.request) as recording:
-            machine = origin_of(recording, self.sysfs, self.demo).machine
-            found = follow(recording, self.index, workers, machine=machine, time=self.time, watch=shown_progress)
-            failure = reading.failure_of(recording)
-            if form == "json":
-                print_json(replace(found, error=None if failure is None else ErrorBody.of(failure)))
-            else:
-                ResultView(form == "md", None, analyzing.PAGE).show(found, (), machine)
-            if failure is not None:
-                raise PrintedError(failure) if form == "json" else failure
+    with read.opened() as one:
+        found = follow(one.recording, index, read.workers, one.ask, shown_progress)
+        failure = one.failure()
+        if form == "json":
+            print_json(replace(found, error=None if failure is None else ErrorBody.of(failure)))
+        else:
+            ResultView(form == "md", None, PAGE).show(found, (), one.origin.machine)
+        end_with([failure], is_printed=form == "json")

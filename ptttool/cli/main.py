@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import errno
+import functools
 import importlib
 import inspect
 import os
@@ -15,15 +17,17 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from ptttool import __version__
+from ptttool._version import __version__
 from ptttool.cli import commands
 from ptttool.cli.app import Escaped, app
+from ptttool.cli.help.commands import Command
 from ptttool.cli.terminal.colours import When, choose
 from ptttool.cli.terminal.failure import report_error
 from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.cli.terminal.talk import PrintedError, be_quiet, say, warn
 from ptttool.cli.unexpected import explained
 from ptttool.errors import AccessError, InputError, InternalError, OutputError, PlugInError, PtttoolError
+from ptttool.kernel import is_compiled
 from ptttool.registry import PlugIns, allow_foreign_plug_ins, left_out
 from ptttool.wording import as_root, clean
 
@@ -32,7 +36,7 @@ PLUG_INS = PlugIns("command", "ptttool.commands")
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"ptttool {__version__}")
+        typer.echo(f"ptttool {__version__}{'' if is_compiled() else ' (not compiled: slower)'}")
         raise typer.Exit
 
 
@@ -109,7 +113,7 @@ def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
     PlugInError
         The first argument names a command of another package that cannot be loaded.
     """
-    built_in = {module.name for module in pkgutil.iter_modules(commands.__path__)}
+    built_in = _built_in()
     wanted = arguments[0] if arguments else None
     if wanted in built_in:
         importlib.import_module(f"{commands.__name__}.{wanted}")
@@ -129,6 +133,12 @@ def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
             except PlugInError as error:
                 problems.append(error)
     return problems
+
+
+@functools.cache
+def _built_in() -> frozenset[str]:
+    """Return the names of the modules that hold our own commands."""
+    return frozenset(module.name for module in pkgutil.iter_modules(commands.__path__))
 
 
 def _load_plug_in(name: str) -> None:
@@ -206,11 +216,30 @@ def _kept(arguments: Sequence[str]) -> str:
     return ""
 
 
+def _listed(own: Sequence[str]) -> dict[str, Command]:
+    """Return the commands that the help lists, where nothing but that is asked for and there are no others."""
+    if not own or not {*own} <= {"--help", "-h"} or PLUG_INS.names():
+        return {}
+    from ptttool.cli.help.contents import listed_commands
+
+    found = listed_commands()
+    return found if found.keys() == _built_in() else {}
+
+
 def _run(arguments: list[str], own: list[str], command: list[str]) -> int:
-    for problem in [] if {"--version", "-V"} & {*own} else load_commands(command):
+    listed = _listed(own) if not command else {}
+    for problem in [] if listed or {"--version", "-V"} & {*own} else load_commands(command):
         warn(clean(problem.message))
-    group = typer.main.get_command(app)
-    result = group.main(arguments, prog_name="ptttool", standalone_mode=False)
+    group = app.tree
+    if listed:
+        group = copy.copy(group)
+        group.commands = {**group.commands, **listed}
+    try:
+        result = group.main(arguments, prog_name="ptttool", standalone_mode=False)
+    except SystemExit as leaving:  # a plug-in
+        if leaving.code:
+            raise
+        result = 0
     sys.stdout.flush()
     return result if isinstance(result, int) else 0
 
@@ -225,8 +254,8 @@ def _options_before(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _left(leaving: SystemExit) -> int:
     """Return the exit code of a command that raised SystemExit: after a signal, from a plug-in, or as the reader of its output has gone."""
-    # On a closed pipe, typer wraps standard output and rich redirects it to the null device; both exit with 1.
-    if type(sys.stdout).__name__ == "PacifyFlushWrapper" or isinstance(leaving.__context__, BrokenPipeError):
+    # On a closed pipe, typer and rich exit with 1.
+    if isinstance(leaving.__context__, BrokenPipeError):
         return _closed_pipe()
     if leaving.code is None or isinstance(leaving.code, int):
         return leaving.code or 0

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ptttool import __version__
+from ptttool._version import __version__
 from ptttool.cli.help import described
 from ptttool.cli.help.about import about
 from ptttool.cli.help.page import stages
@@ -155,13 +155,11 @@ def walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its file name."""
-    import typer.main
-
     from ptttool.cli.app import app
     from ptttool.cli.main import load_commands
 
     load_commands()
-    root = typer.main.get_command(app)
+    root = app.tree
     context = root.make_context("ptttool", [], resilient_parsing=True)  # commands inherit its settings: -h
     commands = list(walk(root, "ptttool"))
     paths = [path for path, _ in commands]

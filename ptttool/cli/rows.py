@@ -6,12 +6,14 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptttool.cli.options.origin import check_paths, origin_of
+from msgspec.structs import replace
+
+from ptttool.cli.options.origin import check_paths, origin_of, say_what_is_lacking
 from ptttool.cli.options.reading import (
     chosen_workers,
     failure_of,
@@ -60,8 +62,8 @@ class RowsJob:
         The condition and the list of columns.
     dws : bool
         Whether the header DWs are added.
-    raw : bool
-        Whether the column ``raw`` is written by default.
+    raw : bool or None
+        Whether the column ``raw`` is written by default: None for yes.
     limit, offset : int
         The range of rows.
     at : int or None
@@ -90,7 +92,7 @@ class RowsJob:
     where: str | None = None
     columns: str | None = None
     dws: bool = False
-    raw: bool = True
+    raw: bool | None = None
     limit: int | None = None
     offset: int = 0
     at: int | None = None
@@ -198,6 +200,11 @@ class RowsJob:
                 self._check_index(exported)
         if exported.left_out and self.limit is None:
             note(f"{exported.left_out:,} more transactions left out: --limit N writes as many, --where and --offset select")
+        if "direction" in query.columns or "direction" in (self.where or ""):
+            for recording, _ in exported.walks:
+                say_what_is_lacking(
+                    recording, recording.path if len(self.paths) > 1 else None, is_named=self.sysfs is not None or self.demo
+                )
         self._report(first, exported, page, exporter.noun or first.noun)
 
     def _check_index(self, exported: Exported) -> None:
@@ -215,6 +222,8 @@ class RowsJob:
         check_protocol(first, exporter)
         if self.dws and not first.is_ptt:
             raise UsageError(f"--words: {first.title} has no header DWs", hint="leave it out", code="no-header-dws")
+        if self.raw is not None and first.is_ptt:
+            raise UsageError(f"--raw and --no-raw: {first.title} has no packets", hint="--words are the header DWs", code="no-packets")
         if workers.reduces and not first.is_ptt:
             raise UsageError(
                 "--scheduler: a packet stream is decoded in order, so the cluster cannot share the work on one file",
@@ -227,11 +236,13 @@ class RowsJob:
         machine = origin_of(first, self.sysfs, self.demo).machine
         if machine is None:
             return None
-        functions = {
+        from ptttool.machine.model import PciFunctions
+
+        shown = {
             address: replace(function, kernel_names=tuple(clean(name) for name in function.kernel_names))
             for address, function in machine.functions.items()
         }
-        return replace(machine, functions=functions)
+        return replace(machine, functions=PciFunctions(shown))
 
     def _names(self, first: Recording, exporter: Exporter, machine: Machine | None) -> dict[int, str]:
         """Return the names of IDs; reports where there are none."""
@@ -254,7 +265,7 @@ class RowsJob:
         default = exporter.columns(schema, context) if self.shown is None else tuple(name for name in schema.names if name in self.shown)
         if len(self.paths) > 1 and "file" not in default:
             default = ("file", *default)
-        if not self.raw:
+        if self.raw is False:
             default = tuple(name for name in default if name != "raw")
         query = parse_query(
             schema,

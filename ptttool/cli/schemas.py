@@ -5,8 +5,8 @@ Needs msgspec and numpydoc, which come with the extra ``dev``.
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
+import json
 import pkgutil
 import sys
 import typing
@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any
 
-import ptttool
-from ptttool.documents import MERGED, OMIT_NONE, documents, dumps, key_of
+from ptttool.documents import MERGED, OMIT_NONE, documents, dumps, fields_of, is_shape
 from ptttool.files.atomic import output_file
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_REF = "#/$defs/{name}"
 
 
 def import_everything() -> None:
     """Import every module of the package, so that all documents are registered."""
-    for module in pkgutil.walk_packages(ptttool.__path__, "ptttool."):
+    for module in pkgutil.walk_packages([str(Path(__file__).parents[1])], "ptttool."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
 
@@ -42,7 +42,7 @@ def schema_of(name: str, shape: type) -> dict[str, Any]:
     name : str
         The document's name; it becomes the schema's title.
     shape : type
-        Its dataclass. The docstrings of the class and of its parts give the descriptions: the summary that of the object, the section
+        Its class. The docstrings of the class and of its parts give the descriptions: the summary that of the object, the section
         Parameters (or Attributes) those of the keys.
 
     Returns
@@ -53,37 +53,41 @@ def schema_of(name: str, shape: type) -> dict[str, Any]:
     import msgspec
 
     parts = {part.__name__: part for part in _parts(shape)}
-    _, components = msgspec.json.schema_components(parts.values(), schema_hook=_other_types, ref_template="#/$defs/{name}")
+    _, components = msgspec.json.schema_components(parts.values(), schema_hook=_other_types, ref_template=_REF)
     for key, part in parts.items():
         components[key] = _object(components[key], part)
     for component in components.values():
         if "description" in component:
             component["description"] = _summary(component["description"])
     top = components.pop(shape.__name__)
+    names = {key: getattr(part, "json_name", key) for key, part in parts.items()}
     document = {"$schema": DIALECT, **top, "title": name}
     if components:
-        document["$defs"] = dict(sorted(components.items()))
-    return document
+        named = {names.get(key, key): {**component, "title": names.get(key, key)} for key, component in components.items()}
+        document["$defs"] = dict(sorted(named.items()))
+    text = json.dumps(document)
+    for key, other in names.items():
+        text = text.replace(json.dumps(_REF.format(name=key)), json.dumps(_REF.format(name=other)))
+    renamed: dict[str, Any] = json.loads(text)
+    return renamed
 
 
 def _object(schema: dict[str, Any], part: type) -> dict[str, Any]:
-    """Return msgspec's schema of a dataclass as :mod:`ptttool.documents` writes the objects."""
+    """Return msgspec's schema of a class as :mod:`ptttool.documents` writes the objects."""
     described = dict(_descriptions(part))
     properties: dict[str, Any] = {}
     required = []
-    for field in dataclasses.fields(part):
-        kind = field.metadata.get("json")
-        if kind == MERGED["json"]:
+    for name, key, differs in fields_of(part):
+        if differs == MERGED["json"]:
             schema["additionalProperties"] = True
             continue
-        found = schema["properties"][field.name]
+        found = schema["properties"].get(key) or schema["properties"][name]  # msgspec does not know the keys of dataclasses
         found.pop("default", None)
-        key = key_of(field.name)
-        if kind == OMIT_NONE["json"]:
+        if differs == OMIT_NONE["json"]:
             found = _without_null(found)
         else:
             required.append(key)
-        properties[key] = {**found, **({"description": described[field.name]} if field.name in described else {})}
+        properties[key] = {**found, **({"description": described[name]} if name in described else {})}
     schema["properties"], schema["required"] = properties, required
     return schema
 
@@ -98,22 +102,27 @@ def _other_types(kind: Any) -> dict[str, Any]:
         return {"type": ["object", "array", "string", "number", "boolean", "null"]}
     if isinstance(kind, type) and issubclass(kind, PurePath):
         return {"type": "string"}
+    if hasattr(kind, "json_type"):
+        import msgspec
+
+        (schema,), _ = msgspec.json.schema_components((kind.json_type,), schema_hook=_other_types, ref_template=_REF)
+        return schema
     raise NotImplementedError
 
 
 def _parts(shape: type) -> Iterator[type]:
-    """Yield a dataclass and the dataclasses that its fields hold, each once."""
+    """Yield a class and the classes that its fields hold, each once."""
     seen: set[type] = set()
     waiting: list[Any] = [shape]
     while waiting:
         kind = waiting.pop()
-        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        if is_shape(kind):
             if kind not in seen:
                 seen.add(kind)
                 yield kind
                 waiting.extend(typing.get_type_hints(kind).values())
         else:
-            waiting.extend(typing.get_args(kind))
+            waiting.extend(typing.get_args(getattr(kind, "json_type", kind)))
 
 
 def _summary(docstring: str) -> str:
@@ -124,10 +133,11 @@ def _summary(docstring: str) -> str:
 
 def _descriptions(part: type) -> Iterator[tuple[str, str]]:
     """Yield what the docstrings of a class and of its bases say about the fields; the class itself has the last word."""
+    import msgspec
     import numpydoc.docscrape
 
     for one in reversed(part.__mro__):
-        if dataclasses.is_dataclass(one) and one.__doc__ and not one.__doc__.startswith(f"{one.__name__}("):
+        if is_shape(one) and one is not msgspec.Struct and one.__doc__ and not one.__doc__.startswith(f"{one.__name__}("):
             parsed = numpydoc.docscrape.NumpyDocString(_dedented(one.__doc__))
             for parameter in (*parsed["Parameters"], *parsed["Attributes"]):
                 for name in parameter.name.split(","):

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Iterator
 
-import ptttool
 from ptttool.errors import AccessError
 from ptttool.ownership import Weakness, weakness_of
 
@@ -30,10 +29,11 @@ def secure_import_path() -> Iterator[str]:
     """
     if os.geteuid() != 0:
         return
-    home = os.path.dirname(os.path.dirname(os.path.abspath(ptttool.__file__)))  # noqa: PTH120
+    home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH120
     needed = {os.path.realpath(path) for path in (home, sys.prefix, sys.base_prefix, sys.exec_prefix)}
     trusted = _whoever_became_root()
     kept = []
+    left_out: list[tuple[str, Weakness]] = []
     foreign: Weakness | None = None
     for entry in sys.path:
         weakness = weakness_of(entry, trusted=trusted) if os.path.isabs(entry) else None  # noqa: PTH117
@@ -42,7 +42,7 @@ def secure_import_path() -> Iterator[str]:
         elif weakness is None:
             kept.append(entry)
         elif not _is_below(os.path.realpath(entry), needed):
-            yield f"{entry} is not searched for Python modules: {weakness}, and this is root"
+            left_out.append((entry, weakness))
         elif weakness.everyone:
             raise AccessError(
                 f"this is root, and ptttool or its Python is installed where {weakness}",
@@ -54,8 +54,19 @@ def secure_import_path() -> Iterator[str]:
             kept.append(entry)
             foreign = foreign or weakness
     sys.path[:] = kept
-    if foreign is not None:
-        yield f"this is root, and ptttool or its Python is installed where others can change it: {foreign}"
+    for entry, weakness in left_out:
+        if (
+            foreign is None or weakness.everyone or weakness.user in (None, 0) or weakness.user != foreign.user
+        ):  # else one warning is enough
+            yield f"{entry} is not searched for Python modules: {weakness}, and this is root"
+    if foreign is not None and not _is_quiet():
+        yield f"root runs a ptttool that others can change ({foreign}); 'sudo pipx install --global' installs one that they cannot"
+
+
+def _is_quiet() -> bool:
+    """Tell whether the command line has --quiet: who wrote it knows the installation, and nothing is left out because of it."""
+    own = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]
+    return not {"-q", "--quiet"}.isdisjoint(own)
 
 
 def _whoever_became_root() -> frozenset[int]:

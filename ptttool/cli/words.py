@@ -12,6 +12,7 @@ from typing import Any, Final
 from ptttool.cli.completion.words import FOLDER
 from ptttool.cli.help import described
 from ptttool.cli.help.commands import general_options
+from ptttool.cli.help.page import stages
 
 # What the value of an option is, by the option's name; values in a|b|c are read from the command.
 _OPTIONS: Final = {
@@ -45,14 +46,12 @@ _FILES: Final = frozenset({"FILE", "PATH", "DIR", "A", "B", "PROGRAM[@OFFSET]", 
 
 def words() -> dict[str, Any]:
     """Return the content of every file by its name."""
-    import typer.main
-
     from ptttool.cli.app import app
     from ptttool.cli.main import load_commands
 
     load_commands()
     found: dict[str, Any] = {"values.json": _values()}
-    left: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(app))]
+    left: list[tuple[tuple[str, ...], Any]] = [((), app.tree)]
     while left:
         path, command = left.pop()
         found[f"{'-'.join(('ptttool', *path))}.json"] = _described(command, path)
@@ -83,6 +82,8 @@ def _described(command: Any, path: tuple[str, ...]) -> dict[str, Any]:
     commands = getattr(command, "commands", None)
     if commands:
         own["commands"] = {name: sentence(one.short_help or one.help or "") for name, one in sorted(commands.items())}
+    if not path:
+        own["stages"] = {str(stage): [name for name, _ in items] for stage, items in stages(command).items()}
     own["options"] = [
         {
             "names": [*one.opts, *one.secondary_opts],

@@ -21,8 +21,10 @@ EXPANDED_FREE: Final = 1 << 20
 EXPANDED_RATIO: Final = 64
 MAX_LINE_WORK_FREE: Final = 1 << 20
 MAX_LINE_WORK_RATIO: Final = 4
-MAX_RANGES_FREE: Final = 1 << 16
-MAX_RANGES_RATIO: Final = 1 << 6
+MAX_RANGES_FREE: Final = 1 << 9
+MAX_RANGES_RATIO: Final = 32
+MAX_RANGES_BRANCH: Final = 16
+MAX_RANGES_SAVED: Final = 1 << 17
 MAX_WORKERS: Final = 384  # each takes two of the usual 1,024 descriptors
 WORKER_BYTES: Final = 2 << 30
 
@@ -49,9 +51,21 @@ BUDGETS: Final = (
         "MAX_LINE_WORK_FREE", MAX_LINE_WORK_FREE, "steps", "Steps to find lines of source, whatever the size of the debugging information."
     ),
     Budget("MAX_LINE_WORK_RATIO", MAX_LINE_WORK_RATIO, "steps per byte", "Further steps for each byte of the debugging information."),
-    Budget("MAX_RANGES_FREE", MAX_RANGES_FREE, "ranges", "Ranges of instructions that `flow` finds, however short the trace."),
-    Budget("MAX_RANGES_RATIO", MAX_RANGES_RATIO, "ranges per byte", "Further ranges for each byte of trace; programs have up to about 20."),
+    Budget(
+        "MAX_RANGES_FREE",
+        MAX_RANGES_FREE,
+        "ranges",
+        "Ranges of instructions that `flow` finds of each source, however short the trace, and of one packet (31 branches at most).",
+    ),
+    Budget("MAX_RANGES_BRANCH", MAX_RANGES_BRANCH, "ranges", "Further ranges for each branch and each packet; programs have up to 5."),
+    Budget(
+        "MAX_RANGES_RATIO",
+        MAX_RANGES_RATIO,
+        "ranges per byte",
+        "Further ranges for each byte of trace, whatever its branches; the shortest loop has 16, a loop with a jump besides 31.",
+    ),
+    Budget("MAX_RANGES_SAVED", MAX_RANGES_SAVED, "ranges", "Further ranges that earlier trace of few ranges leaves to later trace."),
     Budget("MAX_WORKERS", MAX_WORKERS, "processes", "Processes that run libopencsd at a time: one for each source of trace."),
     Budget("WORKER_BYTES", WORKER_BYTES, "bytes", "Address space of a process that runs libopencsd, besides the images of memory."),
 )
-"""All budgets of this room."""
+"""All budgets of this subpackage."""

@@ -170,7 +170,7 @@ class Facts:
         port = device.root_ports[0].address if device.root_ports else _ANY_PORT
         request = TraceRequest(device.name, (port,))
         chosen = ChosenEvent(request, build(request), device, self.machine)
-        return Plan(chosen, device.cpus[0] if device.cpus else 0, self.aux_size, self.output)
+        return Plan(chosen, device.cpus[0] if device.cpus else 0, self.aux_size, self.output, force=True)
 
 
 def look(

@@ -1,12 +1,10 @@
-"""CSV, written by polars."""
+"""Comma-separated values."""
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import IO
 
 from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, TextWriter
-from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
 
 
@@ -24,17 +22,9 @@ class Csv(Exporter):
 
     def encoder(self, schema: Schema) -> Encoder:
         """Return what makes lines."""
-        # A line that is empty is skipped by readers: in a single column, an absent value is a pair of quotes.
-        null = '""' if len(schema) == 1 else ""
+        from ptttool.table.lines import line_encoder
 
-        def encode(batch: Batch) -> bytes:
-            from ptttool.table.text import as_text
-
-            buffer = BytesIO()
-            as_text(batch.to_polars(), schema).write_csv(buffer, include_header=False, null_value=null)
-            return buffer.getvalue()
-
-        return encode
+        return line_encoder(schema, is_json=False)
 
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> TextWriter:
         """Return a writer that begins with the header line."""

@@ -1,12 +1,10 @@
-"""JSON lines, written by polars."""
+"""JSON lines."""
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import IO
 
 from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, TextWriter
-from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
 
 
@@ -20,15 +18,9 @@ class JsonLines(Exporter):
 
     def encoder(self, schema: Schema) -> Encoder:
         """Return what makes lines."""
+        from ptttool.table.lines import line_encoder
 
-        def encode(batch: Batch) -> bytes:
-            from ptttool.table.text import as_text
-
-            buffer = BytesIO()
-            as_text(batch.to_polars(), schema).write_ndjson(buffer)
-            return buffer.getvalue()
-
-        return encode
+        return line_encoder(schema, is_json=True)
 
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> TextWriter:
         """Return a writer of lines."""

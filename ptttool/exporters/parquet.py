@@ -35,7 +35,7 @@ class Parquet(Exporter):
 
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Return a writer whose footer holds the facts about the recording."""
-        from ptttool import __version__
+        from ptttool._version import __version__
         from ptttool.parquet.file import ParquetFile
 
         return ParquetFile(

@@ -81,7 +81,7 @@ class PcapngFile:
     """
 
     def __init__(self, file: IO[bytes], context: ExportContext) -> None:
-        from ptttool import __version__
+        from ptttool._version import __version__
 
         self._file = file
         self._context = context

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,18 +14,24 @@ from typing import IO
 
 from ptttool.errors import AccessError, OutputError
 from ptttool.files.failures import NO_ROOM, output_failure
-from ptttool.files.leftovers import create_file, sweep, temporary_name
+from ptttool.files.leftovers import create_file, expect_file, settle_file, sweep, temporary_name
 from ptttool.files.locations import Location, is_standard_output, located
 from ptttool.files.renaming import rename_new
+from ptttool.files.standard import UnreadError, whole_writer
 
 _TRIES = 100
+# Seconds between looks whether a pipe is read.
+_LOOK = 0.02
+# A pipe of another user is given up if nothing is read from it for so many seconds.
+_PATIENCE = 10.0
 
 
 @contextmanager
 def output_file(path: str | Path, *, force: bool = False, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a binary file to write; it gets its name when the block ends without an exception, and is removed otherwise.
 
-    Standard output by any name, and what is not a regular file (``/dev/null``, a FIFO), is written in place. A link is followed if no other
+    Standard output by any name, and what is not a regular file (``/dev/null``, a FIFO), is written in place. A FIFO of this user is waited
+    for until it is read. A link is followed if no other
     user can change it (:mod:`ptttool.files.locations`). Another link is never followed; with ``force`` the file takes its place.
     What killed runs have left in the folder is removed.
 
@@ -45,7 +53,7 @@ def output_file(path: str | Path, *, force: bool = False, mode: int | None = Non
     ------
     OutputError
         ``exists``, also for a file that appeared while this one was written; ``untrusted-link``, ``is-a-folder``, ``disk-full``,
-        ``file-too-large``, ``read-only`` or ``cannot-write``.
+        ``file-too-large``, ``read-only``, ``no-reader`` (a FIFO of another user) or ``cannot-write``.
     AccessError
         ``output-not-permitted``: the folder may not be written. ``untrusted-pipe``: a pipe or device that another user made in a folder
         that everyone may write, or a pipe of another user where the mode is for this user alone.
@@ -81,8 +89,11 @@ def _opened(location: Location, force: bool, mode: int | None) -> Iterator[IO[by
             if not force:
                 raise _untrusted_link(location)
         elif not stat.S_ISREG(found.st_mode) or is_standard_output(found):
-            with _in_place(location, found, mode) as file:
-                yield file
+            try:
+                with _in_place(location, found, mode) as file:
+                    yield file
+            except UnreadError:
+                raise _no_reader(location, f"did not read for {_PATIENCE:g} s") from None
             return
         elif not force:
             raise OutputError(f"{location.path}: exists already", hint="--force overwrites it", code="exists")
@@ -97,21 +108,25 @@ def _whole(location: Location, force: bool, mode: int) -> Iterator[IO[bytes]]:
     folder = location.folder
     for _ in range(_TRIES):
         temporary = temporary_name(location.name)
+        expect_file(temporary, folder)
         try:
             # Created inside the block: a signal may come as soon as the file exists.
             try:
                 descriptor = create_file(temporary, folder)
             except FileExistsError:
+                settle_file(temporary)
                 continue
             except OSError as error:
                 raise output_failure(location.path, error) from None
             with os.fdopen(descriptor, "wb") as file:
                 yield file
                 _finish(file, mode, temporary, location, force)
+            settle_file(temporary)
             return
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=folder)
+            settle_file(temporary)
             if isinstance(error, OSError) and error.errno in NO_ROOM and error.filename is None:
                 raise output_failure(location.path, error) from None
             raise
@@ -142,7 +157,7 @@ def _finish(file: IO[bytes], mode: int, temporary: str, location: Location, forc
 def _in_place(location: Location, found: os.stat_result, mode: int | None) -> IO[bytes]:
     """Open what is not replaced. Standard output is continued: if it is a file, a new descriptor of it would begin at its start."""
     if is_standard_output(found):
-        return os.fdopen(os.dup(1), "wb")
+        return whole_writer(os.dup(1))
     about = os.fstat(location.folder)
     # As the kernel does with fs.protected_fifos: who plants a pipe for others to write to reads what they write.
     if about.st_mode & stat.S_ISVTX and about.st_mode & 0o022 and found.st_uid not in (0, os.geteuid(), about.st_uid):
@@ -158,14 +173,29 @@ def _in_place(location: Location, found: os.stat_result, mode: int | None) -> IO
             code="untrusted-pipe",
         )
     follow = 0 if location.follows else os.O_NOFOLLOW
-    try:
-        descriptor = os.open(location.name, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC | follow, dir_fd=location.folder)
-    except OSError as error:
-        raise output_failure(location.path, error) from None
+    flags = os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC | os.O_NONBLOCK | follow
+    while True:
+        try:
+            descriptor = os.open(location.name, flags, dir_fd=location.folder)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(found.st_mode):
+                raise output_failure(location.path, error) from None
+        # Nobody reads it. This user may begin to; another one does not make this process wait.
+        if found.st_uid != os.geteuid():
+            raise _no_reader(location, "does not read")
+        time.sleep(_LOOK)
     if not os.path.samestat(os.fstat(descriptor), found):
         os.close(descriptor)
         raise OutputError(f"{location.path}: something else has got this name meanwhile", hint="try again", code="cannot-write")
-    return os.fdopen(descriptor, "wb")
+    # Another user may read a part and stop: a descriptor that does not block ends the wait.
+    is_foreign = stat.S_ISFIFO(found.st_mode) and found.st_uid != os.geteuid()
+    os.set_blocking(descriptor, not is_foreign)
+    return whole_writer(descriptor, patience=_PATIENCE if is_foreign else None)
+
+
+def _no_reader(location: Location, what: str) -> OutputError:
+    return OutputError(f"{location.path}: a pipe of another user, who {what}", hint="name a file", code="no-reader")
 
 
 def _untrusted_link(location: Location) -> OutputError:

@@ -66,7 +66,7 @@ def scratch_folder() -> Iterator[Path]:
     try:
         sweep(descriptor)
         try:
-            workspace = Workspace.create(descriptor, None)
+            workspace = Workspace.create(descriptor, "folder")
         except OSError as error:
             raise output_failure(Path(above), error) from None
         try:

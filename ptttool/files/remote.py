@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +16,63 @@ from ptttool.files.local import fill, identity_of, replaced, shortened
 def is_remote(path: str) -> bool:
     """Tell whether a path is an address."""
     return "://" in path
+
+
+def beside(address: str, name: Callable[[str], str]) -> str:
+    """Return the path, or the address, of a file that stands beside another.
+
+    Parameters
+    ----------
+    address : str
+        A path, or an address. What follows the path of an address stays: the query of a web address, further addresses
+        (``simplecache::s3://…``). The version of an object of S3 does not: it is of that object alone.
+    name : Callable
+        Called with the address up to the end of its path; returns the one of the other file.
+    """
+    before, path, after = _split(address)
+    return before + name(path) + after
+
+
+def path_in(address: str) -> str:
+    """Return an address up to the end of its path; a path as it is."""
+    return _split(address)[1]
+
+
+def _split(address: str) -> tuple[str, str, str]:
+    if not is_remote(address):
+        return "", address, ""
+    parts = address.split("::")
+    at = next((number for number, part in enumerate(parts) if is_remote(part)), None)
+    if at is None:
+        raise UsageError(f"{address}: no address of a storage", code="unknown-storage")
+    path, query = parts[at], ""
+    if path.startswith(("http://", "https://")):
+        path, mark, query = path.partition("?")
+        query = mark + query
+    path = re.sub(r"\?versionId=[^/]*$", "", path)
+    return "".join(f"{part}::" for part in parts[:at]), path, query + "".join(f"::{part}" for part in parts[at + 1 :])
+
+
+def read_small(address: str, most: int) -> bytes:
+    """Return the first bytes of a remote file, at most so many. Raises as :func:`open_remote` does; an OSError where reading fails."""
+    file = open_remote(address)
+    try:
+        with storage_answers():
+            found: bytes = file.read(most)
+            return found
+    finally:
+        file.close()
+
+
+def is_there(address: str) -> bool:
+    """Tell whether a remote file exists; of one that cannot be looked at, reading it says why."""
+    try:
+        open_remote(address).close()
+    except InputError as error:
+        return error.code != "no-such-file"
+    except PtttoolError:
+        return True
+    return True
 
 
 @contextmanager
@@ -29,13 +87,50 @@ def storage_answers() -> Iterator[None]:
         raise OSError(errno.EIO, reason) from None
 
 
+def storage_of(path: str) -> tuple[Any, str]:
+    """Return the storage of an address, as fsspec's file system, and the name that the file has there.
+
+    Raises
+    ------
+    MissingPackageError
+        fsspec, or its package for that storage, is not installed.
+    UsageError
+        The address is of an unknown kind, or lacks what fsspec needs for its kind (``reference://x``).
+    OSError
+        The storage does not answer.
+    """
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingPackageError.of_extra(f"{path}: reading from such storage", "fsspec", "cluster") from None
+    with _address_understood(path), storage_answers():
+        system, name = fsspec.core.url_to_fs(path)
+    return system, name
+
+
+@contextmanager
+def _address_understood(path: str) -> Iterator[None]:
+    """Raise for an address that fsspec takes for a kind of storage, and then cannot use: it has exceptions of all kinds for that."""
+    try:
+        yield
+    except (OSError, PtttoolError, MemoryError):
+        raise
+    except ImportError as error:
+        raise MissingPackageError(f"{path}: {error}", hint="install the package that fsspec names", package="fsspec") from None
+    except Exception as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        if not isinstance(error, ValueError):  # it names an argument of fsspec's own
+            reason = f"an address of this kind needs more than that, says fsspec: {reason}"
+        raise UsageError(f"{path}: {reason}", code="unknown-storage") from None
+
+
 def open_remote(path: str) -> Any:
     """Open a remote file to read.
 
     Returns
     -------
     file
-        It has ``read``, ``seek``, ``size`` and ``close``.
+        It has ``read``, ``seek`` and ``close``, and mostly ``size``.
 
     Raises
     ------
@@ -43,29 +138,19 @@ def open_remote(path: str) -> Any:
         It does not exist or cannot be read.
     AccessError
         It may not be read.
-    MissingPackageError
-        fsspec, or its package for that storage, is not installed.
-    UsageError
-        The address is of an unknown kind.
+    MissingPackageError, UsageError
+        As :func:`storage_of`.
     """
     try:
-        import fsspec
-    except ImportError:
-        raise MissingPackageError.of_extra(f"{path}: reading from such storage", "fsspec", "cluster") from None
-    try:
-        with storage_answers():
-            system, name = fsspec.core.url_to_fs(path)
+        system, name = storage_of(path)
+        with _address_understood(path), storage_answers():
             return system.open(name, "rb", cache_type="readahead", block_size=1 << 20)
     except FileNotFoundError:
         raise InputError(path, "no such file", code="no-such-file") from None
     except PermissionError as error:
         raise AccessError(f"{path}: {error.strerror or 'permission denied'}", path=path) from None
-    except ImportError as error:
-        raise MissingPackageError(f"{path}: {error}", hint="install the package that fsspec names", package="fsspec") from None
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}", code="unknown-storage") from None
     except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from None
+        raise InputError(path, error.strerror or str(error) or type(error).__name__) from None
 
 
 def read_into(path: str, offset: int, into: memoryview, identity: tuple[int, int] | None = None) -> None:
@@ -107,10 +192,8 @@ def _read_local(path: str, offset: int, into: memoryview, identity: tuple[int, i
 
 
 def _read_remote(path: str, offset: int, into: memoryview) -> int:
-    import fsspec
-
+    system, name = storage_of(path)
     with storage_answers():
-        system, name = fsspec.core.url_to_fs(path)
         data = system.cat_file(name, start=offset, end=offset + len(into))
     into[: len(data)] = data
     return len(data)

@@ -1,4 +1,4 @@
-"""Rename without replacing, and exchange two names: renameat2(2), with other means where a file system does not have it."""
+"""Rename without replacing: renameat2(2), with other means where a file system does not have it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import stat
 from collections.abc import Callable
 
 _NOREPLACE = 1
-_EXCHANGE = 2
 # What a kernel, a C library or a file system answers that does not have a flag.
 _UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
@@ -55,32 +54,6 @@ def rename_new(old: str, new: str, *, source: int, target: int) -> None:
     if _exists(new, target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
     os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
-
-
-def exchange(one: str, other: str, *, source: int, target: int) -> bool:
-    """Exchange two names, so that each is there at any time.
-
-    Parameters
-    ----------
-    one, other : str
-        The names.
-    source, target : int
-        Descriptors of their folders.
-
-    Returns
-    -------
-    bool
-        False where the file system cannot do it: nothing has changed.
-
-    Raises
-    ------
-    OSError
-        The file system refuses.
-    """
-    number = renameat2(one, other, source, target, _EXCHANGE)
-    if number not in (0, *_UNSUPPORTED):
-        raise OSError(number, os.strerror(number), other)
-    return number == 0
 
 
 def _exists(name: str, folder: int) -> bool:

@@ -27,7 +27,6 @@ ARCHIVE_FREE: Final = 64 << 20
 ARCHIVE_RATIO: Final = 256
 MAX_ARCHIVE_MEMBERS: Final = 1 << 20
 MAX_ARCHIVE_KEPT: Final = 128 << 20
-MAX_DICTIONARY: Final = 128 << 20
 EXPANDED_RATIO: Final = 64
 
 BUDGETS: Final = (
@@ -53,6 +52,5 @@ BUDGETS: Final = (
     Budget("ARCHIVE_RATIO", ARCHIVE_RATIO, "bytes per byte", "Further bytes for each packed byte; sosreports reach about 20."),
     Budget("MAX_ARCHIVE_MEMBERS", MAX_ARCHIVE_MEMBERS, "files", "Files, folders and links in an archive of a machine."),
     Budget("MAX_ARCHIVE_KEPT", MAX_ARCHIVE_KEPT, "bytes", "What is kept of an archive: paths, links, starts of files."),
-    Budget("MAX_DICTIONARY", MAX_DICTIONARY, "bytes", "Memory that a packed archive may ask of its decompressor."),
 )
-"""All budgets of this room."""
+"""All budgets of this subpackage."""

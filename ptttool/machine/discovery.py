@@ -16,7 +16,7 @@ from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.budget import MAX_DEVICES, MAX_FILTERS
-from ptttool.machine.model import Machine, PciFunction, PttDevice
+from ptttool.machine.model import Machine, PciFunction, PciFunctions, PttDevice
 from ptttool.machine.old_kernels import ComputedFilters, match_pci
 from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.pmu import PMU_PREFIX
@@ -77,7 +77,7 @@ def list_devices(source: Source) -> tuple[PttDevice, ...]:
     for path in _paths(source):
         with suppress(OSError):
             source.names(path)
-            devices.append(PttDevice(path.rpartition("/")[2], None, None, path, source=source))
+            devices.append(PttDevice(path.rpartition("/")[2], None, None, path).read_from(source))
     return tuple(sorted(devices, key=lambda device: [int(digits) for digits in re.findall("[0-9]+", device.name)]))
 
 
@@ -119,7 +119,14 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
     if kernel is None and not source.live:  # an sosreport
         words = (first_line(source, "/sos_commands/kernel/uname_-a") or "").split(" ")
         hostname, kernel = words[1:3] if words[0] == "Linux" and len(words) > 2 else (hostname, None)
-    return Machine(readable(source.origin), tuple(devices), functions, kernel, hostname, tuple(diagnostics))
+    return Machine(
+        origin=readable(source.origin),
+        kernel=kernel,
+        hostname=hostname,
+        diagnostics=tuple(diagnostics),
+        devices=tuple(device.read_from(source) for device in devices),
+        functions=PciFunctions(functions),
+    )
 
 
 def _unrecorded_ports(source: Source, devices: list[PttDevice], functions: dict[PciAddress, PciFunction]) -> list[Diagnostic]:

@@ -1,22 +1,41 @@
 """What is known of a machine: PTT devices, their filters and tune attributes, and the PCI functions behind their root ports.
 
 Plain data without behaviour beyond look-ups. :mod:`ptttool.machine.discovery` reads it from sysfs and udev, a recording's sidecar keeps
-part of it, and everything that shows names uses it. Nothing here touches the running machine.
+part of it, and everything that shows names uses it. Each class is its JSON as well: a :class:`Machine` is what ``list --json`` prints.
+Nothing here touches the running machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Final
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from ptttool.diagnostics import Diagnostic
+from ptttool.documents import Hex, document
 from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
 from ptttool.wording import html_table
+
+VERSION: Final = 1
+"""Version of a machine's document; a change that an older reader would misunderstand raises it."""
+
+
+class Hex16(Hex):
+    """An ID of 16 bits, as sysfs writes it: ``0x19e5``."""
+
+    digits = 4
+
+
+class Hex24(Hex):
+    """A class code, as sysfs writes it: ``0x010802``."""
+
+    digits = 6
 
 
 class FilterKind(StrEnum):
@@ -29,21 +48,21 @@ class FilterKind(StrEnum):
 ROOT_PORT, REQUESTER = FilterKind.ROOT_PORT, FilterKind.REQUESTER
 
 
-@dataclass(frozen=True)
-class FormatTerm:
-    """One term of an event string: which bits of which config word it fills (``format/NAME`` in sysfs: ``config:0-19``).
+class FormatTerm(Struct, frozen=True):
+    """Bits of an event term.
+
+    In sysfs ``format/NAME`` has them: ``config:0-19``.
 
     Parameters
     ----------
-    name : str
-        The term's name, such as ``filter``.
     word : str
-        The config word: ``config``, ``config1``, ``config2``.
+        The config word.
     low, high : int
-        First and last bit, 0 to 63.
+        First and last bit.
     """
 
-    name: str
+    json_name: ClassVar = "TermDocument"
+
     word: str
     low: int
     high: int
@@ -58,8 +77,7 @@ class FormatTerm:
         return f"{self.word}:{self.low}" + ("" if self.low == self.high else f"-{self.high}")
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Struct, frozen=True):
     """State of a PCIe link, in the words of sysfs; None for what sysfs does not say.
 
     Parameters
@@ -83,31 +101,36 @@ class AddressSpace(StrEnum):
     IO = "io"
 
 
-@dataclass(frozen=True)
-class Bar:
-    """The range of addresses of one Base Address Register, as it is seen on the link.
+class Bar(Struct, frozen=True):
+    """A Base Address Register.
 
     Parameters
     ----------
     number : int
-        Number of the register, 0 to 5.
-    first, last : int
-        Its first and its last byte.
+        Its number.
+    first, last : Hex
+        Its first and its last byte on the link.
     space : AddressSpace
-        Whether memory or I/O requests reach it.
+        ``memory`` or ``io``.
     prefetchable : bool
         Whether reads have no side effects.
     """
 
+    json_name: ClassVar = "BarDocument"
+
     number: int
-    first: int
-    last: int
-    space: AddressSpace
+    first: Hex
+    last: Hex
+    space: str
     prefetchable: bool
 
+    def __post_init__(self) -> None:
+        """Refuse a range that ends before it begins, and any other space."""
+        _check_range(self.first, self.last)
+        force_setattr(self, "space", AddressSpace(self.space))
 
-@dataclass(frozen=True)
-class Transfers:
+
+class Transfers(Struct, frozen=True):
     """What a function's PCI Express capability says of its requests and completions; None for what is not known.
 
     Parameters
@@ -131,60 +154,83 @@ class Transfers:
     ten_bit_tags: bool | None = None
     read_boundary: int | None = None
 
+    @property
+    def is_unset(self) -> bool:
+        """Whether all bits of the settings are 0, as virtual functions have them (MRRS of others begins with 512)."""
+        return (self.max_payload, self.max_read_request) == (128, 128) and not (self.extended_tags or self.ten_bit_tags)
 
-@dataclass(frozen=True)
-class MemoryRange:
-    """A range of the machine's physical addresses, as ``/proc/iomem`` names it.
+    def without_settings(self) -> Transfers:
+        """Return the same, where it is not known what is set."""
+        return replace(self, max_payload=None, max_read_request=None, extended_tags=None, ten_bit_tags=None)
+
+
+class MemoryRange(Struct, frozen=True):
+    """A range of physical addresses.
 
     Parameters
     ----------
-    first, last : int
+    first, last : Hex
         Its first and its last byte.
     name : str
-        The kernel's name for it, such as ``System RAM``.
+        The kernel's name for it.
     """
 
-    first: int
-    last: int
+    json_name: ClassVar = "MemoryRangeDocument"
+
+    first: Hex
+    last: Hex
     name: str
 
+    def __post_init__(self) -> None:
+        """Refuse a range that ends before it begins."""
+        _check_range(self.first, self.last)
 
-@dataclass(frozen=True)
-class PciFunction:
+
+def _check_range(first: int, last: int) -> None:
+    if not 0 <= first <= last < 1 << 64:
+        raise ValueError(f"not a range of addresses: {first:#x} to {last:#x}")
+
+
+class PciFunction(Struct, frozen=True):
     """One PCI function.
 
     Parameters
     ----------
     address : PciAddress
-        Its address.
-    vendor, device, class_code : int or None
-        IDs from its configuration space: 16, 16 and 24 bits.
+        Its PCI address.
+    vendor, device, class_code : Hex16, Hex16, Hex24 or None
+        IDs as sysfs writes them, such as ``0x19e5``.
     name : str
-        Vendor and device in words as lspci prints them, or the numbers.
+        Vendor and device in words.
     kernel_names : tuple of str
-        The kernel's names for what is on the function: ``nvme0``, ``nvme0n1``, ``eth1``.
+        The kernel's names for what is on the function.
     driver : str or None
         Its driver.
     numa_node : int or None
         Its NUMA node.
     link : Link or None
-        Its link; None for a function without one.
+        State of its link.
     secondary, subordinate : int or None
         First and last bus behind a bridge.
     parent : PciAddress or None
-        The bridge above; None for a root port.
+        Address of the bridge above.
     bars : tuple of Bar or None
-        Its Base Address Registers; None where they were not read.
+        Its Base Address Registers; null where they were not read.
     transfers : Transfers or None
-        Settings of its PCI Express capability; None where they were not read.
+        Settings of its PCI Express capability; null where they were not read (that needs root).
     iommu : str or None
-        Type of its IOMMU group: ``identity``, or ``DMA`` and the like where addresses are translated. None where the kernel names none.
+        Type of its IOMMU group: ``identity``, or ``DMA`` and the like where addresses are translated.
+    physical : PciAddress or None
+        Address of the physical function that a virtual function (SR-IOV) belongs to. Its settings hold for the virtual one, and are in
+        ``transfers``.
     """
 
+    json_name: ClassVar = "FunctionDocument"
+
     address: PciAddress
-    vendor: int | None
-    device: int | None
-    class_code: int | None
+    vendor: Hex16 | None
+    device: Hex16 | None
+    class_code: Hex24 | None = field(name="class")
     name: str
     kernel_names: tuple[str, ...] = ()
     driver: str | None = None
@@ -196,32 +242,72 @@ class PciFunction:
     bars: tuple[Bar, ...] | None = None
     transfers: Transfers | None = None
     iommu: str | None = None
+    physical: PciAddress | None = None
 
 
-@dataclass(frozen=True)
-class Filter:
+class PciFunctions(dict[PciAddress, PciFunction]):
+    """PCI functions by address; in JSON a list, or null where there are none."""
+
+    json_type: ClassVar[Any] = tuple[PciFunction, ...] | None
+
+    def as_json(self) -> list[PciFunction] | None:
+        """Return the functions by address."""
+        return [function for _, function in sorted(self.items())] or None
+
+    @classmethod
+    def of_json(cls, form: tuple[PciFunction, ...] | None) -> PciFunctions:
+        """Take the functions of a list."""
+        return cls({function.address: function for function in form or ()})
+
+
+class Filter(Struct, frozen=True):
     """A value of the event term ``filter``.
 
     Parameters
     ----------
-    kind : FilterKind
-        What it selects.
     address : PciAddress
-        The root port or the requester.
+        PCI address of the root port or requester.
     value : int
-        The value of the term, 20 bits.
+        The value.
+    hex : str
+        The value as an event string has it.
     computed : bool
-        True for a value that was computed from the PCI address: the kernel has no file of it, or the file cannot be read.
+        Whether the value was computed from the PCI address.
     """
 
-    kind: FilterKind
+    json_name: ClassVar = "FilterDocument"
+
     address: PciAddress
     value: int
+    hex: str = ""
     computed: bool = False
 
+    def __post_init__(self) -> None:
+        """Write the value."""
+        force_setattr(self, "hex", f"{self.value:#07x}")
 
-@dataclass(frozen=True)
-class TuneAttribute:
+
+class Multiselect(Struct, frozen=True):
+    """Whether several filters of a kind can be combined; null where that is unknown.
+
+    Parameters
+    ----------
+    root_ports, requesters : bool or None
+        For each kind.
+    """
+
+    json_name: ClassVar = "MultiselectDocument"
+
+    root_ports: bool | None = None
+    requesters: bool | None = None
+
+    def of(self, kind: FilterKind, *, unknown: bool) -> bool:
+        """Return whether filters of this kind can be combined, and ``unknown`` where that is not known."""
+        found = self.root_ports if kind == ROOT_PORT else self.requesters
+        return unknown if found is None else found
+
+
+class TuneAttribute(Struct, frozen=True):
     """One tune attribute of a device.
 
     Parameters
@@ -239,20 +325,21 @@ class TuneAttribute:
     problem: str | None = None
 
 
-@dataclass(frozen=True)
-class PttDevice:
-    """One PTT device: one PCIe core.
+class PttDevice(Struct, frozen=True, dict=True):
+    """One PTT device.
+
+    It is one PCIe core.
 
     Parameters
     ----------
     name : str
-        Name of its PMU: ``hisi_ptt<SICL>_<core>``.
+        Name of its PMU.
     sicl, core : int or None
         The numbers in its name.
     sysfs : str
-        Path of its folder, as the kernel spells it.
+        Path of its folder.
     pci : PciAddress or None
-        Its PCI function. None where the kernel does not link the PMU to it (before 6.5) and more than one fits.
+        Address of its PCI function.
     numa_node : int or None
         Its NUMA node.
     cpus : tuple of int
@@ -260,24 +347,22 @@ class PttDevice:
     offline_cpus : tuple of int
         CPUs of its NUMA node that could record it and are offline.
     pmu_type : int or None
-        Type number of the PMU, as in ``perf_event_attr.type``.
+        Type number of the PMU.
     format : Mapping[str, FormatTerm]
         Terms of its event strings, by name.
     root_ports, requesters : tuple of Filter
-        Filters of its events, in the order of their addresses.
-    multiselect : Mapping[FilterKind, bool]
-        Whether several filters of a kind can be combined.
+        Filters of its events.
+    multiselect : Multiselect
+        Which filters can be combined.
     ports_known : bool
-        False where the kernel does not say which root ports are of this device: ``root_ports`` and ``requesters`` are then all that
-        can be.
+        False where the kernel does not say which root ports are of this device.
     tune : tuple of TuneAttribute
-        Its tune attributes, sorted by name.
+        Its tune attributes.
     diagnostics : tuple of Diagnostic
         What is unknown or was computed, and why.
-    source : Source or None
-        Where the device was read and where its tune attributes are; None for a device from a file, such as a recording's sidecar.
-        It takes no part in comparisons and is not pickled.
     """
+
+    json_name: ClassVar = "DeviceDocument"
 
     name: str
     sicl: int | None
@@ -288,23 +373,36 @@ class PttDevice:
     cpus: tuple[int, ...] = ()
     offline_cpus: tuple[int, ...] = ()
     pmu_type: int | None = None
-    format: Mapping[str, FormatTerm] = field(default_factory=dict)
+    format: Mapping[str, FormatTerm] = {}
     root_ports: tuple[Filter, ...] = ()
     requesters: tuple[Filter, ...] = ()
-    multiselect: Mapping[FilterKind, bool] = field(default_factory=dict)
+    multiselect: Multiselect = Multiselect()
     ports_known: bool = True
     tune: tuple[TuneAttribute, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    source: Source | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def source(self) -> Source | None:
+        """Where the device was read and where its tune attributes are; None for a device from a file, such as a recording's sidecar.
+
+        It is no part of the document and of comparisons, it is not pickled, and a changed copy does not have it: see :meth:`read_from`.
+        """
+        return self.__dict__.get("source")
+
+    def read_from(self, source: Source) -> PttDevice:
+        """Return the same device with its source."""
+        found = replace(self)
+        found.__dict__["source"] = source
+        return found
 
     @property
     def filters(self) -> tuple[Filter, ...]:
         """Root ports, then requesters."""
         return self.root_ports + self.requesters
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the source behind: it belongs to this process."""
-        return {name: value for name, value in self.__dict__.items() if name != "source"}
+    def filters_of(self, kind: FilterKind) -> tuple[Filter, ...]:
+        """Its filters of a kind."""
+        return self.root_ports if kind == ROOT_PORT else self.requesters
 
     def _repr_html_(self) -> str:
         ports = ", ".join(str(port.address) for port in self.root_ports)
@@ -318,34 +416,37 @@ class PttDevice:
         return html_table(("PTT device", self.name), rows)
 
 
-@dataclass(frozen=True)
-class Machine:
-    """A machine: its PTT devices and PCI functions.
+@document("list")
+class Machine(Struct, frozen=True, dict=True, kw_only=True):
+    """A machine with its PTT devices and PCI functions.
 
     Parameters
     ----------
+    version : int
+        Version of this document, 1.
     origin : str
-        Where it was read, in words: ``this machine``, a folder, a recording's sidecar.
-    devices : tuple of PttDevice
-        Its PTT devices, by SICL and core.
-    functions : Mapping[PciAddress, PciFunction]
-        Its PCI functions by address.
+        Where the machine was read.
     kernel : str or None
         Release of its kernel.
     hostname : str or None
         Its name.
     diagnostics : tuple of Diagnostic
-        What is unknown of the machine as a whole; each device has its own.
+        What is unknown of the machine as a whole.
+    devices : tuple of PttDevice
+        Its PTT devices.
+    functions : PciFunctions
+        Its PCI functions, by address; null where none are known.
     memory : tuple of MemoryRange or None
-        Ranges of physical addresses with a name, by address; None where they were not read.
+        Ranges of physical addresses with a name, from ``/proc/iomem``; null where they were not read (that needs root).
     """
 
+    version: int = VERSION
     origin: str
-    devices: tuple[PttDevice, ...] = ()
-    functions: Mapping[PciAddress, PciFunction] = field(default_factory=dict)
     kernel: str | None = None
     hostname: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    devices: tuple[PttDevice, ...] = ()
+    functions: PciFunctions = field(default_factory=PciFunctions)
     memory: tuple[MemoryRange, ...] | None = None
 
     def ancestors(self, address: PciAddress) -> Iterator[PciAddress]:
@@ -368,10 +469,6 @@ class Machine:
             if function.parent is not None:
                 children.setdefault(function.parent, []).append(function)
         return children
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is computed from the functions."""
-        return {name: value for name, value in self.__dict__.items() if name != "children"}
 
     def root_port_of(self, address: PciAddress) -> PciAddress | None:
         """Return the root port above a function; None for one without a bridge above it."""

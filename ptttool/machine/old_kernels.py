@@ -1,16 +1,19 @@
-"""What kernels before 6.5 do not say, worked out from what they do say: a device's PCI function and its filters."""
+"""What older kernels do not say or do: a device's PCI function and its filters (before 6.5), early commits of trace (before 6.8)."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus, format_ranges, parse_cpu_ranges
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
+from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PciFunctions, PttDevice
 from ptttool.machine.read_device import filter_value, first_line
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import is_bridge
@@ -18,6 +21,24 @@ from ptttool.pci import PciAddress
 
 PTT_ID: Final = (0x19E5, 0xA12E)
 """Vendor and device of the PCI function of a PTT device."""
+
+EARLY_COMMIT: Final = (6, 8)
+"""The first mainline release whose driver hands trace over before the AUX area is full (7a527d4d9273). No stable release has it, and none
+of the openEuler drivers that were read."""
+
+
+def commits_early(release: str | None) -> bool | None:
+    """Tell whether the driver of a kernel hands trace to perf before the AUX area is full; None where the release is not known.
+
+    Without it a trace is never longer than the AUX area: what is in it reaches perf at its end, and the trace ends there.
+
+    Parameters
+    ----------
+    release : str or None
+        Release of the kernel, such as ``5.10.0-216.0.0.115.oe2203sp4.aarch64``.
+    """
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", release or "", re.ASCII)
+    return None if found is None else (int(found[1]), int(found[2])) >= EARLY_COMMIT
 
 
 def match_pci(source: Source, devices: Sequence[PttDevice], functions: Mapping[PciAddress, PciFunction]) -> list[PttDevice]:
@@ -48,8 +69,7 @@ def match_pci(source: Source, devices: Sequence[PttDevice], functions: Mapping[P
     ]
 
 
-@dataclass(frozen=True)
-class _Candidates:
+class _Candidates(Struct, frozen=True, dict=True):
     """Functions that may be a device's.
 
     Parameters
@@ -102,7 +122,7 @@ class ComputedFilters:
     @cached_property
     def _below(self) -> dict[PciAddress | None, list[PciAddress]]:
         """The functions below each root port."""
-        machine = Machine("", functions=self._functions)
+        machine = Machine(origin="", functions=PciFunctions(self._functions))
         below: dict[PciAddress | None, list[PciAddress]] = {}
         for address in sorted(self._functions):
             below.setdefault(machine.root_port_of(address), []).append(address)
@@ -129,8 +149,8 @@ class ComputedFilters:
         ]
         below = sorted(address for port in ports for address in self._below.get(port, ()))
         return (
-            tuple(Filter(ROOT_PORT, address, filter_value(ROOT_PORT, address), computed=True) for address in ports),
-            tuple(Filter(REQUESTER, address, filter_value(REQUESTER, address), computed=True) for address in below),
+            tuple(Filter(address, filter_value(ROOT_PORT, address), computed=True) for address in ports),
+            tuple(Filter(address, filter_value(REQUESTER, address), computed=True) for address in below),
         )
 
 

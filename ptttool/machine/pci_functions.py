@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine import pci_names
 from ptttool.machine.budget import MAX_FUNCTIONS
-from ptttool.machine.model import Link, PciFunction
+from ptttool.machine.model import Hex16, Hex24, Link, PciFunction
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import FUNCTIONS_GONE, is_bridge
 from ptttool.pci import PciAddress
@@ -84,9 +85,9 @@ def _read_function(source: Source, path: str, address: PciAddress, properties: M
     node = _number(text("numa_node"), 10)
     function = PciFunction(
         address=address,
-        vendor=vendor,
-        device=device,
-        class_code=class_code,
+        vendor=None if vendor is None else Hex16(vendor),
+        device=None if device is None else Hex16(device),
+        class_code=None if class_code is None else Hex24(class_code),
         name="",
         driver=_driver(source, path, properties),
         numa_node=None if node is None or node < 0 else node,

@@ -10,8 +10,9 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.machine.budget import MAX_NAMES_BYTES
 
@@ -28,8 +29,7 @@ _SECTION = rb"^(%b)  ([^\n]*)\n((?:[\t#][^\n]*\n|\n)*)"
 _FEW = 32
 
 
-@dataclass
-class PciNames:
+class PciNames(Struct):
     """Names from the list.
 
     Parameters
@@ -40,8 +40,8 @@ class PciNames:
         Devices by vendor and device ID.
     """
 
-    vendors: dict[int, str] = field(default_factory=dict)
-    devices: dict[tuple[int, int], str] = field(default_factory=dict)
+    vendors: dict[int, str] = {}
+    devices: dict[tuple[int, int], str] = {}
 
 
 def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = None) -> PciNames:

@@ -9,7 +9,7 @@ from typing import Final
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import parse_cpu_list
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FilterKind, FormatTerm, PciFunction, PttDevice, TuneAttribute
+from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FilterKind, FormatTerm, Multiselect, PciFunction, PttDevice, TuneAttribute
 from ptttool.machine.pci_functions import readable
 from ptttool.machine.pmu import device_numbers, requester_value, root_port_value
 from ptttool.machine.sources.contract import Source
@@ -75,7 +75,6 @@ def read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFun
         multiselect=multiselect,
         tune=attributes,
         diagnostics=tuple(folder.diagnostics),
-        source=source,
     )
 
 
@@ -142,7 +141,7 @@ def _read_format(folder: _Folder) -> dict[str, FormatTerm]:
             text = shortened(text)
             folder.report("unknown-format", f"format/{shown}: {text!r} is not understood, the term is left out", term=shown, text=text)
             continue
-        terms[shown] = FormatTerm(shown, match[1], int(match[2]), int(match[3] or match[2]))
+        terms[shown] = FormatTerm(match[1], int(match[2]), int(match[3] or match[2]))
     return terms
 
 
@@ -162,19 +161,19 @@ def _read_filters(folder: _Folder, kind: FilterKind) -> tuple[Filter, ...]:
             value = int(text, 16)
             if value >> 20:
                 raise ValueError("more than the 20 bits of a filter")
-            filters.append(Filter(kind, address, value))
+            filters.append(Filter(address, value))
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENODEV):
                 continue  # the function was removed meanwhile
             reason = explain_refusal(error)
             refusals[reason] = refusals.get(reason, 0) + 1
-            filters.append(Filter(kind, address, filter_value(kind, address), computed=True))
+            filters.append(Filter(address, filter_value(kind, address), computed=True))
         except ValueError:
             text = shortened(text)
             folder.report(
                 "bad-filter-value", f"{path}: {text!r} is not a filter value; computed from the PCI address", file=path, text=text
             )
-            filters.append(Filter(kind, address, filter_value(kind, address), computed=True))
+            filters.append(Filter(address, filter_value(kind, address), computed=True))
     for reason, count in refusals.items():
         files = f"{count} {'file' if count == 1 else 'files'}"
         message = f"{FOLDERS[kind]}: {reason} ({files}); values computed from the PCI addresses"
@@ -182,7 +181,7 @@ def _read_filters(folder: _Folder, kind: FilterKind) -> tuple[Filter, ...]:
     return tuple(sorted(filters, key=lambda one: one.address))
 
 
-def _read_multiselect(folder: _Folder, kinds: Mapping[FilterKind, object]) -> dict[FilterKind, bool]:
+def _read_multiselect(folder: _Folder, kinds: Mapping[FilterKind, object]) -> Multiselect:
     multiselect = dict(_DOCUMENTED_MULTISELECT)
     for kind in kinds:
         path = f"{FOLDERS[kind]}/multiselect"
@@ -190,7 +189,7 @@ def _read_multiselect(folder: _Folder, kinds: Mapping[FilterKind, object]) -> di
             multiselect[kind] = folder.read(path) == "1"
         except OSError as error:
             folder.report("unreadable-multiselect", f"{path}: {explain_refusal(error)}; taken from the kernel documentation", file=path)
-    return multiselect
+    return Multiselect(multiselect.get(ROOT_PORT), multiselect.get(REQUESTER))
 
 
 def _read_tune(folder: _Folder, *, values: bool) -> tuple[TuneAttribute, ...]:

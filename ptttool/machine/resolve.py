@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ptttool.errors import DeviceError, PtttoolError, UsageError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, FilterKind, Machine, PttDevice
 from ptttool.machine.pmu import PMU_PREFIX
-from ptttool.machine.topology import is_bridge
+from ptttool.machine.topology import endpoints_behind, is_bridge
 from ptttool.machine.unusable.without_driver import functions_without_driver
 from ptttool.pci import PciAddress
 from ptttool.wording import did_you_mean, in_words
@@ -92,11 +92,23 @@ def resolve_device(machine: Machine, name: str | None) -> ResolvedDevice:
         near = _near_devices(names, wanted) or error.details.get("near", [])
         raise DeviceError(
             f"no PTT device {wanted!r} on {machine.origin}, and no PCI function of that name",
-            hint=did_you_mean(near) if near else f"PTT devices: {', '.join(names)}",
+            hint=did_you_mean(near) if near else f"PTT devices: {', '.join(names)}{_traced_text(machine)}",
             code="unknown-device",
             devices=names,
         ) from None
     return ResolvedDevice(found.device, f"{found.explanation or f'{found.address} is a root port'}, of {found.device.name}")
+
+
+def traced_names(machine: Machine) -> dict[PciAddress, list[str]]:
+    """Return the kernel's name of each function that the devices trace, by root port; ports without one have no place in it."""
+    ports = [one.address for device in machine.devices for one in device.root_ports]
+    found = {port: [each.kernel_names[0] for each in endpoints_behind(machine, port) if each.kernel_names] for port in ports}
+    return {port: names for port, names in found.items() if names}
+
+
+def _traced_text(machine: Machine) -> str:
+    found = [name for names in traced_names(machine).values() for name in names]
+    return f"; or what they trace: {', '.join(found[:12])}{', …' if len(found) > 12 else ''}" if found else ""
 
 
 def _device_named(devices: Iterable[PttDevice], text: str) -> PttDevice | None:
@@ -127,7 +139,7 @@ def _matching(text: str, known: Iterable[PciAddress]) -> list[PciAddress]:
     match = _PARTS.fullmatch(text.rpartition("/")[2])
     if match is None or not (match["bus"] or match["function"]):
         return []
-    wanted = [None if match[name] is None else int(match[name], 16) for name in PciAddress._fields]
+    wanted = [None if match[name] is None else int(match[name], 16) for name in ("domain", "bus", "device", "function")]
     found = sorted(address for address in known if all(part in (None, own) for part, own in zip(wanted, address, strict=True)))
     return [address for address in found if address.domain == 0] or found
 
@@ -213,7 +225,7 @@ def find_function(machine: Machine, text: str, *, prefer: FilterKind | None = No
     text = text.strip()
     found = _matching(text, {*machine.functions, *filters})
     if len(found) > 1 and prefer is not None:
-        preferred = {one.address for device in machine.devices for one in device.filters if one.kind == prefer}
+        preferred = {one.address for device in machine.devices for one in device.filters_of(prefer)}
         found = [address for address in found if address in preferred] or found
     if len(found) == 1:
         return found[0]
@@ -277,7 +289,7 @@ def _port_above(machine: Machine, address: PciAddress) -> PciAddress:
 
 def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: PttDevice | None) -> PttDevice:
     """Choose the device that offers the filter."""
-    offering = [one for one in machine.devices if any(entry.kind == kind and entry.address == address for entry in one.filters)]
+    offering = [one for one in machine.devices if any(entry.address == address for entry in one.filters_of(kind))]
     if device is not None:
         if device in offering:
             return device
@@ -315,7 +327,7 @@ def _not_traced(machine: Machine, kind: FilterKind, address: PciAddress) -> Devi
 
 
 def _known(devices: Iterable[PttDevice], kind: FilterKind) -> list[str]:
-    return [str(address) for address in sorted({one.address for owner in devices for one in owner.filters if one.kind == kind})]
+    return [str(address) for address in sorted({one.address for owner in devices for one in owner.filters_of(kind)})]
 
 
 def _offer(known: Sequence[str], kind: FilterKind) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.machine.budget import MAX_BUSES_ABOVE

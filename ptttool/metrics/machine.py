@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from ptttool import __version__
+from ptttool._version import __version__
 from ptttool.errors import PtttoolError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PciFunction
 from ptttool.machine.old_kernels import PTT_ID
@@ -79,11 +79,12 @@ def _functions(machine: Machine) -> Iterator[tuple[str, str, PciFunction]]:
     seen: set[PciAddress] = set()
     for device in machine.devices:
         owner = device.name if device.ports_known else ""
-        for one in device.filters:
-            function = machine.functions.get(one.address)
-            if function is not None and one.address not in seen:
-                seen.add(one.address)
-                yield owner, one.kind.replace(" ", "_"), function
+        for role, filters in (("root_port", device.root_ports), ("requester", device.requesters)):
+            for one in filters:
+                function = machine.functions.get(one.address)
+                if function is not None and one.address not in seen:
+                    seen.add(one.address)
+                    yield owner, role, function
 
 
 def _per_second(speed: str | None) -> int | None:

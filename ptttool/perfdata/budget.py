@@ -44,7 +44,7 @@ BUDGETS: Final = (
     Budget("MAX_STREAMS", MAX_STREAMS, "streams", "AUX streams that are decoded as packets; each one has a decoder of its own."),
     Budget("MAX_DESCRIPTIONS", MAX_DESCRIPTIONS, "changes", "Changes of events and PMU names between payloads that are looked at."),
 )
-"""All budgets of this room."""
+"""All budgets of this subpackage."""
 
 
 class OverBudgetError(ValueError):

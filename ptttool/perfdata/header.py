@@ -29,6 +29,7 @@ _FOREIGN_FILES = {
     b"\xd4\xc3\xb2\xa1": ("a pcap file", "Wireshark reads it"),
     b"\x7fELF": ("a program (ELF)", "'ptttool flow --elf' takes the program beside the trace"),
     b"SQLite format 3": ("an SQLite database", None),
+    b"machine/": ("an archive of a machine, by 'ptttool collect'", "--sysfs takes it: ptttool list --sysfs FILE"),
     b"%PDF": ("a PDF file", None),
     b"\x89PNG": ("a PNG image", None),
 }
@@ -127,19 +128,37 @@ def _foreign(path: str, start: bytes) -> InputError:
             return InputError(path, f"{what}, not a perf.data file", offset=0, hint=hint, code="compressed-file")
     if layout.MAGIC.startswith(start):
         return InputError(path, f"the file ends inside the header, after {len(start)} bytes", offset=len(start), code="truncated")
-    known = next(((what, hint) for magic, (what, hint) in _FOREIGN_FILES.items() if start.startswith(magic)), None) or _text_kind(start)
+    if _is_tar(start):
+        hint = f"an archive of a machine is for --sysfs: ptttool list --sysfs {path}; a recording in an archive is unpacked first"
+        return InputError(path, "a tar archive, not a perf.data file", offset=0, hint=hint, code="foreign-file", kind="a tar archive")
+    known = next(((what, hint) for magic, (what, hint) in _FOREIGN_FILES.items() if start.startswith(magic)), None) or _text_kind(
+        path, start
+    )
     if known is not None:
         return InputError(path, f"{known[0]}, not a perf.data file", offset=0, hint=known[1], code="foreign-file", kind=known[0])
     reason = f"not a perf.data file: begins with {start[:8].hex(' ')}, not with PERFILE2"
     return InputError(path, reason, offset=0, hint=_RAW_HINT, code="not-perf-data")
 
 
-def _text_kind(start: bytes) -> tuple[str, str | None] | None:
+def _is_tar(start: bytes) -> bool:
+    """Return whether the first bytes are those of a tar archive: a name, zeros up to byte 100, and a mode in octal digits."""
+    name = bytes(start[:100]).rstrip(b"\0")
+    return 0 < len(name) < 100 and min(name) >= 0x20 and bytes(start[100:104]).isdigit()
+
+
+def _text_kind(path: str, start: bytes) -> tuple[str, str | None] | None:
     """Return what a text is, and what to do with it; None for bytes that are not text."""
     if not start or not _TEXT.issuperset(start):
         return None
     if start.startswith((b". ", b"\n0x", b"0x")) or b"PERF_RECORD_" in start or b"HISI PTT" in start:
         return "the text of perf report -D", "ptttool reads the perf.data that perf report printed"
+    if path.endswith(".ptttool.json"):
+        recording = path.removesuffix(".ptttool.json")
+        return "the file of names beside a recording", f"name the recording, which finds it: {recording}"
+    if path.endswith(".toml"):
+        return "a TOML file", f"'ptttool tune diff {path}' and 'ptttool tune apply {path}' take tune profiles"
+    if start.startswith((b"index,", b"file,")):
+        return "a CSV file", "ptttool reads the perf.data that it was made of"
     if start.lstrip().startswith((b"{", b"[")):
         return "a JSON file", "ptttool reads recordings: perf.data or raw trace"
     if start.lstrip().lower().startswith((b"<!doctype", b"<html")):

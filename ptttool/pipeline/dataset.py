@@ -21,7 +21,7 @@ from ptttool.exporters.parquet import Parquet
 from ptttool.files.failures import output_failure
 from ptttool.files.folders import UnfinishedFolder, output_folder
 from ptttool.files.locations import opened_folder
-from ptttool.files.remote import is_remote, storage_answers
+from ptttool.files.remote import is_remote, storage_answers, storage_of
 from ptttool.pipeline.jobs import Each, Units, size_of
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import Recording, Request
@@ -257,12 +257,10 @@ def _new_file(folder: str, name: str, shown: str) -> Iterator[Any]:
 def _rename(folder: str, old: str, new: str, shown: str) -> None:
     """Rename a file of a folder; it takes the place of one that has the name."""
     if is_remote(folder):
-        import fsspec
-
         path = posixpath.join(folder, new)
         try:
+            system, name = storage_of(path)
             with storage_answers():
-                system, name = fsspec.core.url_to_fs(path)
                 system.mv(posixpath.join(posixpath.dirname(name), old), name)
         except OSError as error:
             raise OutputError(f"{path}: {error.strerror or error}") from None
@@ -277,9 +275,7 @@ def _rename(folder: str, old: str, new: str, shown: str) -> None:
 @contextmanager
 def _new_remote_file(path: str) -> Iterator[Any]:
     """Open a remote file. Object stores show a file when it is closed, so after a failure it is discarded, or else removed."""
-    import fsspec
-
-    system, name = fsspec.core.url_to_fs(path)
+    system, name = storage_of(path)
     file = system.open(name, "wb")
     try:
         yield file
@@ -437,9 +433,7 @@ def remove_recording(folder: UnfinishedFolder, number: int) -> None:
 def _remove(folder: UnfinishedFolder, is_unwanted: Callable[[str], bool]) -> None:
     """Remove files from a folder and the folders in it, by their names."""
     if is_remote(folder.path):
-        import fsspec
-
-        system, name = fsspec.core.url_to_fs(folder.path)
+        system, name = storage_of(folder.path)
         for path in system.find(name.rstrip("/")):
             if is_unwanted(posixpath.basename(path)):
                 system.rm(path)
@@ -454,8 +448,8 @@ def _remove(folder: UnfinishedFolder, is_unwanted: Callable[[str], bool]) -> Non
 
 
 @contextmanager
-def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[UnfinishedFolder]:
-    """Make a temporary folder to write to. It takes the place of ``path`` if the block ends without an error; otherwise it is removed.
+def new_folder(path: str) -> Iterator[UnfinishedFolder]:
+    """Make a temporary folder to write to. It gets the name ``path`` if the block ends without an error; otherwise it is removed.
 
     At an address, the folder is written in place, and has to be empty. After an error, its files are removed.
 
@@ -463,10 +457,6 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[Unf
     ----------
     path : str
         The folder, or its address.
-    inputs : sequence of str
-        The recordings; none of them may be in the folder.
-    force : bool
-        Whether a folder that is not empty is replaced. It is replaced only if all its files are those of a dataset.
 
     Yields
     ------
@@ -476,10 +466,8 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[Unf
     Raises
     ------
     OutputError
-        The path is a file, or the folder is not empty, has changed meanwhile, or cannot be written: the codes are those of
+        The path is a file, or a folder that is not empty, or cannot be written: the codes are those of
         :func:`ptttool.files.folders.output_folder`.
-    UsageError
-        A recording is in the folder.
     AccessError
         The folder may not be made.
     """
@@ -491,10 +479,10 @@ def new_folder(path: str, inputs: Sequence[str], *, force: bool) -> Iterator[Unf
             _remove(folder, _is_unfinished)
         except BaseException:
             with suppress(Exception):  # the failure that is being handled matters more
-                _remove(folder, lambda name: _is_unfinished(name) or _is_ours(name, is_folder=False))
+                _remove(folder, lambda name: _is_unfinished(name) or _OURS.fullmatch(name) is not None)
             raise
         return
-    with output_folder(path, inputs, force=force, is_ours=_is_ours) as folder:
+    with output_folder(path) as folder:
         yield folder
         _remove(folder, _is_unfinished)
 
@@ -504,16 +492,10 @@ def _is_unfinished(name: str) -> bool:
     return _UNFINISHED.fullmatch(name) is not None
 
 
-def _is_ours(name: str, is_folder: bool) -> bool:
-    return "=" in name if is_folder else _OURS.fullmatch(name) is not None
-
-
 def _refuse_full_address(path: str) -> None:
-    import fsspec
-
     try:
+        system, name = storage_of(path)
         with storage_answers():
-            system, name = fsspec.core.url_to_fs(path)
             full = system.exists(name) and bool(system.ls(name))
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror or error}") from None

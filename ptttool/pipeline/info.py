@@ -118,7 +118,9 @@ class Info:
     started : str or None
         When recording began.
     elapsed : float or None
-        Seconds from the start of the trace to its end, where a sidecar says so.
+        Seconds that were traced, where a sidecar knows: between perf's answers that the event is on and off.
+    elapsed_at_least : float or None
+        Seconds that were traced at least, where ``elapsed`` is null: no rate follows from them.
     command : list of str, str or None
         The command of perf.
     event : str or None
@@ -169,6 +171,7 @@ class Info:
     host: HostFacts
     started: str | None
     elapsed: float | None
+    elapsed_at_least: float | None
     command: list[str] | str | None
     event: str | None
     config: int | None
@@ -208,6 +211,7 @@ def info_of(report: Report, error: PtttoolError | None = None) -> Info:
         host=HostFacts(*(_text(features.get(name)) for name in ("hostname", "osrelease", "arch", "version"))),
         started=report.started,
         elapsed=report.elapsed,
+        elapsed_at_least=report.elapsed_at_least,
         command=list(report.command) if report.command else _command(features.get("cmdline")),
         event=_event(report),
         config=None if attribute is None else attribute.config,

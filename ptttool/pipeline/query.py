@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptttool.decoders.decoded import Decoded
 from ptttool.errors import UsageError
@@ -12,6 +12,7 @@ from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
 
 if TYPE_CHECKING:
+    from ptttool.analyses.contract import Analysis
     from ptttool.machine.model import Machine
     from ptttool.table.where import Where
 
@@ -106,8 +107,49 @@ def parse_query(
     if where is not None:
         from ptttool.table.where import compile_where
 
-        condition = compile_where(where, schema, _find_ids(machine))
+        try:
+            condition = compile_where(where, schema, _find_ids(machine))
+        except UsageError as error:
+            if error.code == "unknown-column" and "suggestions" not in error.details:
+                error.hint = _analysis_of(error.details["column"], schema) or error.hint
+            raise
     return Query(names, condition, offset, limit)
+
+
+def _analysis_of(name: str, schema: Schema) -> str | None:
+    """Return the analysis that a name which no column has is of, as a hint: rows are single TLPs, results come from all of them."""
+    import difflib
+
+    from ptttool.analyses.contract import ANALYSES
+
+    words = name.lower().split("_")
+    found = next((each for each in ANALYSES.names() if each in words or each.rstrip("s") in words), None)
+    if found is None and not difflib.get_close_matches(name.lower(), schema.names, cutoff=0.5):
+        found = next((each.name for each in ANALYSES if name.lower() in _result_fields(each)), None)
+    if found is None:
+        return None
+    return f"{name} is not of one row: it is a result of an analysis: ptttool analyze {found} FILE"
+
+
+def _result_fields(analysis: type[Analysis[Any]]) -> set[str]:
+    """Return the names of the fields in the result of an analysis, at any depth."""
+    import dataclasses
+    import typing
+
+    (base,) = [each for each in getattr(analysis, "__orig_bases__", ()) if typing.get_origin(each) is not None][:1] or [None]
+    left: list[Any] = list(typing.get_args(base))
+    found: set[str] = set()
+    seen: list[Any] = []
+    while left:
+        one = left.pop()
+        if dataclasses.is_dataclass(one) and one not in seen:
+            seen.append(one)
+            hints = typing.get_type_hints(one)
+            found |= {field.name for field in dataclasses.fields(one)}
+            left += [hints[field.name] for field in dataclasses.fields(one)]
+        else:
+            left += typing.get_args(one)
+    return found
 
 
 def _find_ids(machine: Machine | Callable[[], Machine | None] | None) -> Callable[[str], int | None]:

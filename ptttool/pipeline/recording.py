@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
@@ -15,6 +15,7 @@ from ptttool.decoders.contract import RecordProtocol
 from ptttool.decoders.stack import Stack, default_protocol, stack_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, UsageError
+from ptttool.files.remote import is_remote
 from ptttool.perfdata.model import AuxChunk, Contents
 from ptttool.pipeline.walk import RecordWalk, Walk
 from ptttool.pipeline.workers.pool import Workers
@@ -26,6 +27,7 @@ from ptttool.table.schema import Schema
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
+    from ptttool.capture.sidecar import Sidecar
     from ptttool.decoders.decoded import Decoded
     from ptttool.decoders.parameters import Given
     from ptttool.machine.model import Machine
@@ -187,11 +189,6 @@ class Recording:
         walk = self._last_walk
         return (*self.contents.problems, *(self._notes if walk is None else walk.findings.diagnostics()))
 
-    @property
-    def last_walk(self) -> Walk | None:
-        """The pass that was begun last; None before the first one."""
-        return self._last_walk
-
     def source(self) -> Source:
         """Return the recording's source, not yet read.
 
@@ -280,27 +277,45 @@ class Recording:
             findings=ElementFindings(notes=list(self._notes)),
         )
 
-    def _with_buses(self, settings: Any) -> Any:
-        """Return the settings with the buses behind the traced root ports, where they are needed, known, and not given."""
+    @cached_property
+    def beside(self) -> tuple[Sidecar | None, Diagnostic | None]:
+        """The sidecar, and why one that is there is not used: see :func:`ptttool.capture.sidecar.find`. It is looked for once."""
+        from ptttool.capture.sidecar import find
+
+        if self.is_raw and is_remote(self.path):  # of no command of ours
+            return None, None
+        return find(self.path)
+
+    @property
+    def lacks_buses(self) -> bool:
+        """Whether buses would tell in from out, and nobody says which are behind the traced root ports."""
+        return self.is_ptt and self._needs_buses and self._buses() is None
+
+    @property
+    def _needs_buses(self) -> bool:
         from ptttool.decoders.hisi_ptt.traced import direction_rule
+
+        settings: Any = self.stack.settings
+        attribute = self.attribute
+        if settings.downstream is not None or attribute is None:
+            return False
+        return direction_rule(attribute.config, given=settings.direction).constant is None
+
+    def _buses(self) -> str | None:
         from ptttool.recording.traced_buses import buses_behind
         from ptttool.tlp.direction import format_buses
 
-        attribute = self.attribute
-        if settings.downstream is not None or attribute is None:
-            return settings
-        if direction_rule(attribute.config, given=settings.direction).constant is not None:
-            return settings
         topology = self.topology
         if topology is None:
-            from ptttool.capture.sidecar import load
-
-            sidecar = load(self.path)
+            sidecar, _ = self.beside
             topology = None if sidecar is None else sidecar.machine
         buses = buses_behind(self.contents, topology)
-        if not buses:
-            return settings
-        return replace(settings, downstream=format_buses(tuple((one[0], one[-1]) for one in buses if one)) or None)
+        return format_buses(tuple((one[0], one[-1]) for one in buses if one)) or None if buses else None
+
+    def _with_buses(self, settings: Any) -> Any:
+        """Return the settings with the buses behind the traced root ports, where they are needed, known, and not given."""
+        buses = self._buses() if self._needs_buses else None
+        return settings if buses is None else replace(settings, downstream=buses)
 
     def _check(self, stack: Stack | None) -> Stack:
         """Return the stack to decode it with. Raises where the recording holds something else."""

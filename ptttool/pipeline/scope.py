@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptttool.analyses.budget import MAX_LINE_POINTS
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import FINEST, TimeModel
-from ptttool.errors import InputError, UsageError
+from ptttool.errors import UsageError
 
 if TYPE_CHECKING:
     from ptttool.analyses.time.model import TimeEvidence
@@ -89,16 +88,15 @@ def scope_of(
 
 
 def _evidence(recording: Recording) -> TimeEvidence | None:
-    """Return what the first records of a recording show of their Time field; None where they cannot be looked at."""
+    """Return what the first records of a recording show of their Time field; None where there are too few."""
     from ptttool.analyses.time.clock import CLOCK_COLUMNS
     from ptttool.analyses.time.evidence import LOOK, Look
 
     look = Look()
-    with suppress(InputError):  # whoever reads it to the end says what is wrong
-        for parts, rows in enumerate(recording.look(LOOK), 1):
-            look.add(rows.batch(CLOCK_COLUMNS))
-            if look.records >= LOOK or parts == _MOST_PARTS:
-                break
+    for parts, rows in enumerate(recording.look(LOOK), 1):
+        look.add(rows.batch(CLOCK_COLUMNS))
+        if look.records >= LOOK or parts == _MOST_PARTS:
+            break
     return look.evidence
 
 

@@ -33,6 +33,8 @@ M = TypeVar("M", bound=Mergeable)
 
 # Elements that are handed on at a time, at least; fewer where their bytes take as much memory as this.
 _ROWS, _BYTES = 1 << 16, 1 << 24
+# Bytes of the smallest feed.
+_LEAST_FEED = 1 << 10
 
 
 class Decoded(NamedTuple):
@@ -90,6 +92,7 @@ class StreamDecoder:
         self._is_whole = can_look_ahead(source)
         self._marks = Marks()
         self._has_marks = False
+        self._feed = min(_LEAST_FEED << 2, stack.protocol.feed)
 
     def decoded(self, wanted: Callable[[int], bool] = lambda _stream: True) -> Iterator[Decoded]:
         """Yield the elements of all streams, or of those with a wanted number, in the order of the recording.
@@ -128,6 +131,7 @@ class StreamDecoder:
                 data = chunk.read(start, end - start)
                 elements = decoder.feed(data, offset=chunk.offset + chunk.start + start, discontinuity=broken and not is_new)
                 is_new = False
+                self._adapt_feed(len(elements), end - start)
                 yield Decoded(number, stream, elements, cpus[stream], chunk.file_offset + end)
         for stream, decoder in decoders.items():
             yield Decoded(number + 1, stream, decoder.finish(), cpus[stream], self.source.position)
@@ -142,9 +146,18 @@ class StreamDecoder:
         is_broken = at_start < len(breaks) and breaks[at_start] == first
         for number, (start, end) in enumerate(pairwise([0, *(offset - first for offset in inside), size])):
             broken = number > 0 or is_broken
-            feed = self._stack.protocol.feed
-            for at in range(start, end, feed):
-                yield at, min(at + feed, end), broken and at == start
+            at = start
+            while at < end:
+                after = min(at + self._feed, end)
+                yield at, after, broken and at == start
+                at = after
+
+    def _adapt_feed(self, elements: int, size: int) -> None:
+        """Feed less at a time where bytes stand for so many elements that these would take much memory at once."""
+        if elements > max(_ROWS, size):
+            self._feed = max(self._feed // 2, _LEAST_FEED)
+        elif elements < max(_ROWS, size) // 2:
+            self._feed = min(2 * self._feed, self._stack.protocol.feed)
 
     def _look_at_marks(self) -> None:
         """Take in what AUX events say; of a pipe, those that have arrived so far."""

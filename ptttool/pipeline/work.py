@@ -177,7 +177,8 @@ class Analyze:
     def __call__(self, decoded: Decoded, /) -> Analyses:
         """Return the analyses of these rows."""
         analyses = tuple(part.made() for part in self.parts)
-        batch = _wanted(decoded, self.query, [column for part in self.parts for column in part.columns])
+        columns = [column for part in self.parts for column in part.columns]
+        batch = _wanted(decoded, self.query, columns, [column for part in self.parts for column in part.kind.whole_columns])
         is_much = has_much_memory()
         for analysis in analyses:
             analysis.update(batch)
@@ -186,13 +187,13 @@ class Analyze:
         return Analyses(analyses)
 
 
-def _wanted(decoded: Decoded, query: Query | None, columns: Sequence[str]) -> Batch:
-    """Return columns of the rows for which the condition of a query is true; of time, all rows go with them."""
+def _wanted(decoded: Decoded, query: Query | None, columns: Sequence[str], of_all: Sequence[str]) -> Batch:
+    """Return columns of the rows for which the condition of a query is true; those `of_all`, and time, go with them for all rows."""
     columns = tuple(dict.fromkeys(columns))
     if query is None or query.where is None:
         return decoded.batch(columns)
     wanted = query.where.mask(decoded.batch(query.where.columns).to_polars(), decoded.size)
     batch = decoded.taken(wanted).batch(columns)
     if set(CLOCK_COLUMNS) <= set(columns):
-        batch.whole = Whole(decoded.batch(CLOCK_COLUMNS), wanted)
+        batch.whole = Whole(decoded.batch(tuple(dict.fromkeys((*CLOCK_COLUMNS, *of_all)))), wanted)
     return batch

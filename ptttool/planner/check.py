@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ptttool.diagnostics import Severity
 from ptttool.errors import NotAsAskedError
-from ptttool.pipeline.analyzing.several import analyze_recording
+from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.workers.pool import ALONE
 from ptttool.planner.runs import Run, Wanted, matching, parts_of
@@ -128,7 +128,7 @@ def not_in_recording(checks: Sequence[PlanCheck]) -> NotAsAskedError | None:
 def _look(one: CheckedRun, *, is_matched: bool) -> _Seen:
     names = ("traffic", "loss", *(("latency",) if is_matched else ()))
     with Recording(Request(str(one.path))) as recording:
-        results = analyze_recording(recording, names, ALONE, machine=one.machine).results
+        results = run(recording, names, ALONE, Ask(one.machine)).results
     traffic: Traffic = results["traffic"]
     counts: Counter[tuple[str, str]] = Counter()
     for row in traffic.rows:

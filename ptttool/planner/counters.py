@@ -2,7 +2,9 @@
 
 Names as in the driver (drivers/perf/hisilicon/hisi_pcie_pmu.c) and its document (Documentation/admin-guide/perf/hisi-pcie-pmu.rst):
 ``rx`` is what root ports receive, ``tx`` what they send; a rate is flux divided by time, a mean latency is latency divided by cnt. Both of
-a pair have to count at the same time: they are one group for perf.
+a pair have to count at the same time: they are one group for perf. Flux of reads is that of the requests: their data are in the
+completions. Events of bandwidth also count one requester (``bdf``), or TLPs above or below a length (``thr_len``, ``thr_mode``); those of
+latency do not.
 """
 
 from __future__ import annotations
@@ -12,16 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ptttool.capture.counters import events_of
+from ptttool.capture.counters import events_of, filter_of
 from ptttool.machine.model import PttDevice
-from ptttool.machine.pmu import requester_value, root_port_value
 from ptttool.pci import PciAddress
 
 _Pairs = tuple[tuple[str, str], ...]
 _RATES: Final[_Pairs] = tuple(
     (f"{towards}_{kind}_flux", f"{towards}_{kind}_time") for towards in ("rx", "tx") for kind in ("mwr", "mrd", "cpl")
 )
-_PORT_BITS: Final = 0xFFFF
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,26 @@ class Answer:
     leaves_out: str
     pairs: _Pairs
 
+    @property
+    def knows_requesters(self) -> bool:
+        """Whether all the events count one requester: those of bandwidth do."""
+        return all(event.endswith(("_flux", "_time")) for pair in self.pairs for event in pair)
+
 
 ANSWERS: Final[Mapping[str, Answer]] = {
-    "traffic": Answer("rates of writes, reads and completions in each direction (flux divided by time)", "requesters and sizes",
-        _RATES),
+    "traffic": Answer(
+        "rates of writes, reads and completions in each direction (flux divided by time); with bdf= of one requester, with thr_len= of "
+        "TLPs above or below a length", "all requesters at once, and exact sizes",
+        _RATES,
+    ),
     "bandwidth": Answer("mean rates in each direction (flux divided by time)", "bursts, and whose they are", _RATES),
     "latency": Answer(
-        "mean latency of reads by devices (rx_mrd_latency divided by rx_mrd_cnt)", "percentiles, single requests, requesters",
+        "mean latency of reads by devices (rx_mrd_latency divided by rx_mrd_cnt)",
+        "percentiles, single requests, one requester of several",
         (("rx_mrd_latency", "rx_mrd_cnt"),),
     ),
     "mmio": Answer(
-        "mean latency of reads by the processor (tx_mrd_latency divided by tx_mrd_cnt)", "registers, polling, percentiles",
+        "mean latency of reads by the processor (tx_mrd_latency divided by tx_mrd_cnt)", "registers, polling and percentiles",
         (("tx_mrd_latency", "tx_mrd_cnt"),),
     ),
 }  # fmt: skip
@@ -103,9 +112,9 @@ def advise(
     device : PttDevice
         The PTT device: the PMU of its core counts.
     ports : sequence of PciAddress
-        The root ports to count.
+        The root ports to count; for a requester the port above it, if that is known.
     requester : PciAddress or None
-        The one requester to count instead.
+        The one requester to count, where the events know requesters.
     seconds : float
         How long to count.
     """
@@ -113,13 +122,15 @@ def advise(
         return []
     pmu = f"hisi_pcie{device.sicl}_core{device.core}"
     there = () if device.source is None else events_of(device.source, pmu)
-    selected = sum({root_port_value(port) & _PORT_BITS for port in ports})
-    of = f"port={selected:#x}" if requester is None else f"bdf={requester_value(requester):#x}"
     found = []
     for purpose in purposes:
         answer = ANSWERS.get(purpose)
         if answer is None:
             continue
+        of_one = requester if answer.knows_requesters else None
+        if of_one is None and not ports:
+            continue
+        of = filter_of(ports, of_one)
         # An older driver has fewer of them.
         pairs = [pair for pair in answer.pairs if set(pair) <= set(there)] or list(answer.pairs)
         groups = ["{" + ",".join(f"{pmu}/{event},{of}/" for event in pair) + "}" for pair in pairs]

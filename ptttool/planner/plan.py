@@ -13,9 +13,10 @@ from ptttool.capture.event.choose import ChosenEvent, EventOptions
 from ptttool.capture.event.terms import terms_of
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.capture.plan import check_aux_size
-from ptttool.diagnostics import Diagnostic
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.details.read import with_details
 from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.old_kernels import EARLY_COMMIT, commits_early
 from ptttool.machine.sources.contract import DEMO
 from ptttool.pci import PciAddress
 from ptttool.planner.counters import CounterAdvice, advise
@@ -198,11 +199,17 @@ def plan_runs(
     link = link_facts(machine, ports)
     size = aux_size or aux_size_for(runs, link)
     free = free_bytes(output.absolute().parent)
+    early = commits_early(machine.kernel)
     return CapturePlan(
         purposes=tuple(purposes),
         wanted=tuple(wanted),
         runs=tuple(
-            PlannedRun(run, event, _purposes_of(run, wanted, purposes), volume_of(run, link, size, free, write_speed))
+            PlannedRun(
+                run,
+                event,
+                _purposes_of(run, wanted, purposes),
+                volume_of(run, link, size, free, write_speed, commits_early=early is not False),
+            )
             for run, event in zip(runs, chosen, strict=True)
         ),
         link=link,
@@ -210,9 +217,21 @@ def plan_runs(
         aux_size=size,
         output=output,
         free=free,
-        counters=tuple(advise(purposes, first.device, first.request.root_ports, first.request.requester, seconds)),
-        limits=tuple(limits_of(purposes, wanted, runs, first.request.requester, has_pattern="pattern" in terms_of(first.device))),
+        counters=tuple(advise(purposes, first.device, ports, first.request.requester, seconds)),
+        limits=(
+            *([_late_commit(machine.kernel, size)] if early is False else []),
+            *limits_of(purposes, wanted, runs, first.request.requester, has_pattern="pattern" in terms_of(first.device)),
+        ),
     )
+
+
+def _late_commit(release: str | None, aux_size: int) -> Diagnostic:
+    message = (
+        f"by its release, {release}, the driver hands trace over only when the AUX area of {aux_size >> 20} MiB is full, and the trace "
+        f"ends there, however fast the disk is; Linux {EARLY_COMMIT[0]}.{EARLY_COMMIT[1]} changed that"
+    )
+    hint = "a larger --aux-size holds more; a distribution may have taken the change into its kernel"
+    return Diagnostic(Severity.WARNING, "late-commit", message, hint, details={"aux_size": aux_size, "release": release})
 
 
 def _detailed(machine: Machine, device: PttDevice) -> Machine:

@@ -92,8 +92,8 @@ class Load:
     disk_seconds : float or None
         How long the free space lasts; None where it is not known.
     ends_after : float or None
-        Seconds after which the trace ends because perf writes more slowly than the device traces; None where it does not, or where
-        the speed of writing is not given.
+        Seconds after which the trace ends because perf writes more slowly than the device traces, or, with a driver that hands trace over
+        only when the AUX area is full, because the area is full; None where it does not, or where the speed of writing is not given.
     """
 
     share: float
@@ -124,7 +124,9 @@ class Volume:
     loads: tuple[Load, ...]
 
 
-def volume_of(run: Run, link: LinkFacts, aux_size: int, free: int | None = None, write_speed: float | None = None) -> Volume:
+def volume_of(
+    run: Run, link: LinkFacts, aux_size: int, free: int | None = None, write_speed: float | None = None, *, commits_early: bool = True
+) -> Volume:
     """Return what a run can produce.
 
     Parameters
@@ -139,6 +141,8 @@ def volume_of(run: Run, link: LinkFacts, aux_size: int, free: int | None = None,
         Free bytes where the recording goes.
     write_speed : float or None
         Bytes a second that can be written there.
+    commits_early : bool
+        Whether perf gets trace before the AUX area is full: else nothing is written until then.
     """
     record = run.format.record_bytes
     if link.rate is None:
@@ -147,7 +151,9 @@ def volume_of(run: Run, link: LinkFacts, aux_size: int, free: int | None = None,
     flows = [groups for groups in (run.flow.inbound, run.flow.outbound) if groups]
     full = sum(_tlps(groups, rate, link) for groups in flows)
     most = sum(rate / (FRAMING + _SMALLEST) for _ in flows)
-    loads = tuple(_load(share, share * full, record, aux_size, free, write_speed) for share in LOADS) if full else ()
+    loads = (
+        tuple(_load(share, share * full, record, aux_size, free, write_speed if commits_early else 0.0) for share in LOADS) if full else ()
+    )
     return Volume(record, most, loads)
 
 

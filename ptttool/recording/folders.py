@@ -46,7 +46,7 @@ def with_folders(paths: Sequence[str], report: Callable[[Diagnostic], None] | No
 def _expanded(path: str, report: Callable[[Diagnostic], None] | None) -> Iterable[str]:
     if _is_folder_of_recordings(path):
         return _in_folder(path)
-    if not is_series(path) or is_remote(path):
+    if not is_series(path):
         return [path]
     if report is not None:
         for problem in problems_of(path):

@@ -10,6 +10,7 @@ from ptttool.recording.opening import InputForm, Source, open_source
 
 NO_CPU = -1
 """Stands for the CPU of events that name none."""
+_FEW = 16
 
 
 class Offsets:
@@ -40,13 +41,16 @@ class Offsets:
         return self._all
 
 
-def _insert(ascending: list[int], new: Iterable[int]) -> None:
-    for offset in new:
-        if not ascending or offset > ascending[-1]:
-            ascending.append(offset)
-        else:
+def _insert(ascending: list[int], new: Sequence[int]) -> None:
+    """Add offsets that are ascending themselves. Many are merged: to make room for each of them would take quadratic time."""
+    if not ascending or not new or new[0] > ascending[-1]:
+        ascending.extend(new)
+    elif len(new) > _FEW:
+        ascending[:] = sorted({*ascending, *new})
+    else:
+        for offset in new:
             at = bisect_left(ascending, offset)
-            if ascending[at] != offset:
+            if at == len(ascending) or ascending[at] != offset:
                 ascending.insert(at, offset)
 
 

@@ -40,7 +40,7 @@ class RemoteFile:
         self.path = path
         self._file: Any = open_remote(path)
         self._lock = threading.Lock()
-        size = self._file.size
+        size = getattr(self._file, "size", None)
         if size is None:
             self.close()
             raise InputError(path, "the storage does not report the size of the file", code="size-unknown", hint="copy it to a local file")

@@ -29,6 +29,9 @@ CHAPTERS: Mapping[str, tuple[str, str]] = {
     "attributes": ("Ordering and placement", "Attributes that devices set: relaxed ordering, no snoop, steering tags, PASID."),
     "elements": ("Elements", "Elements of the packet trace by kind, protocol, channel and flag."),
 }
+FIRST = ("loss",)
+"""Chapters in front of the advice on what to do next."""
+
 # Analyses that are left out where one that says more has a result.
 _REPLACED = {"summary": "traffic"}
 

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.drawing.names import names_of
-from ptttool.capture.event.explain import explain
+from ptttool.analyses.traffic import Traffic
+from ptttool.capture.event.explain import explain, traced_text
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.documents import ErrorBody
+from ptttool.machine.model import ROOT_PORT
 from ptttool.perfdata.problems import damage_of
+from ptttool.pipeline.analyzing.ask import Ask
 from ptttool.pipeline.analyzing.several import analyze_recording
 from ptttool.report.advice.every import advice_on
 from ptttool.report.chapters import chapters_of
 from ptttool.report.glance import glances_of
-from ptttool.report.model import ReportedRecording
+from ptttool.report.model import Advice, ReportedRecording
 from ptttool.wording import clean
 
+# Devices that a report names in its head.
+_MOST_DEVICES = 3
+
 if TYPE_CHECKING:
+    from ptttool.analyses.shown import Names
+    from ptttool.capture.event.decode import Explanation
     from ptttool.errors import PtttoolError
     from ptttool.machine.model import Machine
     from ptttool.pipeline.recording import Recording
-    from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
 
@@ -31,49 +39,73 @@ if TYPE_CHECKING:
 def report_of(
     recording: Recording,
     workers: Workers,
-    *,
+    ask: Ask | None = None,
     walk: Walk | None = None,
-    machine: Machine | None = None,
+    *,
     command: Sequence[str] | None = None,
     started: str | None = None,
-    went_offline: Sequence[int] = (),
-    time: TimeOptions | None = None,
+    elapsed: float | None = None,
 ) -> ReportedRecording:
     """Run all analyses that fit a recording; it is read once.
 
     Parameters
     ----------
-    recording : Recording
-        The recording.
-    workers : Workers
-        Who decodes and sums up.
-    walk : Walk or None
-        The pass to take, where its progress is to be seen.
-    machine : Machine or None
-        The machine, for names.
-    command, started, went_offline
-        What a sidecar knows: the command that recorded, when, and the CPUs that went offline meanwhile.
-    time : TimeOptions or None
-        What the user says of time.
+    recording, workers, ask, walk
+        As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
+    command, started, elapsed
+        What a sidecar knows: the command that recorded, when, and for how many seconds.
     """
-    walk = recording.walk(workers) if walk is None else walk
+    ask, walk = ask or Ask(), walk or recording.walk(workers)
+    machine = ask.machine
     names = [name for name in ANALYSES.names() if all(column in recording.schema for column in ANALYSES.get(name).columns)]
-    found = analyze_recording(recording, names, workers, walk=walk, machine=machine, went_offline=went_offline, time=time)
+    found = analyze_recording(recording, names, workers, ask, walk)
     failure, _ = damage_of(recording)
+    attribute = recording.attribute
+    traced = None if attribute is None else explain(attribute.config, pmu=recording.device, machine=machine)
     return ReportedRecording(
         path=recording.path,
         protocol=recording.title,
         records=walk.findings.records,
         noun=recording.noun,
-        facts=tuple((label, clean(text)) for label, text in _facts(recording, walk, machine, command, started)),
+        facts=tuple((label, clean(text)) for label, text in _facts(recording, walk, machine, command, started, elapsed)),
         results=found.results,
         lacks=found.lacks,
         chapters=chapters_of(found.results, found.lacks, names_of(machine)),
-        advice=advice_on(found.results, found.lacks),
+        advice=[runnable(each, traced) for each in advice_on(found.results, found.lacks)],
         diagnostics=found.diagnostics,
         error=None if failure is None else ErrorBody.of(failure),
-        glances=glances_of(found.results),
+        glances=glances_of(found.results, elapsed),
+        devices=devices_of(found.results.get("traffic"), names_of(machine)),
     )
+
+
+def devices_of(traffic: object, names: Names) -> tuple[str, ...]:
+    """Return the devices of a recording that move most bytes, each with its name; not the processor, whose requests have bus 0."""
+    rows = traffic.rows if isinstance(traffic, Traffic) else ()
+    found = dict.fromkeys(row.requester for row in rows if not row.requester.startswith("00:"))
+    named = ((each, names(each).partition(",")[0]) for each in list(found)[:_MOST_DEVICES])
+    return tuple(clean(each if name == each else f"{name} ({each})") for each, name in named)
+
+
+def runnable(advice: Advice, traced: Explanation | None) -> Advice:
+    """Return advice whose command traces what the recording's event names; without a command where that is not known.
+
+    Parameters
+    ----------
+    advice : Advice
+        The advice.
+    traced : Explanation or None
+        The recording's event.
+    """
+    start = "ptttool trace "
+    if advice.command is None or not advice.command.startswith(start):
+        return advice
+    addresses = () if traced is None else tuple(named.address for named in traced.named)
+    if traced is None or not addresses or None in addresses:
+        return replace(advice, command=None)
+    option = "--rootport" if traced.kind == ROOT_PORT else "--requester"
+    what = " ".join(f"{option} {address}" for address in addresses)
+    return replace(advice, command=f"{start}{what} {advice.command.removeprefix(start)}")
 
 
 def unread(path: str, error: PtttoolError) -> ReportedRecording:
@@ -82,23 +114,22 @@ def unread(path: str, error: PtttoolError) -> ReportedRecording:
 
 
 def _facts(
-    recording: Recording, walk: Walk, machine: Machine | None, command: Sequence[str] | None, started: str | None
+    recording: Recording, walk: Walk, machine: Machine | None, command: Sequence[str] | None, started: str | None, elapsed: float | None
 ) -> Iterator[tuple[str, str]]:
     features = recording.contents.features
     host = [str(features[name]) for name in ("hostname", "osrelease", "arch") if features.get(name)]
     if host:
         yield "Machine", ", ".join(host)
-    if started:
-        yield "Started", started
+    yield "Started", started or "not known"
+    if elapsed is not None:
+        yield "Traced for", f"{elapsed:.3g} s"
     used = command or features.get("cmdline")
     if used:
         yield "Command", shlex.join(map(str, used)) if isinstance(used, list | tuple) else str(used)
     attribute = recording.attribute
     if attribute is not None:
-        flow = explain(attribute.config, pmu=recording.device, machine=machine).flow
-        sides = [f"{side} {', '.join(groups)}" for side, groups in (("inbound", flow.inbound), ("outbound", flow.outbound)) if groups]
         yield "Event", attribute.name or f"config {attribute.config:#x}"
-        yield "Traces", "; ".join(sides) or "nothing"
+        yield "Traces", traced_text(explain(attribute.config, pmu=recording.device, machine=machine), machine)
     if isinstance(walk.findings, Findings) and walk.findings.formats:
         yield "Format", " and ".join(walk.findings.formats)
     size = sum(payload.held for payload in recording.contents.aux_payloads)

@@ -29,15 +29,19 @@ _SPANS: Final = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
 _SIZES: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
-def glances_of(results: Mapping[str, object]) -> list[Glance]:
+def glances_of(results: Mapping[str, object], seconds: float | None = None) -> list[Glance]:
     """Return the numbers of a recording, in the order of a report.
 
     Parameters
     ----------
     results : Mapping[str, object]
         Results by name of the analysis.
+    seconds : float or None
+        For how long the host measured that it traced.
     """
     found = [found for name, glance in _GLANCES.items() if name in results for found in glance(results[name])]
+    if seconds is not None and "bandwidth" in results:
+        found.insert(0, Glance("Traced time", time_text(seconds * 1e9, Unit.NANOSECONDS), "bandwidth", seconds))
     return [replace(each, analysis=chapter_of(each.analysis, results)) for each in found]
 
 
@@ -69,12 +73,17 @@ def _outstanding(result: Outstanding) -> Iterator[Glance]:
 
 def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
     time = result.time
+    # More than the link can carry in one direction: the tick, and with it every rate and every time in seconds, is wrong.
+    is_wrong = any(flow.share is not None and flow.share > 1 for flow in result.directions)
+    least, most = ("at least ", "at most ") if time.is_at_least else ("", "")
     if time.elapsed_ticks:
-        yield Glance("Traced time", time_text(time.scaled(time.elapsed_ticks), time.unit), "bandwidth", time.elapsed_ticks)
+        text = time_text(time.elapsed_ticks, Unit.TICKS) if is_wrong else time_text(time.scaled(time.elapsed_ticks), time.unit)
+        detail = "the length of a tick is wrong" if is_wrong else ""
+        yield Glance("Time of the device", least + text, "bandwidth", time.elapsed_ticks, detail)
     for flow in result.directions:
-        if flow.tlps and flow.share is not None and flow.wire_per_second is not None:
-            rate = f"{size_text(flow.wire_per_second)}/s with headers"
-            yield Glance(f"Share of the link, {flow.direction}", f"{100 * flow.share:.1f} %", "bandwidth", flow.share, rate)
+        if flow.tlps and flow.share is not None and not is_wrong and flow.wire_per_second is not None:
+            rate = f"{most}{size_text(flow.wire_per_second)}/s with headers"
+            yield Glance(f"Share of the link, {flow.direction}", f"{most}{100 * flow.share:.1f} %", "bandwidth", flow.share, rate)
 
 
 def _errors(result: Errors) -> Iterator[Glance]:

@@ -136,6 +136,8 @@ class ReportedRecording:
         What ended reading early; the results are those of the part before.
     glances : sequence of Glance
         The numbers that a reader looks for first.
+    devices : sequence of str
+        The devices that move most, with their names where these are known: ``nvme0 (01:00.0)``.
     """
 
     path: str
@@ -150,6 +152,7 @@ class ReportedRecording:
     diagnostics: Sequence[Diagnostic] = ()
     error: ErrorBody | None = None
     glances: Sequence[Glance] = ()
+    devices: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ at the end of the file is ignored.
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,9 @@ SUFFIX = ".runs"
 MOST_BYTES = 64 << 20
 KIND = "ptttool-sweep"
 DIGEST = "arguments_sha256"
+LONGEST_SEED = 1 << 63
+# What a run can have at most: exit status, or number of a signal; place in the order; seconds.
+_LAST_EXIT, _LAST_ORDER, _MOST_SECONDS = 255, (1 << 32) - 1, 1e9
 
 
 @dataclass(frozen=True)
@@ -149,8 +153,8 @@ class RunLog:
                     path, f"version {head.get('version')!r} of a sweep; this ptttool reads version {VERSION}", code="not-a-sweep"
                 )
             _require_same(path, head, plan)
-            names = len(plan["attributes"])
-            runs = [_run(_line(line, path, at), names, path, at) for at, line in enumerate(lines[1:-1], 2)]
+            settings = {tuple(setting) for setting in plan["settings"]}
+            runs = [_run(_line(line, path, at), settings, plan["rounds"], path, at) for at, line in enumerate(lines[1:-1], 2)]
             if lines[-1]:  # it was cut off
                 os.ftruncate(descriptor, len(data) - len(lines[-1]))
         except OSError as error:
@@ -197,24 +201,8 @@ class RunLog:
         os.close(self._descriptor)
 
 
-@dataclass(frozen=True)
-class PlannedSweep:
-    """What a file of runs says of its sweep.
-
-    Parameters
-    ----------
-    output : str
-        The file of results that it is to become.
-    seed : int
-        Of the order of its runs.
-    """
-
-    output: str
-    seed: int
-
-
-def planned_sweep(path: Path) -> PlannedSweep:
-    """Read what a file of runs says of its sweep.
+def seed_of(path: Path) -> int:
+    """Read the seed of the order of runs from a file of runs.
 
     Raises
     ------
@@ -226,10 +214,10 @@ def planned_sweep(path: Path) -> PlannedSweep:
         head = _line(_read(descriptor, path).partition(b"\n")[0], path, 1)
     finally:
         os.close(descriptor)
-    output, seed = head.get("output"), head.get("seed")
-    if head.get("kind") != KIND or not isinstance(output, str) or type(seed) is not int:
+    seed = head.get("seed")
+    if head.get("kind") != KIND or type(seed) is not int or not 0 <= seed < LONGEST_SEED:
         raise InputError(path, "not the runs of a sweep", code="not-a-sweep")
-    return PlannedSweep(output, seed)
+    return seed
 
 
 def _open(path: Path) -> int:
@@ -286,21 +274,37 @@ def _short(value: object) -> str:
     return shortened(json.dumps(to_json(value)), 60)
 
 
-def _run(line: Mapping[str, Any], attributes: int, path: Path, number: int) -> RunRecord:
+def _run(line: Mapping[str, Any], settings: Collection[Values], rounds: int, path: Path, number: int) -> RunRecord:
+    """Return the run of a line. A line that no run of this sweep has is refused here, before hours of further runs."""
     try:
         run = RunRecord(
             round=int(line["round"]),
             order=int(line["order"]),
             setting=tuple(int(value) for value in line["setting"]),
-            ending=str(line["ending"]),
+            ending=_text(line["ending"]),
             exit=int(line["exit"]),
             seconds=float(line["seconds"]),
-            started=str(line["started"]),
-            metrics={str(name): None if value is None else float(value) for name, value in line["metrics"].items()},
-            problem=None if line["problem"] is None else str(line["problem"]),
+            started=_text(line["started"]),
+            metrics={_text(name): None if value is None else float(value) for name, value in line["metrics"].items()},
+            problem=None if line["problem"] is None else _text(line["problem"]),
         )
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         run = None
-    if run is None or len(run.setting) != attributes:
-        raise InputError(path, f"line {number} is not a run of a sweep", code="not-a-sweep")
+    if (
+        run is None
+        or run.setting not in settings
+        or not 0 <= run.round <= rounds
+        or not 0 <= run.order <= _LAST_ORDER
+        or not -_LAST_EXIT <= run.exit <= _LAST_EXIT
+        or not 0 <= run.seconds <= _MOST_SECONDS
+        or not all(value is None or math.isfinite(value) for value in run.metrics.values())
+    ):
+        raise InputError(path, f"line {number} is not a run of this sweep", code="not-a-sweep")
     return run
+
+
+def _text(value: object) -> str:
+    """Return a text; raise UnicodeEncodeError, a ValueError, for one that no file can hold."""
+    text = str(value)
+    text.encode()
+    return text

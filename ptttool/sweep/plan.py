@@ -12,15 +12,13 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import MOST_ROUNDS, Design, DesignKind, Values, design, schedule
-from ptttool.sweep.log import DIGEST
+from ptttool.sweep.log import DIGEST, LONGEST_SEED
 from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.signed_rank import ALPHA, rounds_needed, smallest_p
 from ptttool.sweep.statistics import comparisons_of
 from ptttool.tune.attributes import clamp, clamped_value, parse_assignments, resolve_attributes
 from ptttool.tune.values import attribute_names, read_value
 from ptttool.wording import counted
-
-LONGEST_SEED = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,10 @@ class SweepPlan:
         return schedule(self.design.settings, self.rounds, self.seed)
 
     def identity(self, output: str) -> dict[str, Any]:
-        """Return what must be the same for a sweep to go on. Of the workload's arguments, which can hold passwords, only a digest."""
+        """Return what must be the same for a sweep to go on; `output` is the results' name, without a folder.
+
+        Of the workload's arguments, which can hold passwords, only a digest.
+        """
         words = b"\0".join(os.fsencode(word) for word in self.options.command)
         source = self.device.source
         return {

@@ -7,7 +7,7 @@ pyarrow as it is: it speaks the Arrow PyCapsule interface.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ptttool.table.values import ABSENT, Array, Mask, Rows, Strings, Texts, Valu
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+HOLES: Final = "holes"
+"""A fact of a batch: CPU and offset of each record in front of which others may be missing, although its offset follows on."""
 
 
 class Whole(NamedTuple):

@@ -201,7 +201,9 @@ class FakePtt(FakeFunction):
         self.tune = {key: FakeTuneAttribute(name, key, value, journal=machine.writes) for key, value in tune.items()}
 
     def __getitem__(self, attribute: str) -> FakeTuneAttribute:
-        """Return the tune attribute of that name."""
+        """Return the tune attribute of that name. Raises KeyError, which lists the names, for another one."""
+        if attribute not in self.tune:
+            raise KeyError(f"{self.name} has no tune attribute {attribute!r}, but {', '.join(self.tune) or 'none'}")
         return self.tune[attribute]
 
     @property
@@ -294,7 +296,9 @@ class MachineDescription:
         self.add_pmu("armv8_pmuv3", first + 2, "platform/pmu/armv8_pmuv3" if self.kernel.has_pmu_below_function else "armv8_pmuv3")
 
     def __getitem__(self, name: str) -> FakePtt:
-        """Return the PTT device of that name."""
+        """Return the PTT device of that name. Raises KeyError, which lists the names, for another one."""
+        if name not in self.ptts:
+            raise KeyError(f"there is no PTT device {name!r}, but {', '.join(self.ptts) or 'none'}")
         return self.ptts[name]
 
     def add_ptt(

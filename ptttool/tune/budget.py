@@ -17,4 +17,4 @@ BUDGETS: Final = (
     Budget("MAX_JOURNAL_BYTES", MAX_JOURNAL_BYTES, "bytes", "The record of one change of tune attributes."),
     Budget("MAX_JOURNAL_STEPS", MAX_JOURNAL_STEPS, "steps", "Attributes that one change may set."),
 )
-"""All budgets of this room."""
+"""All budgets of this subpackage."""

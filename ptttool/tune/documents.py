@@ -315,29 +315,32 @@ class TuneApplyDocument:
 @document("tune-diff")
 @dataclass(frozen=True)
 class TuneDiffDocument:
-    """A profile compared with a machine.
+    """A profile compared with a machine, or with a second profile.
 
     Parameters
     ----------
     profile : str
         The profile's file.
     equal : bool
-        True if the machine has every value of the profile.
+        True if the machine has every value of the profile, or if two profiles have the same values.
     rows : list of DiffRow
-        One for each attribute of the profile.
+        One for each attribute of the profile; of two profiles, for each attribute of either.
     left_alone : list of AttributeNameDocument
-        What the profile does not name.
+        What the profile does not name; empty for two profiles.
+    other : str or None
+        The second profile's file; null for the machine.
     """
 
     profile: str
     equal: bool
     rows: list[DiffRow]
     left_alone: list[AttributeNameDocument]
+    other: str | None = None
 
     @classmethod
     def of(cls, diff: ProfileDiff) -> TuneDiffDocument:
         """Make the document of a comparison."""
-        return cls(diff.profile, diff.equal, list(diff.rows), _names(diff.left_alone))
+        return cls(diff.profile, diff.equal, list(diff.rows), _names(diff.left_alone), diff.other)
 
 
 def _names(pairs: Sequence[tuple[str, str | None]]) -> list[AttributeNameDocument]:

@@ -20,7 +20,8 @@ from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.regions import Region, RegionKind, is_translated, regions_of
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Note, Table, no_names
-from ptttool.machine.model import AddressSpace, Bar, Machine, MemoryRange, PciFunction
+from ptttool.documents import Hex
+from ptttool.machine.model import AddressSpace, Bar, Hex16, Hex24, Machine, MemoryRange, PciFunction, PciFunctions
 from ptttool.pci import PciAddress, format_id
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.table.batch import Batch
@@ -56,7 +57,8 @@ def tlps(draw: st.DrawFn) -> list[Tlp]:
         length = draw(st.sampled_from((1, 1, 2, 3, 16, 64, 1024)))
         size = draw(st.integers(0, 4 * length))
         address = draw(st.sampled_from(bases)) + 4 * draw(st.integers(0, 1023))
-        found.append(Tlp(kind, direction, draw(st.sampled_from(REQUESTERS)), None if kind == "CplD" else address % (1 << 64), length, size))
+        requester, enables = draw(st.sampled_from(REQUESTERS)), draw(st.sampled_from((0xF, 0xF, 0xC, 0x9, 0)))
+        found.append(Tlp(kind, direction, requester, None if kind == "CplD" else address % (1 << 64), length, size, enables))
     return found
 
 
@@ -69,6 +71,7 @@ def batch_of(rows: Sequence[Tlp], start: int) -> Batch:
         "direction": Values(np.array([DIRECTIONS.index(row.direction) for row in rows], dtype=np.uint8)),
         "requester": Values(np.array([row.requester for row in rows], dtype=np.uint16)),
         "address": Values(np.array([row.address or 0 for row in rows], dtype=np.uint64), None if valid.all() else valid),
+        "first_be": Values(np.array([row.first_be for row in rows], dtype=np.uint8), None if valid.all() else valid),
         "length_dw": Values(np.array([row.length_dw for row in rows], dtype=np.uint16)),
         "requested_bytes": Values(np.array([row.requested_bytes for row in rows], dtype=np.uint16), valid),
     }
@@ -171,22 +174,23 @@ def test_offsets_in_bars() -> None:
 
 def function(address: PciAddress, iommu: str | None = None, bars: tuple[Bar, ...] | None = None) -> PciFunction:
     """A function that is no bridge."""
-    return PciFunction(address, 1, 1, 0x010802, "", iommu=iommu, bars=bars)
+    return PciFunction(address, Hex16(1), Hex16(1), Hex24(0x010802), "", iommu=iommu, bars=bars)
 
 
 def machine_of(*functions: PciFunction, memory: tuple[MemoryRange, ...] | None = None) -> Machine:
     """A machine of these functions."""
-    return Machine("a test", functions={one.address: one for one in functions}, memory=memory)
+    return Machine(origin="a test", functions=PciFunctions.of_json(functions), memory=memory)
 
 
 def test_regions_of_a_machine() -> None:
     nvme = function(
-        PciAddress(0, 1, 0, 0), bars=(Bar(0, 0x1000, 0x1FFF, AddressSpace.MEMORY, False), Bar(2, 0, 0xFF, AddressSpace.IO, False))
+        PciAddress(0, 1, 0, 0),
+        bars=(Bar(0, Hex(0x1000), Hex(0x1FFF), AddressSpace.MEMORY, False), Bar(2, Hex(0), Hex(0xFF), AddressSpace.IO, False)),
     )
     memory = (
-        MemoryRange(0x1000, 0xFFFF, "PCI Bus 0000:00"),
-        MemoryRange(0x8000, 0x9FFF, "GICv3 ITS"),
-        MemoryRange(1 << 32, 1 << 33, "System RAM"),
+        MemoryRange(Hex(0x1000), Hex(0xFFFF), "PCI Bus 0000:00"),
+        MemoryRange(Hex(0x8000), Hex(0x9FFF), "GICv3 ITS"),
+        MemoryRange(Hex(1 << 32), Hex(1 << 33), "System RAM"),
     )
     assert regions_of(None) == ()
     assert {(one.name, one.kind, one.owner) for one in regions_of(machine_of(nvme, memory=memory))} == {
@@ -197,14 +201,14 @@ def test_regions_of_a_machine() -> None:
 
 def test_regions_behind_an_smmu() -> None:
     """Addresses of devices are IOVAs: what /proc/iomem says of physical ones does not apply."""
-    memory = (MemoryRange(0x1000, 0xFFFF, "PCI Bus 0000:00"), MemoryRange(1 << 32, 1 << 33, "System RAM"))
+    memory = (MemoryRange(Hex(0x1000), Hex(0xFFFF), "PCI Bus 0000:00"), MemoryRange(Hex(1 << 32), Hex(1 << 33), "System RAM"))
     machine = machine_of(function(PciAddress(0, 1, 0, 0), "DMA-FQ"), function(PciAddress(0, 2, 0, 0), "identity"), memory=memory)
     assert [one.name for one in regions_of(machine)] == ["PCI Bus 0000:00"]
     assert analyzed([], machine=machine).translated is True
 
 
 def test_too_many_regions() -> None:
-    bars = (Bar(0, 0x1000, 0x1FFF, AddressSpace.MEMORY, False),)
+    bars = (Bar(0, Hex(0x1000), Hex(0x1FFF), AddressSpace.MEMORY, False),)
     functions = [function(PciAddress.from_id(number), bars=bars) for number in range(MAX_REGIONS + 1)]
     assert len(regions_of(machine_of(*functions))) == MAX_REGIONS
 

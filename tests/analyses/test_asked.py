@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 import ptttool
 from ptttool.analyses.loss.analysis import LossSigns
@@ -20,7 +21,7 @@ from ptttool.capture import replay
 from ptttool.capture.event.terms import DEFAULT_TERMS, encode
 from ptttool.cli.main import main
 from ptttool.diagnostics import Diagnostic
-from ptttool.machine.model import Machine
+from ptttool.machine.model import Machine, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Attribute, Contents, Mode
 from ptttool.pipeline.recording import Recording, Request
@@ -193,11 +194,13 @@ def test_buses_of_a_port_that_was_not_configured(demo: Machine) -> None:
     contents = Contents(Mode.FILE, auxtrace_type=6, auxtrace_priv=(11,))
     contents.attributes.append(attribute_of(config(0x80001)))
     port = demo.functions[PciAddress(0, 0, 0x10, 0)]
-    changed = replace(demo, functions={**demo.functions, port.address: replace(port, secondary=0, subordinate=0)})
+    changed = structs.replace(
+        demo, functions=PciFunctions({**demo.functions, port.address: structs.replace(port, secondary=0, subordinate=0)})
+    )
     asked = asked_for(contents, changed)
     assert asked is not None
     assert asked.excludes("MRd", 0x0100) == "port"
-    unknown = replace(demo, functions={**demo.functions, port.address: replace(port, secondary=None)})
+    unknown = structs.replace(demo, functions=PciFunctions({**demo.functions, port.address: structs.replace(port, secondary=None)}))
     asked = asked_for(contents, unknown)
     assert asked is not None
     assert asked.excludes("MRd", 0x0100) is None
@@ -207,7 +210,7 @@ def test_the_topology_of_another_machine(tmp_path: Path, demo: Machine) -> None:
     """--sysfs and --demo can name any machine."""
     path = with_config(INBOUND, config(0x80004), tmp_path)
     assert signs(path, demo)
-    assert signs(path, replace(demo, hostname="another")) == []
+    assert signs(path, structs.replace(demo, hostname="another")) == []
 
 
 def test_parts_merge(tmp_path: Path) -> None:

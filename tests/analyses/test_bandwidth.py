@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import ptttool
 from ptttool.analyses.bandwidth.analysis import BandwidthAnalysis
@@ -26,7 +26,7 @@ from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Piece
 from ptttool.decoders.hisi_ptt.units import TlpUnit
 from ptttool.generate.recording import GeneratedRecording, Wanted
-from ptttool.machine.model import Link, PciFunction
+from ptttool.machine.model import Link, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.pipeline.jobs import load
@@ -174,8 +174,8 @@ def test_rates_and_shares(link: Link | None, tmp_path: Path) -> None:
     machine = find_machine(demo=True)
     functions = {address: replace(each, link=link) for address, each in machine.functions.items()}
     with ptttool.open(path) as recording:
-        ticks = recording.analyze("bandwidth", machine=replace(machine, functions=functions, hostname=None))
-        found = recording.analyze("bandwidth", machine=replace(machine, functions=functions, hostname=None), tick_ns=4.0)
+        ticks = recording.analyze("bandwidth", machine=replace(machine, functions=PciFunctions(functions), hostname=None))
+        found = recording.analyze("bandwidth", machine=replace(machine, functions=PciFunctions(functions), hostname=None), tick_ns=4.0)
     assert ticks.total.wire_per_second is None
     assert ticks.directions[0].share is None
     seconds = (found.time.elapsed_ticks or 0) * 4e-9

@@ -6,6 +6,7 @@ import pickle
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +47,14 @@ def expected_of(rows: list[reference.Row], model: TimeModel = TimeModel.COUNTER)
     return {**reference.of_headers(rows), **reference.of_transactions(result, ticks)}
 
 
+def messages_of(rows: list[reference.Row]) -> list[tuple[int, int, int]]:
+    """Code, count and first index of messages."""
+    codes = [(int(row["message"]), int(row["index"])) for row in rows if row.get("message") is not None]
+    return sorted(
+        (code, count, min(at for other, at in codes if other == code)) for code, count in Counter(code for code, _ in codes).items()
+    )
+
+
 def check(found: Errors, expected: reference.Found) -> None:
     """All errors are found, and no others."""
     kinds = {kind.code: kind for kind in found.kinds}
@@ -77,9 +86,11 @@ def test_any_header(records: list[tuple[int, ...]], cut: int, pattern: int) -> N
     for words in records:
         made.add_words(words)
     found = errors_of(made)
-    check(found, expected_of(made.rows()))
+    rows = made.rows()
+    check(found, expected_of(rows))
+    assert [(int(each.code, 16), each.count, each.index) for each in found.messages] == messages_of(rows)
     assert errors_of(made, (cut,)) == found
-    assert found.tlps == len(made.rows())
+    assert found.tlps == len(rows)
 
 
 @given(traffic(), st.integers(0, 60))
@@ -144,7 +155,18 @@ def test_what_is_shown() -> None:
     made = Traffic(eight_dw=False)
     made.add(tlps.message(0x33, tlps.TO_ROOT, 0x100), 0)
     tables = [part for part in errors_of(made).shown(no_names) if isinstance(part, Table)]
-    assert [len(table.rows) for table in tables] == [1, 1]
+    assert [len(table.rows) for table in tables] == [1, 1, 1]
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
     assert not [part for part in errors_of(Traffic(eight_dw=False)).shown(no_names) if isinstance(part, Table)]
     assert len(KINDS) == len({kind.meaning for kind in KINDS.values()})
+
+
+def test_requests_of_too_many_requesters_are_not_said_to_be_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where requesters are not kept, those whose completions are not traced cannot be told from the others."""
+    numbers = np.arange(4)
+    for limit, kept in ((8, 3), (2, 0)):
+        monkeypatch.setattr(sums, "MAX_ERROR_SUMS", limit)
+        found = sums.ErrorSums()
+        found.add("unanswered", numbers, numbers)
+        assert found.leave_out(np.array([1])) == bool(kept)
+        assert (len(found.of("unanswered")), len(found.examples("unanswered"))) == (kept, kept)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
@@ -24,7 +25,9 @@ from ptttool.analyses.latency.document import Latency, LatencyGroup, Spread
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Histogram, Table, no_names
 from ptttool.analyses.time.model import TimeModel
+from ptttool.api.machine import find_machine
 from ptttool.documents import to_json
+from ptttool.machine.model import PciFunctions
 from ptttool.pci import format_id
 from ptttool.perfdata.model import Contents, Mode
 from tests.reference import matching as reference
@@ -173,7 +176,7 @@ def test_nanoseconds_stand_beside_ticks() -> None:
     assert ticks is not None
     assert ticks == latency_of(made).ticks
     wanted = {name: 4.0 * getattr(ticks, name) for name in ("min", "mean", "max", *SHARES)}
-    assert found.ns == replace(ticks, **wanted)
+    assert found.ns == dataclasses.replace(ticks, **wanted)
     assert (ticks.max, ticks.max_index) == (27, 18)
 
 
@@ -210,3 +213,12 @@ def test_completions_that_are_not_traced(tmp_path: Path) -> None:
     assert found.requests == found.unmatched.not_traced == 3647
     assert (found.matched, found.unmatched.inside, found.unmatched.end) == (0, 0, 0)
     assert {"completions-not-traced", "no-completions"} <= {note.code for note in found.notes}
+
+
+@pytest.mark.parametrize(("iommu", "told"), [("DMA-FQ", True), ("identity", False), (None, False)])
+def test_translation_requests_may_be_among_reads(iommu: str | None, told: bool, tmp_path: Path) -> None:
+    machine = find_machine(demo=True)
+    functions = {address: replace(one, iommu=iommu) for address, one in machine.functions.items()}
+    with ptttool.open(captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)) as recording:
+        found = recording.analyze("latency", machine=replace(machine, functions=PciFunctions(functions)))
+    assert ("translations-in-reads" in [note.code for note in found.notes]) is told

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
@@ -22,15 +23,17 @@ from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Facts, Histogram, Table, Timeline, no_names
 from ptttool.analyses.time.clock import Clock
 from ptttool.analyses.time.line import Line
-from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
+from ptttool.analyses.time.model import TimeModel
 from ptttool.api.machine import find_machine
 from ptttool.cli.main import main
 from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.diagnostics import Severity
 from ptttool.generate.recording import GeneratedRecording, Wanted
-from ptttool.machine.model import Transfers
+from ptttool.machine.model import PciFunctions, Transfers
 from ptttool.pci import PciAddress, format_id
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.pipeline.work import Analyze
+from ptttool.report.advice.every import advice_on
 from ptttool.table.batch import Batch, Whole
 from tests.analyses.matching.test_matching import capture_rows
 from tests.analyses.time.test_clock import batch_of
@@ -105,7 +108,7 @@ def test_a_condition_gives_the_same_for_any_cutting(made: Traffic, cuts: list[in
             ids = batch.values("requester")
             wanted = np.zeros(batch.size, dtype=np.bool_) if ids.array is None else np.asarray(ids.array) == 0x0100
             taken = batch.take(wanted)
-            parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch.select(CLOCK_COLUMNS), wanted)))
+            parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch, wanted)))
         found: Outstanding = merged(OutstandingAnalysis, parts, scope, tree=tree).result(CONTEXT)
         return found
 
@@ -148,7 +151,7 @@ def test_real_recordings(name: str, tmp_path: Path) -> None:
 
 def test_parts_of_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A generated recording of several units of work, one after the other or side by side."""
-    monkeypatch.setattr("ptttool.pipeline.report.Analyze", partial(Analyze, unit_records=1 << 15))
+    monkeypatch.setattr("ptttool.pipeline.analyzing.ask.Analyze", partial(Analyze, unit_records=1 << 15))
     path = tmp_path / "perf.data"
     with path.open("wb") as file:
         GeneratedRecording(Wanted("nvme", "4dw", 5 << 18)).write(file)
@@ -167,9 +170,9 @@ def test_tags_are_held_against_what_the_machine_says(tmp_path: Path) -> None:
     address = PciAddress.parse("0000:01:00.0")
 
     def tags(transfers: Transfers | None) -> tuple[int, bool]:
-        functions = {**machine.functions, address: replace(machine.functions[address], transfers=transfers)}
+        functions = {**machine.functions, address: structs.replace(machine.functions[address], transfers=transfers)}
         with ptttool.open(path) as recording:
-            found = recording.analyze("outstanding", machine=replace(machine, functions=functions))
+            found = recording.analyze("outstanding", machine=structs.replace(machine, functions=PciFunctions(functions)))
         load = next(load for load in found.requesters if load.requester == "01:00.0")
         assert load.tags is not None
         assert ("tag-bits-unknown" in [note.code for note in found.notes]) is any(not each.tags.is_known for each in found.requesters)
@@ -177,9 +180,30 @@ def test_tags_are_held_against_what_the_machine_says(tmp_path: Path) -> None:
 
     assert tags(Transfers(extended_tags=True, ten_bit_tags=True)) == (768, True)
     assert tags(Transfers(extended_tags=True, ten_bit_tags=False)) == (256, True)
-    assert tags(Transfers(extended_tags=False, ten_bit_tags=False)) == (32, True)
     assert tags(Transfers(extended_tags=True)) == (256, False)
     assert tags(None) == (256, False)
+
+
+def test_a_limit_that_is_exceeded_is_doubted(tmp_path: Path) -> None:
+    path = captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)
+    machine = find_machine(demo=True)
+    address = PciAddress.parse("0000:01:00.0")
+    none = Transfers(256, 128, 128, extended_tags=False, ten_bit_tags=False)  # as a virtual function says of itself
+    functions = {**machine.functions, address: structs.replace(machine.functions[address], transfers=none)}
+    with ptttool.open(path) as recording:
+        found = {
+            name: recording.analyze(name, machine=structs.replace(machine, functions=PciFunctions(functions)))
+            for name in ("outstanding", "payload")
+        }
+    outstanding, payload = found["outstanding"], found["payload"]
+    load = next(load for load in outstanding.requesters if load.requester == "01:00.0")
+    assert load.tags is not None and load.peak > 32
+    assert (load.tags.doubted, load.tags.is_known, load.tags.share <= 1) == (32, False, True)
+    assert [note.code for note in outstanding.notes if note.severity is Severity.WARNING] == ["tag-limit-doubted"]
+    limits = [group.limit for group in payload.groups if group.requester == "01:00.0" and group.limit is not None]
+    assert {(limit.name, limit.doubted, limit.is_known) for limit in limits} == {("MPS", 128, False), ("MRRS", 128, False)}
+    assert {note.code for note in payload.notes if note.severity is Severity.WARNING} == {"above-limit"}
+    assert not {"tags", "limit-too-small"} & {advice.code for advice in advice_on(found, {})}
 
 
 def test_what_was_not_seen_whole_is_said(tmp_path: Path) -> None:
@@ -187,16 +211,16 @@ def test_what_was_not_seen_whole_is_said(tmp_path: Path) -> None:
     with ptttool.open(path) as recording:
         found = recording.analyze("outstanding")
     left = found.not_counted
-    assert found.requests == found.counted + left.inside + left.at_end
-    assert left.total > 0
-    assert {"outstanding-lower-bound", "outstanding-cut-off"} & {note.code for note in found.notes}
+    assert found.requests == found.counted + left.inside + left.at_end + left.partly + left.not_traced
+    assert left.total == left.not_traced == 16
+    assert not {"outstanding-lower-bound", "outstanding-cut-off"} & {note.code for note in found.notes}
 
 
 def test_nothing_is_said_of_requests_whose_completions_are_not_traced(tmp_path: Path) -> None:
     with ptttool.open(captures.path_of("workloads/w-randread-8dw", tmp_path)) as recording:
         found = recording.analyze("outstanding")
     assert (found.requests, found.counted, found.directions) == (13895, 0, [])
-    assert {note.code for note in found.notes} == {"outstanding-unseen"}
+    assert {note.code for note in found.notes} == {"outstanding-unseen", "completions-not-traced"}
 
 
 def test_what_people_see(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,8 +63,12 @@ def counted(rows: list[dict[str, Any]]) -> tuple[dict[Key, Counter[int]], dict[K
             continue
         seen[0] += row["address"] >= 1 << 32
         if operation != "read":
-            seen[1] += row["address"] % 64 == 0
-            seen[2] += (row["address"] + size) % 64 == 0
+            # The bytes that are written, from the first to the last one; of none, where they would begin.
+            last = size - 4
+            bytes_ = [byte for byte in range(4) if row["first_be"] >> byte & 1]
+            ends = [last + byte for byte in range(4) if (row["last_be"] if last else row["first_be"]) >> byte & 1]
+            seen[1] += (row["address"] + (bytes_ or [0])[0]) % 64 == 0
+            seen[2] += (row["address"] + (ends[-1] + 1 if ends else 0)) % 64 == 0
     return sizes, counts, others
 
 

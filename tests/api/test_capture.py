@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import ptttool
 from ptttool.api import capture as api
 from ptttool.api.machine import find_machine
 from ptttool.capture.sidecar import load
@@ -41,7 +42,7 @@ def test_replay(machine: Machine, tmp_path: Path) -> None:
     output = tmp_path / "x.data"
     output.write_bytes(b"the last one")
     chosen = api.build_event(machine, root_ports=["nvme0"], format="8dw")
-    plan = api.plan_recording(chosen, output=output, command=["fio"])
+    plan = api.plan_recording(chosen, output=output, command=["fio"], force=True)
     assert plan.perf_command[:4] == ["perf", "record", "-e", str(chosen.built)]
     reported: list[Diagnostic] = []
     recorded = api.record(plan, report=reported.append)
@@ -88,3 +89,13 @@ def test_an_event_without_a_machine_cannot_be_recorded() -> None:
     with pytest.raises(UsageError) as caught:
         api.plan_recording(chosen)
     assert caught.value.code == "no-machine"
+
+
+def test_a_text_alone_is_a_list_of_one() -> None:
+    machine = ptttool.find_machine(demo=True)
+    chosen = ptttool.build_event(machine, root_ports="nvme0", types="p")
+    assert chosen.built == ptttool.build_event(machine, root_ports=["nvme0"], types=["p"]).built
+    assert ptttool.tune_attributes(machine.devices[0], "qos_tx_p") == {"qos_tx_p": 1}
+    with pytest.raises(ptttool.UsageError) as caught:
+        ptttool.plan_recording(chosen, command="sleep 1")
+    assert caught.value.code == "command-not-a-list"

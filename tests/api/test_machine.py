@@ -62,6 +62,26 @@ def test_profiles(tmp_path: Path) -> None:
     assert "<td>hisi_ptt9_9</td><td>qos_tx_p</td><td>2</td><td></td><td>missing</td>" in diff._repr_html_()
 
 
+def test_two_profiles_are_compared(tmp_path: Path) -> None:
+    """Of either; values for every device stand for the devices of the machine, and both names of an attribute for it."""
+    machine = api.find_machine(demo=True)
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    first.write_text('version = 1\n[devices."*"]\nqos_tx_p = 2\n[devices.hisi_ptt0_0]\nrx_alloc_buf_level = 0\n')
+    second.write_text(
+        "version = 1\n[devices.hisi_ptt0_0]\nqos_tx_p = 1\ntx_path_rx_req_alloc_buf_level = 0\n[devices.hisi_ptt9_9]\nqos_tx_p = 1\n"
+    )
+    diff = api.diff_tune_profile(first, machine, other=second)
+    assert {(row.device, row.attribute, row.profile, row.machine, row.state) for row in diff.rows} == {
+        ("hisi_ptt0_0", "rx_alloc_buf_level", 0, 0, "same"),
+        ("hisi_ptt0_0", "qos_tx_p", 2, 1, "differs"),
+        ("hisi_ptt0_2", "qos_tx_p", 2, None, "missing"),
+        ("hisi_ptt2_0", "qos_tx_p", 2, None, "missing"),
+        ("hisi_ptt9_9", "qos_tx_p", None, 1, "missing"),
+    }
+    assert (diff.equal, diff.other, diff.left_alone) == (False, str(second), ())
+    assert api.diff_tune_profile(first, machine, other=first).equal
+
+
 def test_a_notebook_shows_machines_and_devices() -> None:
     machine = api.find_machine(demo=True, tune=True)
     assert machine._repr_html_().count("<tr>") == 4

@@ -16,7 +16,7 @@ from tests import ROOT
 SECONDS, ADDRESS_SPACE = 8, 2 << 30
 # One or two of each reader; `python -m bench.bombs` runs them all.
 CHOSEN = (
-    "condition-doubled", "elf-names", "elf-packed", "elf-segments", "encap-sources", "flow-jumps", "machine-cpumask-large",
+    "condition-doubled", "elf-names", "elf-packed", "elf-segments", "encap-sources", "flow-jumps", "flow-sources", "machine-cpumask-large",
     "machine-multipath", "machine-udev-packed", "machine-udev-paths", "parameters-blanks", "profile-dots", "recording-shared-ids",
     "recording-zstd-large", "snapshot-blanks",
 )  # fmt: skip

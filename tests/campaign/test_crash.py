@@ -9,7 +9,7 @@ import pytest
 
 from campaign.crash.cases import Case, all_cases
 from campaign.crash.client import Job, Servers, build_shim
-from campaign.crash.events import Call, Event, Kind, Mode, points
+from campaign.crash.events import Call, Event, Kind, Mode, Point, points
 from campaign.crash.run import Campaign, thinned
 
 CASES = all_cases()
@@ -30,6 +30,17 @@ def test_old_or_new_never_half(servers: Servers, tmp_path: Path, case: Case) -> 
     report = Campaign(servers, tmp_path, 1).run(case, most=wanted)
     assert report.total == wanted
     assert not report.wrong, "\n".join(f"{point}: {'; '.join(reasons)}" for point, reasons in report.wrong)
+
+
+def test_a_look_at_the_time_that_fails_is_an_error(servers: Servers, tmp_path: Path) -> None:
+    """A read that fails once is not a recording without times: the report would lack results, and say nothing."""
+    case = next(case for case in CASES if case.name == "report")
+    case.build(tmp_path)
+    looked = [call for call in servers.mine().run(case.job(tmp_path, case.arguments)).calls if call.path.endswith("in.data")]
+    first = next(at for at, call in enumerate(looked) if call.name.startswith("preadv"))
+    case.reset(tmp_path)
+    ended = servers.mine().run(case.job(tmp_path, case.arguments, Point(Event.EIO, looked[first - 1])))
+    assert (ended.status, case.outputs(tmp_path)) == (6, {})
 
 
 def test_points() -> None:

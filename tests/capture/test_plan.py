@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.capture.plan import check_aux_size, check_options, choose_cpu
 from ptttool.errors import DeviceError, UsageError
@@ -14,7 +14,9 @@ from ptttool.machine.model import PttDevice
 DEVICE = PttDevice(name="hisi_ptt0_0", sicl=0, core=0, sysfs="/sys/devices/hisi_ptt0_0", cpus=(0, 1))
 
 
-@pytest.mark.parametrize(("size", "code"), [(0, "aux-too-small"), (8 << 20, "aux-too-small"), (48 << 20, "aux-no-power-of-two")])
+@pytest.mark.parametrize(
+    ("size", "code"), [(0, "aux-too-small"), (8 << 20, "aux-too-small"), (48 << 20, "aux-no-power-of-two"), (1 << 40, "aux-too-large")]
+)
 def test_aux_size(size: int, code: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_aux_size(size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,17 @@ def test_unusable(recording: Path, text: str, code: str) -> None:
     sidecar_path(recording).write_text(text, encoding="utf-8")
     assert code_of(recording) == code
     assert load(recording) is None
+
+
+@pytest.mark.parametrize("seconds", ["-1", "0", "1e-300", "1e10", "Infinity", "NaN", "1" + "0" * 400])
+def test_times_that_cannot_be(recording: Path, full: Sidecar, seconds: str) -> None:
+    save(recording, replace(full, seconds=0.125, started="2026-01-01T00:00:00+00:00", ended="9999-01-01T00:00:00+00:00"))
+    found = load(recording)
+    assert found is not None
+    assert (found.seconds, replace(found, seconds=None).at_least) == (0.125, None)
+    path = sidecar_path(recording)
+    path.write_text(path.read_text(encoding="utf-8").replace("0.125", seconds), encoding="utf-8")
+    assert code_of(recording) == "sidecar-damaged"
 
 
 def test_unusable_files(recording: Path) -> None:

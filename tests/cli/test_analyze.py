@@ -49,6 +49,15 @@ def test_the_result_is_that_of_the_library(capsys: pytest.CaptureFixture[str]) -
     assert odd["channels"] == {"5": odd["records"]}
 
 
+def test_other_tlps_than_asked_for_are_a_sign_in_every_analysis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(captures.path_of("faults/filter-not-in-force", tmp_path))
+    signs = document(capsys, "loss", path)["signs"]
+    assert [each["code"] for each in signs] == ["not-as-asked"]
+    assert document(capsys, "summary", path)["loss"] == signs
+    # A condition leaves only a part of what was asked for.
+    assert document(capsys, "summary", path, "--where", "kind = 'MRd'")["loss"] == []
+
+
 def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", "summary", str(TLPS)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,17 @@ import pytest
 
 import ptttool
 from ptttool.analyses.compare.errors import error_counts
+from ptttool.analyses.compare.measures import RATES
 from ptttool.cli.main import main
 from ptttool.documents import to_json
+from ptttool.pipeline.analyzing.ask import Ask
 from ptttool.pipeline.analyzing.compare import measure
 from ptttool.pipeline.workers.pool import Alone
 from tests.support import captures
 
 TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
 OTHER = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir1.data"
+FEW_BITS = captures.FOLDER / "6.12" / "m-4dw-port10-type7-dir2.data"
 PACKETS = "fixtures/etrace/median-basic.bin"
 
 
@@ -80,6 +82,18 @@ def test_unknown_directions_are_not_silent(tmp_path: Path, capsys: pytest.Captur
     assert "unknown-direction" not in {warning["code"] for warning in both["warnings"]}
 
 
+def test_time_that_is_not_all_seen_gives_no_rates(capsys: pytest.CaptureFixture[str]) -> None:
+    """In 11 bits, long gaps hide a part of themselves: what divides by them is not compared, and lengths in ticks are not either."""
+    known = document(capsys, str(TLPS), str(TLPS), "--time-model", "counter")
+    found = document(capsys, str(FEW_BITS), str(FEW_BITS), "--time-model", "counter")
+    mixed = document(capsys, str(TLPS), str(FEW_BITS), "--time-model", "counter", "--tick-ns", "4")
+    rates = [{each["name"] for each in one["measures"]} & set(RATES) for one in (known, found, mixed)]
+    assert rates == [set(RATES), set(), set()]
+    least = [[side["is_at_least"] for side in one["recordings"]] for one in (known, found, mixed)]
+    assert least == [[False, False], [True, True], [False, True]]
+    assert ["time-at-least" in {each["code"] for each in one["warnings"]} for one in (known, found, mixed)] == [False, True, True]
+
+
 def test_errors_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each kind has the counts that the analysis of errors finds in each recording; what cannot be seen is null, not 0."""
     paths, sides = [], []
@@ -121,5 +135,5 @@ def test_what_is_wrong(arguments: list[str], code: str, exit_code: int, capsys: 
 
 def test_packet_traces_are_not_compared() -> None:
     with ptttool.open(PACKETS, "riscv-encap", parameters={"srcid_bits": 6}) as recording, pytest.raises(ptttool.UsageError) as caught:
-        measure(recording, Alone(), watch=lambda _: nullcontext())
+        measure(recording, Alone(), Ask())
     assert caught.value.code == "no-tlps"

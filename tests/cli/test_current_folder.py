@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,7 +81,7 @@ LINES = {
     "plan": "plan --demo --rootport 0000:00:10.0 --for latency",
     "explain": "explain --demo 0x7080001",
     "filters": "filters --demo",
-    "flow": f"flow --jobs 2 --elf {ROOT}/fixtures/riscv/program.elf {ROOT}/fixtures/etrace/median-basic.bin",
+    "flow": shlex.join(["flow", "--jobs", "2", "--elf", f"{ROOT}/fixtures/riscv/program.elf", f"{ROOT}/fixtures/etrace/median-basic.bin"]),
     "generate": "generate --size 64K --force -o generated.data",
     "info": "info --jobs 2 generated.data",
     "metrics": "metrics --demo -o out.prom",
@@ -118,7 +119,7 @@ def test_every_command(planted: Path, script: Path) -> None:
     codes = planted / "codes.json"
     machines.copy_of(machines.NEW, planted).rename(planted / "machine")
     (planted / f"unfinished.data.{'0' * 16}.part").write_bytes(captures.content("6.12/x-idle"))
-    done = run(planted, str(script), "lines", json.dumps([LINES[name].split() for name in order]), str(codes))
+    done = run(planted, str(script), "lines", json.dumps([shlex.split(LINES[name]) for name in order]), str(codes))
     assert done.returncode == 0, done.stderr
     failed = {name: code for name, code in zip(order, json.loads(codes.read_text()), strict=True) if code != CODES.get(name, 0)}
     assert not failed, done.stderr

@@ -24,7 +24,7 @@ import pytest
 from ptttool.capture import sidecar
 from ptttool.cli.main import main
 from ptttool.exporters.perf import text
-from ptttool.machine.model import Machine, PciFunction
+from ptttool.machine.model import Hex16, Hex24, Machine, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.tlp.columns import ALL_COLUMNS, DEFAULT_COLUMNS, DW_COLUMNS
 from tests.support import captures
@@ -323,8 +323,8 @@ def test_names_come_from_the_sidecar_cleaned(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     shutil.copy(captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data", path)
     address = PciAddress(0, 1, 0, 0)
-    function = PciFunction(address, 0x1B36, 0x10, 0x010802, "a drive", kernel_names=("nvme\x1b[31m0",))
-    sidecar.save(path, sidecar.Sidecar(Machine("a test", functions={address: function})))
+    function = PciFunction(address, Hex16(0x1B36), Hex16(0x10), Hex24(0x010802), "a drive", kernel_names=("nvme\x1b[31m0",))
+    sidecar.save(path, sidecar.Sidecar(Machine(origin="a test", functions=PciFunctions({address: function}))))
     rows = run(path, "--limit", "5").stdout.splitlines()[1:]
     assert all("01:00.0 nvme\\x1b[31m0" in row for row in rows)
     assert "\x1b" not in "".join(rows)
@@ -444,12 +444,12 @@ def test_a_signal_leaves_no_file(tmp_path: Path, to: str, number: signal.Signals
         sender.start()
         command = [*PTTTOOL, "decode", str(fifo), "--to", to, "-o", str(tmp_path / "out")]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as writer:
-            assert flowing.wait(20)
+            assert flowing.wait(120)
             while len(names_in(tmp_path)) < 2:
                 time.sleep(0.01)
             time.sleep(0.2)
             writer.send_signal(number)
-            _, said = writer.communicate(timeout=20)
+            _, said = writer.communicate(timeout=120)
         flowing.clear()
         sender.join()
         assert said == ("ptttool: interrupted, nothing is written\n" if number == signal.SIGINT else "")

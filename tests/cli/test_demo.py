@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
-import typer.main
 
 from ptttool.cli import manpages
 from ptttool.cli.app import app
@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def commands_with_demo() -> set[str]:
     load_commands()
-    walked = manpages.walk(typer.main.get_command(app), "ptttool")
+    walked = manpages.walk(app.tree, "ptttool")
     return {path.removeprefix("ptttool ") for path, command in walked if any(each.name == "demo" for each in command.params)}
 
 
@@ -83,3 +83,33 @@ def test_a_bundled_recording_is_called_by_its_name(command: str, capsys: pytest.
 def test_without_the_demo_a_file_is_needed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command]) == 2
     assert capsys.readouterr().out == ""
+
+
+def test_undo_can_be_rehearsed_as_its_hint_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["tune", "undo", "--demo", "--json"]) == 2
+    hint = json.loads(capsys.readouterr().out)["error"]["hint"]
+    collect, unpack, option = hint.partition(": ")[2].split("; ")
+    assert main(collect.split()[1:]) == 0
+    subprocess.run(unpack.split(), check=True)
+    machine = option.split()[-2:]
+    assert main(["tune", "set", *machine, "hisi_ptt0_0", "qos_tx_cpl=2"]) == 0
+    assert main(["tune", "undo", *machine]) == 0
+    capsys.readouterr()
+    assert main(["tune", "history", *machine, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["changes"]) == 2
+    assert main(["info", "demo.tar.gz", "--json"]) == 6
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "foreign-file"
+
+
+@pytest.mark.parametrize(("file", "code"), [(".", "is-a-folder"), ("text.txt", "bad-toml")])
+def test_what_is_no_profile(
+    file: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("a text\n")
+    assert main(["tune", "diff", "--demo", file, "--json"]) == 6
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], "tune save" in error["hint"]) == (code, True)

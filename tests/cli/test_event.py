@@ -11,11 +11,11 @@ import pytest
 
 from ptttool.cli.main import main
 from ptttool.testing import FakeMachine
-from tests.support.machines import NEW, OLD, document, run, umockdev
+from tests.support.machines import NEW, OLD, UMOCKDEV, document, run, umockdev
 
 Mount = Callable[[FakeMachine], FakeMachine]
 # A machine without anything in /sys.
-NOWHERE = ["umockdev-run", "--"]
+NOWHERE = [*UMOCKDEV, "--"]
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:

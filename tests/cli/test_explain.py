@@ -22,12 +22,12 @@ from ptttool.cli.main import main
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.testing import FakeMachine
-from tests.support.machines import MACHINES, NEW, REPOSITORY, document, run, umockdev
+from tests.support.machines import MACHINES, NEW, REPOSITORY, UMOCKDEV, document, run, umockdev
 
 NEW_TREE = ["--sysfs", str(MACHINES / NEW)]
 CAPTURES = REPOSITORY / "fixtures" / "captures"
 SWITCH = CAPTURES / "6.12" / "x-switch-port14.data"
-NOWHERE = ["umockdev-run", "--"]
+NOWHERE = [*UMOCKDEV, "--"]
 
 
 def test_words(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ptttool.api.machine import find_machine
+from ptttool.capture.sidecar import Sidecar, part_of, save
 from ptttool.cli.main import main
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_4dw, words_8dw
@@ -172,3 +176,32 @@ def test_as_many_requesters_as_wanted(capsys: pytest.CaptureFixture[str], tmp_pa
     assert requesters[0] in shown
     assert not set(requesters[1:]) & set(shown)
     assert "others" in shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lasted", "expected", "words"),
+    [
+        # perf's answers: the wall time has no part in it.
+        (0.5, 99.0, (0.5, None), "Traced for 0.5 s:"),
+        # Of an older version, without proof that this is all that was traced; perf.data spans 1.3 s.
+        (None, 1.0, (None, 1.0), "at least 1 s"),
+        # The same of a trace that was not seen to begin: the life of perf, not the trace.
+        (None, 46.0, (None, None), None),
+        (None, None, (None, None), None),
+    ],
+)
+def test_a_rate_needs_the_time_of_the_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float | None, lasted: float | None, expected: object, words: str | None
+) -> None:
+    path = Path(shutil.copy(captures.path_of("6.12/m-8dw-port10-type7-dir2", tmp_path), tmp_path / "x.data"))
+    began = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
+    ended = None if lasted is None else (began + timedelta(seconds=lasted)).isoformat()
+    machine = part_of(find_machine(demo=True), find_machine(demo=True).devices[0])
+    save(path, Sidecar(machine, started=began.isoformat(), ended=ended, seconds=seconds))
+    document = info_json(path, capsys)
+    assert (document["elapsed"], document["elapsed_at_least"]) == expected
+    assert main(["info", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert ("Traced for" in shown) == (words is not None)
+    assert (words or "") in shown
+    assert ("TLPs/s" in shown) == (seconds is not None)

@@ -249,7 +249,7 @@ def test_control_characters_stay_away_from_the_terminal(
         (["list", "--sysfs", __file__], 6, "not-a-machine"),
         (["list", "--sysfs", str(MACHINES)], 6, "no-sysfs"),
         (["list", "--sysfs", str(MACHINES / NEW), "--demo"], 2, "usage"),
-        (["list", "--tree", "--demo"], 2, "usage"),
+        (["list", "--tree", "--demo"], 2, "exclusive-options"),
         (["list", "hisi_ptt0_1", "--demo"], 3, "unknown-device"),
         (["filters", "--device", "0_9", "--demo"], 3, "unknown-device"),
     ],
@@ -298,7 +298,7 @@ def test_driver_not_loaded(
 def test_driver_not_loaded_under_umockdev(tmp_path: Path) -> None:
     """The PCI functions are there, the PMUs are not: as with rmmod hisi_ptt."""
     prefix = umockdev(NEW, tmp_path)
-    dump = Path(prefix[2])
+    dump = tmp_path / f"{NEW}.umockdev"
     blocks = dump.read_text().split("\n\n")
     dump.write_text("\n\n".join(block for block in blocks if not re.match(r"P: .*/hisi_ptt\d+_\d+\n", block)))
     done = run(["list", "--json"], prefix=prefix, check=3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -91,13 +92,18 @@ def test_control_characters_do_not_reach_the_terminal(failing: dict[str, BaseExc
     assert clean("plain – text ü") == "plain – text ü"
 
 
+@pytest.mark.parametrize(("is_compiled", "more"), [(True, ""), (False, " (not compiled: slower)")])
+def test_version(is_compiled: bool, more: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("ptttool.cli.main.is_compiled", lambda: is_compiled)
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ptttool {__version__}{more}\n"
+
+
 def test_wrong_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-command"]) == 2
     capsys.readouterr()
     assert main([]) == 2
     assert "Usage: ptttool" in capsys.readouterr().err
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"ptttool {__version__}\n"
 
 
 def test_closed_pipe_is_quiet() -> None:
@@ -111,9 +117,35 @@ def test_closed_pipe_is_quiet() -> None:
 
 @pytest.mark.parametrize("command", ["list", "filters", "tune show", "list --tree", "list --json", "explain 0x7080001"])
 def test_a_reader_that_goes_away_is_no_failure(command: str) -> None:
-    line = f"{sys.executable} -m ptttool {command} --demo | true; echo ${{PIPESTATUS[0]}}"
+    line = f"{shlex.quote(sys.executable)} -m ptttool {command} --demo | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "written"),
+    [
+        ("collect --demo -o out", 0, "out"),
+        ("collect --demo -o out --json", 0, "out"),
+        ("trace --demo --rootport nvme0 -o out", 0, "out"),
+        ("collect --demo -o prof.toml", 6, "prof.toml"),
+        ("tune export --demo prof.toml --install --root root --yes", 0, "root/etc"),
+        ("wireshark install --folder out", 0, "out/ptttool.lua"),
+    ],
+)
+def test_work_outlives_the_reader_of_its_report(tmp_path: Path, command: str, code: int, written: str) -> None:
+    """The reader of standard output is gone before anything is written; each print is a write of its own."""
+    subprocess.run([sys.executable, "-m", "ptttool", "tune", "save", "--demo", "prof.toml"], cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "root").mkdir()
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-u", "-m", "ptttool", *command.split()], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writer)
+    assert done.returncode == code, done.stderr
+    assert "BrokenPipe" not in done.stderr
+    assert (tmp_path / written).exists()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -131,7 +163,7 @@ def test_commands_are_listed_in_one_order() -> None:
     listed = done.stdout.partition(f"{Stage.FIND}:")[2].partition("Examples:")[0]
     names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "]
     load_commands()
-    assert names == [name for items in stages(typer.main.get_command(application.app)).values() for name, _ in items]
+    assert names == [name for items in stages(application.app.tree).values() for name, _ in items]
 
 
 @pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, "disk-full"), (errno.EFBIG, "file-too-large"), (errno.EROFS, "read-only")])

@@ -59,11 +59,14 @@ def test_for_people(unfinished: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "perf.data.old" in out[1]
 
 
-def test_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(capsys, "recover", str(tmp_path / "perf.data"), code=6)[0]["error"]["code"] == "nothing-unfinished"
     assert run(capsys, "recover", str(tmp_path / f"x.{MARK}.part"), code=6)[0]["error"]["code"] == "no-such-file"
     assert run(capsys, "recover", str(tmp_path / "no" / "folder"), code=6)[0]["error"]["code"] == "bad-input"
-    assert main(["recover", str(tmp_path)]) == 0
+    capsys.readouterr()
+    monkeypatch.chdir(tmp_path)
+    assert main(["recover"]) == 0
+    assert str(tmp_path) in capsys.readouterr().err
 
 
 def test_one_that_is_still_recorded_does_not_stop_the_others(unfinished: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,8 +85,14 @@ def test_an_installation_of_others(tmp_path: Path) -> None:
     home.mkdir()
     (home / "ptttool").symlink_to(ROOT / "ptttool")
     os.chown(home, USER, USER)
-    done = run([str(home)], "tlp", "04000001 0000220f 01070000")
+    (tmp_path / "shared").mkdir()
+    os.chown(tmp_path / "shared", USER, USER)  # as pipx has it beside ptttool's own folder
+    done = run([str(home), str(tmp_path / "shared")], "tlp", "04000001 0000220f 01070000")
     assert (done.returncode, len(warnings(done))) == (0, 1)
+    assert str(tmp_path / "shared") not in searched(done)
+    assert "pipx install --global" in warnings(done)[0]
+    quiet = run([str(home)], "list", "--demo", "--quiet")
+    assert (quiet.returncode, warnings(quiet)) == (0, [])
     home.chmod(0o777)
     done = run([str(home)], "tlp", "04000001 0000220f 01070000", "--json")
     assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (4, "unsafe-installation")

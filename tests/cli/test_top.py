@@ -6,6 +6,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,7 +18,7 @@ from ptttool.api.sample import Sample, SampleRow
 from ptttool.capture.counters import CounterPlan, find_counters, parsed
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.cli.main import main
-from ptttool.cli.views.top.columns import COLUMNS, amount, fitting, ordered
+from ptttool.cli.views.top.columns import COLUMNS, COUNTED, NAME, REQUESTER, TLPS, amount, columns_of, fitting, ordered, summary, texts
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import BusyError, UsageError
 from ptttool.machine.discovery import require_machine
@@ -63,7 +64,7 @@ def test_live_samples(here: Here, scratch: Path) -> None:
     for one in samples:
         assert one["window"] >= 0.1
         assert one["rows"][0]["tlps_per_second"] == pytest.approx(one["rows"][0]["tlps"] / one["window"])
-    assert samples[1]["share"] == pytest.approx(100 * samples[1]["window"] / samples[1]["passed"])
+    assert samples[1]["share"] == pytest.approx(100 * samples[0]["window"] / samples[1]["passed"])
     assert list(scratch.iterdir()) == []
     assert here.files() == set()
 
@@ -112,30 +113,42 @@ def test_counters_are_found_by_the_events_that_the_kernel_lists(tmp_path: Path) 
     device = require_machine(source, tune=False).devices[0]
     perf = PerfTool("/usr/bin/perf", None, None, None)
     ports = (PciAddress.parse("0000:00:10.0"), PciAddress.parse("0000:00:11.0"))
-    assert find_counters(source, device, ports, perf) is None
+    assert find_counters(source, device, ports, None, perf) is None
 
     class WithCounters(LiveTree):
         def names(self, path: str) -> list[str]:
             if path == "/sys/bus/event_source/devices/hisi_pcie0_core0/events":
-                return ["rx_mrd_cnt", "rx_mrd_flux", "something_new"]
+                return ["rx_mrd_cnt", "rx_mrd_flux", "tx_mrd_flux", "something_new"]
             return super().names(path)
 
-    plan = find_counters(WithCounters(MACHINES / NEW), device, ports, perf)
-    assert plan == CounterPlan("hisi_pcie0_core0", ("rx_mrd_cnt", "rx_mrd_flux"), 0b101, "/usr/bin/perf")
+        def read(self, path: str) -> str:
+            if "/hisi_pcie0_core0/events/" in path:  # those of a driver that calls completions tx_mrd_flux
+                return {"rx_mrd_flux": "event=0x0804\n", "tx_mrd_flux": "event=0x2004\n"}[path.rpartition("/")[2]]
+            return super().read(path)
+
+    counting = WithCounters(MACHINES / NEW)
+    of_one = find_counters(counting, device, (), PciAddress.parse("0000:01:00.0"), perf)
+    assert of_one == CounterPlan("hisi_pcie0_core0", ("rx_mrd_flux",), "bdf=0x100", "/usr/bin/perf")
+    plan = find_counters(counting, device, ports, None, perf)
+    assert plan == CounterPlan("hisi_pcie0_core0", ("rx_mrd_cnt", "rx_mrd_flux"), "port=0x5", "/usr/bin/perf")
     assert plan.command(1.5)[-3:] == ["--", "sleep", "1.5"]
-    found = parsed("12;;hisi_pcie0_core0/rx_mrd_cnt,port=0x5/;1;100.00;;\n<not counted>;;hisi_pcie0_core0/rx_mrd_flux,port=0x5/;0\n", plan)
-    assert [(one.event, one.value) for one in found] == [("rx_mrd_cnt", 12), ("rx_mrd_flux", None)]
+    found = parsed(
+        "12;;hisi_pcie0_core0/rx_mrd_cnt,port=0x5/;1200000000;80.00;;\n<not counted>;;hisi_pcie0_core0/rx_mrd_flux,port=0x5/;0\n", plan
+    )
+    assert [(one.event, one.value, one.seconds) for one in found] == [("rx_mrd_cnt", 12, 1.5), ("rx_mrd_flux", None, None)]
     assert [one.value for one in parsed("no counters at all", plan)] == [None, None]
 
 
 def test_counters_run_over_the_whole_interval(here: Here, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "ptttool.api.live.find_counters", lambda *_: CounterPlan("hisi_pcie0_core0", ("rx_mrd_cnt", "rx_mrd_flux"), 1, "perf")
+        "ptttool.api.live.find_counters", lambda *_: CounterPlan("hisi_pcie0_core0", ("rx_mrd_cnt", "rx_mrd_flux"), "port=0x1", "perf")
     )
     done = here.run(*PORT, "--json", "-n", "1", "--interval", "200ms", "--window", "50ms", command="top")
     (sample,) = lines_of(done.stdout)
     assert sample["counters"]["seconds"] == 0.2
-    assert [(one["event"], one["value"]) for one in sample["counters"]["counted"]] == [("rx_mrd_cnt", 1000), ("rx_mrd_flux", None)]
+    counted = [(one["event"], one["value"], one["seconds"]) for one in sample["counters"]["counted"]]
+    # By the nanoseconds that perf says: the stand-in says 1,000,000.
+    assert counted == [("rx_mrd_cnt", 1000, 0.001), ("rx_mrd_flux", None, None)]
 
 
 # ---- the columns
@@ -213,7 +226,7 @@ class Fed:
             if isinstance(item, Exception):
                 raise item
             yield item
-        self.stop.wait(20)
+        self.stop.wait(120)
 
 
 def shown(app: Any) -> list[str]:
@@ -291,3 +304,40 @@ def test_sampling_is_checked() -> None:
         with pytest.raises(UsageError) as caught:
             Sampling(interval=interval, window=window)
         assert caught.value.code == code
+
+
+@pytest.mark.parametrize("width", [200, 100, 80, 60, 40])
+def test_the_column_of_sorting_is_there_with_its_arrow_and_the_name_stays(width: int) -> None:
+    for number, column in enumerate(COLUMNS):
+        shown = fitting(width, number)
+        assert {number, NAME} <= set(shown)
+        assert len(column.title) < column.width
+        (name,) = [cell for at, cell in zip(shown, texts(row("01:00.0", 5, name="nvme0"), shown), strict=True) if at == NAME]
+        assert name == "nvme0"
+    narrow = fitting(60)
+    assert REQUESTER not in narrow
+    assert "01:00.0" in texts(row("01:00.0", 5), narrow)
+
+
+@pytest.mark.parametrize(("width", "heads"), [(120, ["TLPs", "Bytes", "Asked"]), (50, ["TLPs", "Bytes"]), (40, ["TLPs"])])
+def test_counts_stand_for_rates_that_are_not_known(width: int, heads: list[str]) -> None:
+    without = replace(row("01:00.0", 5, name="nvme0"), tlps_per_second=None, bytes_per_second=None, requested_per_second=None)
+    assert columns_of(sample(0, without)) is COUNTED
+    assert columns_of(sample(0, replace(without, tlps_per_second=1.0))) is COLUMNS
+    numbers = fitting(width, columns=COUNTED)
+    titles = [COUNTED[number].title for number in numbers]
+    assert [title for title in titles if title in ("TLPs", "Bytes", "Asked")] == heads
+    assert not any(title.endswith("/s") for title in titles)
+    assert TLPS not in numbers
+    assert texts(without, numbers, COUNTED)[titles.index("TLPs")] == "5"
+
+
+def test_lines_above_the_table_fit() -> None:
+    for width in (40, 60, 80):
+        assert max(map(len, summary(sample(7), width))) <= width
+
+
+def test_a_port_needs_no_name_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", "--demo", "--json", "-n", "1"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], len(error["ports"])) == ("no-filter", 4)

@@ -21,6 +21,7 @@ from ptttool.capture.device.tracers import running_processes
 from ptttool.capture.documents import TracedCommand
 from ptttool.capture.names import sidecar_path
 from ptttool.capture.perf.recorder import is_complete
+from ptttool.capture.perf.switch import Switch
 from ptttool.cli.main import main
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
@@ -104,7 +105,7 @@ class Live(Files):
 
     def run(self, *arguments: str, case: str = "good", terminal: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.words(arguments, terminal), capture_output=True, text=True, cwd=self.folder, env=self.environment(case, more), timeout=60
+            self.words(arguments, terminal), capture_output=True, text=True, cwd=self.folder, env=self.environment(case, more), timeout=120
         )
 
     def start(self, *arguments: str, case: str = "good") -> subprocess.Popen[str]:
@@ -124,7 +125,7 @@ class Live(Files):
 
     def ptttool(self) -> int:
         """The process id of ptttool, once perf has begun to write."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             if any(path.stat().st_size > 4096 for path in self.folder.glob("*.part")):
                 return self.processes("trace")[0]
@@ -169,6 +170,47 @@ def test_duration(live: Live) -> None:
     assert "MiB" not in done.stderr
 
 
+def test_perf_that_cannot_turn_its_event_on_and_off(here: Here) -> None:
+    """It traces for longer than the command runs: no rate."""
+    done = here.run(*EIGHT_DW, "--json", "--", "sleep", "0.2", case="no-control")
+    body = json.loads(done.stdout)
+    assert (done.returncode, body["elapsed"], body["traced"]["exit"]) == (0, None, 0), done.stderr
+    kept = sidecar.load(here.output)
+    assert kept is not None
+    assert body["elapsed_at_least"] >= 0.2
+    assert kept.seconds is None
+    assert kept.at_least == pytest.approx(body["elapsed_at_least"], abs=0.002)
+
+
+def test_interrupted_while_perf_refuses_the_switch(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not run again in the old way."""
+    tried: list[bool] = []
+    begin = Switch.begun
+
+    def begun(switch: Switch, seconds: float | None = None) -> None:
+        tried.append(switch.confirms)
+        begin(switch, seconds)
+        while switch.answered():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Switch, "begun", begun)
+    error = error_of(here.run(*EIGHT_DW, "--json", "--", "sleep", "0.2", case="no-control"))
+    assert (tried, error["code"]) == ([True], "interrupted")
+    assert not here.output.exists()
+
+
+def test_perf_that_does_not_answer(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptttool.capture.perf.recorder.ANSWER", 3.0)
+    assert error_of(here.run(*EIGHT_DW, "--json", case="mute"))["code"] == "perf-no-answer"
+    monkeypatch.setattr("ptttool.capture.perf.recorder.PATIENCE", 0.3)
+    body = json.loads(here.run(*EIGHT_DW, "--force", "--json", "--duration", "0.2", case="deaf").stdout)
+    assert (body["elapsed"], body["elapsed_at_least"]) == (None, None)
+    kept = sidecar.load(here.output)
+    assert kept is not None
+    assert (kept.seconds, kept.ended, kept.at_least) == (None, None, None)
+
+
 def test_sidecar(live: Live) -> None:
     done = live.run(*EIGHT_DW, "--cpu", "1", "--aux-size", "16M", "--", "sh", "-c", "exit 7")
     assert done.returncode == 0, done.stderr
@@ -204,7 +246,7 @@ def test_something_else_was_traced(here: Here) -> None:
     assert [sign["code"] for sign in body["signs_of_loss"]] == ["not-as-asked"]
     assert here.output.read_bytes() == lzma.decompress(FAULT.read_bytes())
     assert sidecar.load(here.output) is not None
-    said = here.run("--requester", "enp7s0", "--", "true", STANDIN_RECORDING=str(FAULT))
+    said = here.run("--requester", "enp7s0", "--force", "--", "true", STANDIN_RECORDING=str(FAULT))
     assert said.returncode == 5
     assert "11,598 TLPs" in said.stdout.splitlines()[0]
     assert said.stderr.count("11,089 of 11,598") == 1
@@ -217,14 +259,14 @@ def test_fail_on_loss(here: Here) -> None:
     """The recording is reported and kept in either case; the exit code is for CI."""
     done = here.run(*PORT, "--", "true", STANDIN_RECORDING=str(SPOILT))
     assert done.returncode == 0
-    done = here.run(*PORT, "--fail-on-loss", "--", "true", STANDIN_RECORDING=str(SPOILT))
+    done = here.run(*PORT, "--force", "--fail-on-loss", "--", "true", STANDIN_RECORDING=str(SPOILT))
     assert done.returncode == 5
     assert here.output.read_bytes() == lzma.decompress(SPOILT.read_bytes())
-    done = here.run(*PORT, "--fail-on-loss", "--json", "--", "true", STANDIN_RECORDING=str(SPOILT))
+    done = here.run(*PORT, "--force", "--fail-on-loss", "--json", "--", "true", STANDIN_RECORDING=str(SPOILT))
     body = json.loads(done.stdout)
     assert (done.returncode, body["error"]["code"], body["error"]["signs"]) == (5, "loss", ["spoilt-restarts"])
     assert body["summary"]["records"] > 0
-    assert here.run(*PORT, "--fail-on-loss", "--", "true").returncode == 0
+    assert here.run(*PORT, "--force", "--fail-on-loss", "--", "true").returncode == 0
 
 
 class TreeThatChanges(LiveTree):
@@ -268,10 +310,10 @@ def test_output_of_the_command(live: Live) -> None:
     assert "to-out" in plain.stdout
     assert "to-err" in plain.stderr
     assert "Captured and wrote" not in plain.stderr
-    as_json = live.run(*EIGHT_DW, "--json", *command)
+    as_json = live.run(*EIGHT_DW, "--force", "--json", *command)
     json.loads(as_json.stdout)
     assert "to-out" in as_json.stderr
-    verbose = live.run(*EIGHT_DW, "--verbose", *command)
+    verbose = live.run(*EIGHT_DW, "--force", "--verbose", *command)
     assert "perf: [ perf record: Captured and wrote" in verbose.stderr
 
 
@@ -287,10 +329,15 @@ def test_options_of_the_command_are_its_own(here: Here) -> None:
 def test_the_last_recording_is_kept_as_old(here: Here) -> None:
     here.output.write_bytes(b"first")
     Path(f"{here.output}.old").write_bytes(b"before that")
-    done = here.run(*EIGHT_DW, "--duration", "0.2", "--json")
+    words = (*EIGHT_DW, "--duration", "0.2")
+    body = error_of(here.run(*words, "--json"))
+    assert (body["code"], body["exit_code"]) == ("exists", 6)
+    assert (here.files(), here.output.read_bytes()) == ({"perf.data", "perf.data.old"}, b"first")
+    done = here.run(*words, "--json", "--force")
     assert json.loads(done.stdout)["old"] == "perf.data.old"
+    assert "perf.data.old" in done.stderr
     assert Path(f"{here.output}.old").read_bytes() == b"first"
-    here.run(*EIGHT_DW, "--duration", "0.2")
+    here.run(*words, "--force")
     assert here.files() == {"perf.data", "perf.data.ptttool.json", "perf.data.old", "perf.data.old.ptttool.json"}
     assert sidecar.load(f"{here.output}.old") is not None
 
@@ -299,7 +346,7 @@ def test_no_decode(here: Here) -> None:
     done = here.run(*EIGHT_DW, "--duration", "0.2", "--no-decode", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["summary"] is None
-    assert here.run(*EIGHT_DW, "--duration", "0.2", "--no-decode", case="cpu-2").returncode == 5
+    assert here.run(*EIGHT_DW, "--force", "--duration", "0.2", "--no-decode", case="cpu-2").returncode == 5
 
 
 # ---- stopping
@@ -309,7 +356,7 @@ def test_no_decode(here: Here) -> None:
 def test_signal_to_ptttool_alone(live: Live, number: signal.Signals) -> None:
     process = live.start(*EIGHT_DW, "--json")
     os.kill(live.ptttool(), number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert json.loads(out)["stopped_by"] == number.name
     assert live.output.read_bytes() == bundled(SOME)
@@ -318,7 +365,7 @@ def test_signal_to_ptttool_alone(live: Live, number: signal.Signals) -> None:
 def test_interrupt_while_a_command_runs(live: Live) -> None:
     process = live.start(*EIGHT_DW, "--json", "--", "sleep", "30")
     os.kill(live.ptttool(), signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     # perf ends its command with SIGTERM, and itself as the command ended.
     assert json.loads(out)["traced"] == {"command": ["sleep"], "exit": None, "signal": "SIGTERM", "stopped": True, "arguments": 1}
@@ -383,7 +430,7 @@ PERF_FAILURES = [
 @pytest.mark.usefixtures("last_ones")
 @pytest.mark.parametrize(("case", "status", "code"), PERF_FAILURES, ids=[one[0] for one in PERF_FAILURES])
 def test_perf_fails(here: Here, case: str, status: int, code: str) -> None:
-    done = here.run(*EIGHT_DW, "--duration", "0.1", "--json", case=case)
+    done = here.run(*EIGHT_DW, "--force", "--duration", "0.1", "--json", case=case)
     body = error_of(done)
     assert (done.returncode, body["code"]) == (status, code)
     # Its own words go along, and reach a terminal only when asked for, and without what a terminal would obey.
@@ -395,7 +442,7 @@ def test_perf_fails(here: Here, case: str, status: int, code: str) -> None:
 
 @pytest.mark.usefixtures("last_ones")
 def test_verbose_shows_what_perf_said(here: Here) -> None:
-    done = here.run(*EIGHT_DW, "--duration", "0.1", "--verbose", case="busy-a")
+    done = here.run(*EIGHT_DW, "--force", "--duration", "0.1", "--verbose", case="busy-a")
     assert done.returncode == 5
     assert "ptttool: perf: The sys_perf_event_open() syscall returned with 16" in done.stderr
 
@@ -404,7 +451,7 @@ def test_unfinished_recording_with_a_trace_is_kept(here: Here) -> None:
     """A full disk, a kill: what had been written is worth having, and the last recording is still there."""
     for case, code in (("disk-full", "disk-full"), ("killed", "perf-killed")):
         here.output.write_bytes(b"the last one")
-        body = error_of(here.run(*EIGHT_DW, "--duration", "0.1", "--json", case=case))
+        body = error_of(here.run(*EIGHT_DW, "--force", "--duration", "0.1", "--json", case=case))
         assert (body["code"], body["recording"]) == (code, "perf.data")
         assert not is_complete(here.output)
         assert here.output.stat().st_size > 200_000
@@ -416,19 +463,19 @@ def test_unfinished_recording_with_a_trace_is_kept(here: Here) -> None:
 
 @pytest.mark.usefixtures("last_ones")
 def test_interrupt_before_perf_begins(live: Live) -> None:
-    process = live.start(*EIGHT_DW, case="late-to-begin")
-    deadline = time.monotonic() + 30
+    process = live.start(*EIGHT_DW, "--force", case="late-to-begin")
+    deadline = time.monotonic() + 120
     while not live.processes("record") and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(0.3)
     os.kill(live.processes("trace")[0], signal.SIGTERM)
-    assert "before perf had begun" in process.communicate(timeout=30)[1]
+    assert "before perf had begun" in process.communicate(timeout=120)[1]
     assert process.returncode == 128 + signal.SIGTERM
 
 
 @pytest.mark.parametrize("case", ["cpu-2", "port-mask-empty", "busy-C0-then-C1", "never-idle", "6.1/cpu-2"])
 def test_empty_trace(here: Here, case: str) -> None:
-    done = here.run(*EIGHT_DW, "--duration", "0.1", "--json", case=case)
+    done = here.run(*EIGHT_DW, "--force", "--duration", "0.1", "--json", case=case)
     body = error_of(done)
     assert (done.returncode, body["code"]) == (5, "empty-trace")
     assert len(body["causes"]) >= 3
@@ -481,7 +528,7 @@ def test_second_trace_of_a_device(live: Live) -> None:
     # Another device is free.
     assert live.run("--rootport", "00:14.0", "--duration", "0.1").returncode == 0
     os.kill(first, signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert process.returncode == 0
 
 
@@ -611,7 +658,7 @@ def test_replay_that_does_not_fit(tmp_path: Path) -> None:
     output = tmp_path / "x"
     output.write_bytes(b"the last one")
     small = ["sh", "-c", 'ulimit -f 8; export PYTHONDONTWRITEBYTECODE=1; exec "$@"', "sh"]
-    done = machines.run(["trace", "--demo", *PORT, "-o", str(output), "--json"], prefix=small, check=6)
+    done = machines.run(["trace", "--demo", *PORT, "-o", str(output), "--force", "--json"], prefix=small, check=6)
     assert error_of(done)["code"] == "file-too-large"
     assert str(output) in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
@@ -632,7 +679,7 @@ def test_summary_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_signs_of_loss_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = [*PORT, "--rootport", "00:11.0"]
     assert "9712 bytes" in replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"))[2]
-    body = json.loads(replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"), "--json")[1])
+    body = json.loads(replayed(capsys, "--demo", *options, "-o", str(tmp_path / "x"), "--force", "--json")[1])
     assert [(sign["code"], sign["details"]["leftovers"]) for sign in body["signs_of_loss"]] == [("end-stream", [{"cpu": 1, "bytes": 9712}])]
     assert body["summary"]["findings"]["zero_records"] == 0
 
@@ -645,7 +692,9 @@ def test_notes_do_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_demo_keeps_the_last_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "out.data"
     output.write_bytes(b"the last one")
-    assert replayed(capsys, "--demo", *PORT, "-o", str(output))[0] == 0
+    assert replayed(capsys, "--demo", *PORT, "-o", str(output))[0] == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["out.data"]
+    assert replayed(capsys, "--demo", *PORT, "-o", str(output), "--force")[0] == 0
     assert Path(f"{output}.old").read_bytes() == b"the last one"
     assert len(list(tmp_path.iterdir())) == 3
 

@@ -29,7 +29,7 @@ def unfinished(live: Live) -> Path:
     return path
 
 
-def until(condition: object, seconds: float = 30) -> None:
+def until(condition: object, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     assert callable(condition)
     while not condition():
@@ -43,7 +43,7 @@ def until(condition: object, seconds: float = 30) -> None:
 def test_a_closed_terminal_ends_the_recording_well(live: Live) -> None:
     """Of an interactive bash, as of an ssh session that drops: SIGHUP comes to all processes of the job, perf too."""
     live.output.write_bytes(b"the last one")
-    done = live.run(*EIGHT_DW, terminal="close")
+    done = live.run(*EIGHT_DW, "--force", terminal="close")
     assert done.returncode == 0, done.stdout
     assert live.output.read_bytes() == bundled(SOME)
     assert live.files() == {"perf.data", "perf.data.ptttool.json", "perf.data.old"}
@@ -93,7 +93,7 @@ def test_a_session_without_a_terminal(live: Live) -> None:
     """As a service has it; the signal comes to its process group."""
     process = started(live, ["setsid", "--wait"], "--json")
     os.killpg(os.getpgid(live.ptttool()), signal.SIGHUP)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert json.loads(out)["stopped_by"] == "SIGHUP", err
     assert live.output.read_bytes() == bundled(SOME)
 
@@ -101,7 +101,7 @@ def test_a_session_without_a_terminal(live: Live) -> None:
 def test_nohup_goes_on(live: Live) -> None:
     process = started(live, ["nohup"], "--duration", "1.5", "--json")
     os.kill(live.ptttool(), signal.SIGHUP)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     body = json.loads(out)
     assert (body["stopped_by"], process.returncode) == (None, 0), err
     assert body["elapsed"] >= 1.5
@@ -137,7 +137,7 @@ def test_ptttool_is_killed(live: Live, capsys: pytest.CaptureFixture[str]) -> No
     """perf ends well by itself; the file waits for its name, with its sidecar."""
     process = live.start(*EIGHT_DW)
     os.kill(live.ptttool(), signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     path = unfinished(live)
     until(lambda: not look_at(path).being_written)
     assert path.read_bytes() == bundled(SOME)
@@ -160,7 +160,7 @@ def test_all_are_killed_at_once(live: Live) -> None:
         os.kill(number, signal.SIGSTOP)
     for number in both:
         os.kill(number, signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     path = unfinished(live)
     until(lambda: not look_at(path).being_written)
     one = look_at(path)
@@ -175,12 +175,12 @@ def test_all_are_killed_at_once(live: Live) -> None:
 
 def test_perf_is_killed_before_it_has_written_any_trace(live: Live) -> None:
     live.output.write_bytes(b"the last one")
-    process = live.start(*EIGHT_DW, "--json")
+    process = live.start(*EIGHT_DW, "--force", "--json")
     live.ptttool()
     (perf,) = live.processes("record")
     time.sleep(0.3)
     os.kill(perf, signal.SIGKILL)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     error = json.loads(out)["error"]
     assert error["code"] == "perf-killed"
     assert error["seconds_lost"] > 0.2
@@ -190,11 +190,11 @@ def test_perf_is_killed_before_it_has_written_any_trace(live: Live) -> None:
 
 def test_perf_is_killed_with_trace_in_the_file(live: Live) -> None:
     live.output.write_bytes(b"the last one")
-    process = live.start(*EIGHT_DW, "--aux-size", "16M", "--json", case="busy-link")
+    process = live.start(*EIGHT_DW, "--force", "--aux-size", "16M", "--json", case="busy-link")
     live.ptttool()
     until(lambda: unfinished(live).stat().st_size > 9 * MIB)
     os.kill(live.processes("record")[0], signal.SIGKILL)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     error = json.loads(out)["error"]
     assert (error["code"], error["recording"]) == ("perf-killed", "perf.data")
     assert "perf.data.old" in error["hint"]
@@ -208,7 +208,7 @@ def test_others_stop_perf(live: Live, options: list[str]) -> None:
     process = live.start(*EIGHT_DW, *options, "--json")
     live.ptttool()
     os.kill(live.processes("record")[0], signal.SIGTERM)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     body = json.loads(out)
     (warning,) = body["warnings"]
     assert (warning["code"], warning["details"]["signal"]) == ("stopped-by-others", "SIGTERM")
@@ -228,7 +228,7 @@ def test_the_arguments_of_the_command_are_not_kept(here: Here) -> None:
     for path in here.folder.iterdir():
         assert secret.encode() not in path.read_bytes(), path
         assert path.stat().st_mode & 0o777 == 0o600, path
-    here.run(*EIGHT_DW, "--json", "--keep-command", *command)
+    here.run(*EIGHT_DW, "--force", "--json", "--keep-command", *command)
     assert secret in sidecar_path(here.output).read_text(encoding="utf-8")
 
 
@@ -239,7 +239,7 @@ def test_perf_is_not_given_the_arguments(live: Live) -> None:
     (perf,) = live.processes("record")
     assert b"hunter2" not in Path(f"/proc/{perf}/cmdline").read_bytes()
     os.kill(perf, signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
 
 # ---- the output
@@ -275,7 +275,7 @@ def test_a_disk_that_becomes_full(here: Here) -> None:
     try:
         output = small / "x"
         output.write_bytes(b"the last one")
-        body = error_of(here.run(*EIGHT_DW, "--aux-size", "16M", "--json", "-o", str(output), case="busy-link"))
+        body = error_of(here.run(*EIGHT_DW, "--force", "--aux-size", "16M", "--json", "-o", str(output), case="busy-link"))
         assert (body["code"], body["recording"]) == ("disk-full", str(output))
         assert Path(f"{output}.old").read_bytes() == b"the last one"
         assert output.stat().st_size > 11 * MIB
@@ -319,7 +319,7 @@ def test_a_link_as_output_is_refused(here: Here, leads_to: str) -> None:
 def test_a_link_as_old_is_refused(here: Here) -> None:
     here.output.write_bytes(b"the last one")
     Path(f"{here.output}.old").symlink_to("precious")
-    assert error_of(here.run(*EIGHT_DW, "--duration", "30", "--json"))["code"] == "old-is-link"
+    assert error_of(here.run(*EIGHT_DW, "--force", "--duration", "30", "--json"))["code"] == "old-is-link"
 
 
 def test_a_link_as_folder_is_followed(here: Here) -> None:
@@ -343,11 +343,11 @@ def real_perf(folder: Path) -> list[str]:
     code = (
         "import sys; from pathlib import Path\n"
         "from ptttool.capture.perf.recorder import Recorder\n"
-        "from ptttool.capture.perf.workload import Workload\n"
+        "from ptttool.capture.perf.switch import Switch\n"
         "from ptttool.capture.unfinished.file import UnfinishedFile\n"
-        "with UnfinishedFile(Path('real.data')) as file, Workload() as work:\n"
-        "    words = ['perf', 'record', '-e', 'cpu-clock', '-C', '0', '-o', str(file.through_proc), '--', *work.words]\n"
-        "    outcome = Recorder(words, file.through_proc, workload=work).run()\n"
+        "with UnfinishedFile(Path('real.data')) as file, Switch() as switch:\n"
+        "    words = ['perf', 'record', '-e', 'cpu-clock', '-C', '0', '-o', str(file.through_proc), *switch.options]\n"
+        "    outcome = Recorder(words, file.through_proc, switch).run(lambda now: now.tracing and Path('begun').touch())\n"
         "    file.take_name('real.data')\n"
         "    Path('outcome').write_text(f'{outcome.complete} {outcome.stopped_by} {outcome.traced}')\n"
     )
@@ -366,7 +366,7 @@ def test_the_real_perf_survives_the_terminal(live: Live) -> None:
     if not can_record(live.folder):
         pytest.skip("perf may not record here")
     (live.folder / "try.data").unlink()
-    terminal = [sys.executable, str(Path(__file__).parents[1] / "standin" / "at_terminal.py"), "close"]
+    terminal = [sys.executable, str(Path(__file__).parents[1] / "standin" / "at_terminal.py"), "close:begun"]
     environment = live.environment("good", {"PATH": os.environ["PATH"]})
     subprocess.run([*terminal, *real_perf(live.folder)], cwd=live.folder, env=environment, timeout=60, check=True, capture_output=True)
     complete, stopped_by, traced = (live.folder / "outcome").read_text(encoding="utf-8").split()

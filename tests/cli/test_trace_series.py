@@ -86,14 +86,22 @@ def test_dry_run(here: Here) -> None:
     assert here.files() == set()
 
 
-def test_a_second_series_keeps_the_first_as_old(here: Here) -> None:
+def test_a_second_series_does_not_replace_the_first_one(here: Here) -> None:
+    """--force would be one event of all types; with --for it keeps the first recordings as .old."""
+    planned = [*PORT, "--for", "payload", "--json", "--no-decode", "--duration", "0.1"]
     here.run(*OUTBOUND, "--no-decode", "--", "true")
-    done = here.run(*OUTBOUND, "--type", "p,np", "--json", "--no-decode", "--", "true")
-    old = {f"{name}.old" for name in ("perf.1-outbound-p.data", "perf.2-outbound-np.data")}
-    old |= {name.replace(".old", ".old.ptttool.json") for name in old}
-    assert here.files() == files_of(1, 2, 3) | old
-    assert [run.name for run in load(here.folder / "perf.series.json").runs] == RUNS[:2]
-    assert [one["code"] for one in json.loads(done.stdout)["diagnostics"]] == ["earlier-series"]
+    for words in ([*OUTBOUND, "--json", "--", "true"], [*OUTBOUND, "--type", "p,np", "--json", "--", "true"], planned):
+        body = error_of(here.run(*words))
+        assert (body["code"], body["exit_code"], "would trace all" in str(body["hint"])) == ("exists", 6, "--for" not in words)
+        assert here.files() == files_of(1, 2, 3)
+    done = here.run(*planned, "--force")
+    assert "earlier-series" in [one["code"] for one in json.loads(done.stdout)["diagnostics"]]
+    before = here.files()
+    here.run(*planned, "--force")
+    assert {name for name in here.files() - before if not name.endswith(".json")} == {
+        "perf.1-inbound.data.old",
+        "perf.2-outbound-cpl.data.old",
+    }
 
 
 # ---- what goes wrong
@@ -103,7 +111,7 @@ def test_a_series_whose_first_run_fails_leaves_nothing(here: Here) -> None:
     path = here.folder / "perf.series.json"
     before = Series(1, ("io",), (SeriesRun("x", "x.data", "e"),))
     save(path, before)
-    done = here.run(*OUTBOUND, "--json", "--duration", "1", case="not-supported")
+    done = here.run(*PORT, "--for", "payload", "--force", "--json", "--duration", "1", case="not-supported")
     assert done.returncode == 5
     assert "error" in json.loads(done.stdout)
     assert here.files() == {"perf.series.json"}
@@ -150,7 +158,7 @@ def test_ctrl_c_ends_the_whole_series(live: Live) -> None:
     process = live.start(*OUTBOUND, "--duration", "20", "--json")
     wait_for_run(live, 1, process)
     os.kill(live.ptttool(), signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     body = json.loads(out)
     assert process.returncode == 130, err
     assert (body["error"]["code"], body["error"]["missing"], body["stopped_by"]) == ("series-interrupted", RUNS[1:], "SIGINT")
@@ -164,8 +172,8 @@ def test_a_killed_series_says_what_is_missing(live: Live) -> None:
     wait_for_run(live, 2, process)
     for pid in live.processes("trace"):
         os.kill(pid, signal.SIGKILL)
-    process.communicate(timeout=60)
-    deadline = time.monotonic() + 30
+    process.communicate(timeout=120)
+    deadline = time.monotonic() + 120
     while live.processes("record") and time.monotonic() < deadline:
         time.sleep(0.05)
     series = load(live.folder / "perf.series.json")

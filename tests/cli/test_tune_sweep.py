@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import shutil
 import signal
 import subprocess
@@ -165,7 +166,8 @@ def test_fio(run: Run, tmp_path: Path) -> None:
 def test_under_umockdev(tmp_path: Path) -> None:
     """The files of the running machine, as the kernel has them."""
     files = [f"/sys/bus/event_source/devices/hisi_ptt0_0/tune/{name}" for name in ("qos_tx_p", "qos_tx_np")]
-    sweep = f"{sys.executable} -m ptttool tune sweep --device nvme0 --events qos_tx_p,qos_tx_np --values 0,2 --design one-at-a-time --json"
+    python = shlex.quote(sys.executable)
+    sweep = f"{python} -m ptttool tune sweep --device nvme0 --events qos_tx_p,qos_tx_np --values 0,2 --design one-at-a-time --json"
     workload = f"-- sh -c 'echo a=$(cat {files[0]}) b=$(cat {files[1]})'"
     script = f"{sweep} --rounds 2 --metric 'regex:a=(.)' --metric 'regex:b=(.)' -o {tmp_path}/r.parquet {workload}; cat {' '.join(files)}"
     words = [*machines.umockdev(machines.NEW, tmp_path), "sh", "-c", script]

@@ -23,6 +23,7 @@ from ptttool.capture.device.lock import hold_device
 from ptttool.capture.device.tracers import Process
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.doctor.checks.host import installation
 from ptttool.doctor.contract import CHECKS, NOT_RECORDED, Finding, Status, check, failed, in_order
 from ptttool.doctor.examine import Examination, examination_of
 from ptttool.doctor.facts import look
@@ -42,6 +43,11 @@ PERF = PerfTool("/usr/bin/perf", "7.2.1", "arm64", True)
 GOOD = Host(perf=PERF, rights=ROOT_RIGHTS, output=OUTPUT, online=(0, 1, 2, 3))
 MEMORY = {"/proc/meminfo": b"MemTotal:       65536000 kB\nMemAvailable:   32768000 kB\n"}
 PTT = "/sys/bus/pci/devices/0000:00:08.0"
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "is_compiled", lambda: True)
 
 
 class Live(RecordedSource):
@@ -328,6 +334,13 @@ def test_iommu() -> None:
     assert one(of_fake(_fake(iommu="DMA")), "iommu").status is Status.OK  # the driver has taken it
 
 
+@pytest.mark.parametrize(("content", "code"), [(b"-" * ((1 << 20) - 3) + b"hisi_ptt", "ok"), (b"hisi_pt", "perf-too-old")])
+def test_an_old_perf_with_support_of_its_distribution(tmp_path: Path, content: bytes, code: str) -> None:
+    Path(tmp_path, "perf").write_bytes(content)
+    found = of_fake(_fake(), host=replace(GOOD, perf=replace(PERF, path=str(tmp_path / "perf"), version="5.10.0")))
+    assert one(found, "perf").code == code
+
+
 def test_no_iommu_at_all(tmp_path: Path) -> None:
     from tests.cli.test_trace import LiveTree
 
@@ -524,6 +537,14 @@ def test_a_check_that_fails_itself(scratch: None) -> None:
     found = of_tree()
     assert (one(found, "toy").status, one(found, "toy").code, found.works) == (Status.UNKNOWN, "perf-gone", None)
     assert one(found, "perf").status is Status.OK
+
+
+def test_loops_that_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "is_compiled", lambda: False)
+    found = of_tree()
+    (answer,) = (one for one in found.answers if one.check == "installation")
+    assert [(one.status, one.code) for one in answer.findings] == [(Status.WARNING, "loops-not-compiled")]
+    assert found.works
 
 
 def test_an_unknown_device() -> None:

@@ -12,7 +12,7 @@ import pytest
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.exporters.tables.columns import ColumnLayout
 from ptttool.exporters.tables.tlp import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, TlpLayout, tlp_lines
-from ptttool.machine.model import Machine, PciFunction
+from ptttool.machine.model import Hex16, Hex24, Machine, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.tlp.columns import ALL_COLUMNS, TLP_SCHEMA
 from tests.support import captures
@@ -20,11 +20,13 @@ from tests.support.records import Words, decode_block, eight, four, packed
 from tests.support.rows import Read
 
 MACHINE = Machine(
-    "a test",
-    functions={
-        address: PciFunction(address, 0x1B36, 0x10, 0x010802, "a drive", kernel_names=names)
-        for address, names in ((PciAddress(0, 1, 0, 0), ("nvme0", "nvme0n1")), (PciAddress(0, 2, 0, 0), ()))
-    },
+    origin="a test",
+    functions=PciFunctions(
+        {
+            address: PciFunction(address, Hex16(0x1B36), Hex16(0x10), Hex24(0x010802), "a drive", kernel_names=names)
+            for address, names in ((PciAddress(0, 1, 0, 0), ("nvme0", "nvme0n1")), (PciAddress(0, 2, 0, 0), ()))
+        }
+    ),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def test_what_is_no_regular_file_is_written_in_place(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     got: list[bytes] = []
-    reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
+    reader = threading.Timer(0.2, lambda: got.append(fifo.read_bytes()))  # waited for
     reader.start()
     write(fifo)
     reader.join(10)
@@ -133,3 +134,56 @@ def test_a_file_that_gets_too_large(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "file-too-large"
     assert not [*tmp_path.iterdir()]
+
+
+INTERRUPTED = """
+import contextlib, os, signal, sys
+from ptttool.files import atomic, leftovers
+folder, number, files = sys.argv[1], int(sys.argv[2]), (atomic.__file__, leftovers.__file__, contextlib.__file__)
+def leave(*_): raise SystemExit(99)
+signal.signal(number, leave)
+seen = held = 0
+def trace(frame, event, _):
+    global seen
+    frame.f_trace_opcodes = frame.f_code.co_filename in files
+    if frame.f_trace_opcodes and event in ("opcode", "return"):
+        seen += 1
+        if seen == at:
+            os.kill(os.getpid(), number)
+    return trace
+at = ended = 0
+kept = []  # what a traceback holds is not tidied up by chance
+while not ended:
+    at, seen = at + int(sys.argv[3]), 0
+    try:
+        sys.settrace(trace)
+        with atomic.output_file(folder + "/out") as file:
+            file.write(b"new")
+        sys.settrace(None)
+        ended = seen < at
+    except SystemExit as error:
+        sys.settrace(None)
+        kept.append(error)
+    names = os.listdir(folder)
+    if names not in ([], ["out"]):
+        held += 1
+        leftovers.remove_expected()  # as at the end of the process
+        assert os.listdir(folder) in ([], ["out"]), (at, names)
+    for name in os.listdir(folder):
+        assert open(folder + "/" + name, "rb").read() == b"new", at
+        os.unlink(folder + "/" + name)
+    assert not leftovers._expected or kept, at
+    leftovers.remove_expected()
+print(at, held)
+"""
+
+
+@pytest.mark.parametrize(("number", "step"), [(signal.SIGINT, 1), (signal.SIGTERM, 7)])
+def test_a_signal_at_any_instruction_leaves_nothing_half_done(tmp_path: Path, number: int, step: int) -> None:
+    """Raised by a handler, as the command's own: after each instruction of what makes, writes and names the file."""
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(int(number)), str(step)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    points, held = map(int, done.stdout.split())
+    assert points > 500
+    assert held > 0  # the exit of the process is what tidies up there

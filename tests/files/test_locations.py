@@ -196,6 +196,31 @@ def test_what_is_for_this_user_alone_does_not_go_to_a_pipe_of_another(theirs: Pa
 
 
 @AS_ROOT
+def test_a_pipe_of_another_user_that_nobody_reads_is_not_waited_for(theirs: Path) -> None:
+    os.mkfifo(theirs / "pipe")
+    give(theirs / "pipe")
+    with pytest.raises(OutputError) as caught:
+        write(theirs / "pipe")
+    assert caught.value.code == "no-reader"
+
+
+@AS_ROOT
+def test_a_pipe_of_another_user_who_stops_reading_is_given_up(theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptttool.files.atomic._PATIENCE", 0.1)
+    os.mkfifo(theirs / "pipe")
+    give(theirs / "pipe")
+    reader = os.open(theirs / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(OutputError) as caught, output_file(theirs / "pipe", force=True) as file:
+            file.write(bytes(1 << 20))
+        assert caught.value.code == "no-reader"
+        with pytest.raises(TimeoutError), output_file(theirs / "pipe", force=True):
+            raise TimeoutError  # of what the caller reads meanwhile: that is not the pipe's
+    finally:
+        os.close(reader)
+
+
+@AS_ROOT
 @pytest.mark.parametrize("sticky", [False, True])
 def test_a_pipe_of_another_user(theirs: Path, sticky: bool) -> None:
     if sticky:

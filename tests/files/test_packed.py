@@ -113,6 +113,21 @@ def test_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [*tmp_path.iterdir()] == [path]
 
 
+@pytest.mark.parametrize("kind", ["xz", "bzip2", "zstd", "gzip"])
+def test_streams_with_nothing_in_them_end_it(kind: str, tmp_path: Path) -> None:
+    """A few are of packers that work in parallel; of more, what came before is given."""
+    path, empty, whole = tmp_path / "packed", PACKERS[kind](b""), PACKERS[kind](b"before")
+    path.write_bytes(whole + empty * 1000 + whole)
+    few = read(path)
+    assert few is not None
+    assert (content_of(few), few.problem) == (b"beforebefore", None)
+    path.write_bytes(whole + empty * 10_000 + whole)
+    many = read(path)
+    assert many is not None
+    assert content_of(many) == b"before"
+    assert many.problem is not None
+
+
 @pytest.mark.parametrize("head", [b"\xfd7zXZ\0", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"])
 def test_nothing_but_a_beginning(head: bytes, tmp_path: Path) -> None:
     path = tmp_path / "packed"

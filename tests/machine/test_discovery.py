@@ -12,7 +12,7 @@ from pyfakefs.fake_filesystem import FakeFilesystem
 
 from ptttool.errors import DeviceError
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.model import FormatTerm, Link, Machine, PttDevice
+from ptttool.machine.model import FormatTerm, Link, Machine, Multiselect, PttDevice
 from ptttool.machine.resolve import resolve_root_port
 from ptttool.machine.sources.files import MemoryFiles
 from ptttool.machine.sources.recorded import RecordedSource
@@ -25,10 +25,10 @@ from tests.support.machines import BUS, NEW, OLD, contents, in_memory
 PTT = f"{BUS}/0000:00:09.0/hisi_ptt0_2"
 PORT_14 = f"{BUS}/0000:00:14.0"
 FORMAT = {
-    "direction": FormatTerm("direction", "config", 20, 23),
-    "filter": FormatTerm("filter", "config", 0, 19),
-    "format": FormatTerm("format", "config", 32, 35),
-    "type": FormatTerm("type", "config", 24, 31),
+    "direction": FormatTerm("config", 20, 23),
+    "filter": FormatTerm("config", 0, 19),
+    "format": FormatTerm("config", 32, 35),
+    "type": FormatTerm("config", 24, 31),
 }
 
 Change = Callable[[dict[str, bytes], dict[str, str]], None]
@@ -100,7 +100,7 @@ class TestTheWholeMachine:
         }  # fmt: skip
         for one in machine.devices:
             assert one.ports_known
-            assert one.multiselect == {"root port": True, "requester": False}
+            assert one.multiselect == Multiselect(root_ports=True, requesters=False)
             assert one.format == FORMAT
             assert [(event.name, event.value, event.problem) for event in one.tune] == [
                 (name, 1, None) for name in ("qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level")
@@ -116,7 +116,7 @@ class TestTheWholeMachine:
             assert {entry.address: entry.value for entry in one.filters} == listed
             assert all(entry.computed for entry in one.filters)
             assert not one.ports_known
-            assert one.multiselect == {"root port": True, "requester": False}
+            assert one.multiselect == Multiselect(root_ports=True, requesters=False)
             assert "filters-computed" in codes(one)
 
     def test_pci_addresses_of_the_old_kernel(self, read: Read) -> None:
@@ -160,9 +160,9 @@ class TestFormat:
         found = terms(pattern="config:36-39", later="config1:0-63", one="config2:7")
         assert found.format == {
             **FORMAT,
-            "pattern": FormatTerm("pattern", "config", 36, 39),
-            "later": FormatTerm("later", "config1", 0, 63),
-            "one": FormatTerm("one", "config2", 7, 7),
+            "pattern": FormatTerm("config", 36, 39),
+            "later": FormatTerm("config1", 0, 63),
+            "one": FormatTerm("config2", 7, 7),
         }
         assert found.diagnostics == ()
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from ptttool.documents import to_json
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.documents import as_json, from_json
+from ptttool.machine.documents import from_json
 from ptttool.machine.model import Machine
 from ptttool.machine.sources.tree import TreeSource
 from tests.support.machines import MACHINES, NEW, OLD
@@ -19,12 +20,12 @@ from tests.support.machines import MACHINES, NEW, OLD
 @pytest.mark.parametrize("name", [NEW, OLD])
 def test_round_trip(name: str) -> None:
     machine = read_machine(TreeSource(MACHINES / name))
-    assert from_json(json.loads(json.dumps(as_json(machine)))) == machine
+    assert from_json(json.loads(json.dumps(to_json(machine)))) == machine
 
 
 def test_schema() -> None:
     """Keys and spelling are a contract."""
-    document = as_json(read_machine(TreeSource(MACHINES / NEW)))
+    document = to_json(read_machine(TreeSource(MACHINES / NEW)))
     assert list(document) == ["version", "origin", "kernel", "hostname", "diagnostics", "devices", "functions", "memory"]
     assert (document["version"], document["kernel"], document["hostname"]) == (1, "6.12.95+deb12-arm64", "ptt-rig")
     device = document["devices"][1]
@@ -50,13 +51,14 @@ def test_schema() -> None:
         "bars": None,
         "transfers": None,
         "iommu": None,
+        "physical": None,
     }
     assert document["memory"] is None
 
 
 def test_details() -> None:
     source = TreeSource(MACHINES / NEW)
-    document = as_json(with_details(source, read_machine(source)))
+    document = to_json(with_details(source, read_machine(source)))
     function = document["functions"][-4]
     assert function["bars"] == [{"number": 0, "first": "0x10600000", "last": "0x10603fff", "space": "memory", "prefetchable": False}]
     assert function["transfers"] == {
@@ -70,7 +72,7 @@ def test_details() -> None:
 
 
 def test_empty() -> None:
-    assert from_json(as_json(Machine("nowhere"))) == Machine("nowhere")
+    assert from_json(to_json(Machine(origin="nowhere"))) == Machine(origin="nowhere")
 
 
 @pytest.mark.parametrize("damage", [None, [], "text", {}, {"version": 2}, {"version": 1}, {"version": None}])
@@ -81,7 +83,7 @@ def test_no_machine(damage: Any) -> None:
 
 def test_damaged_anywhere() -> None:
     """Each value in turn replaced by one of another kind is refused, and always with ValueError."""
-    whole = as_json(read_machine(TreeSource(MACHINES / NEW)))
+    whole = to_json(read_machine(TreeSource(MACHINES / NEW)))
     whole["functions"] = whole["functions"][:2]
     whole["devices"] = whole["devices"][:1]
 
@@ -108,7 +110,7 @@ def test_damaged_anywhere() -> None:
 
 def test_a_missing_field_is_named() -> None:
     """In words: no name of an exception of Python."""
-    document = as_json(read_machine(TreeSource(MACHINES / NEW)))
+    document = to_json(read_machine(TreeSource(MACHINES / NEW)))
     del document["devices"]
     with pytest.raises(ValueError, match="'devices'") as caught:
         from_json(document)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.discovery import open_source, require_machine

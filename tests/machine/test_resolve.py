@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from ptttool.errors import DeviceError, PtttoolError, UsageError
-from ptttool.machine.model import Machine
+from ptttool.machine.model import Machine, PciFunctions
 from ptttool.machine.resolve import find_function, resolve_requester, resolve_root_port
 from ptttool.pci import PciAddress
 from ptttool.testing import kunpeng
@@ -92,9 +91,13 @@ def test_a_domain_may_be_left_out(machine: Machine) -> None:
     """Where domain 0 has no such function."""
     moved = PciAddress.parse("01:00.0")
     functions = {address: one for address, one in machine.functions.items() if address != moved}
-    functions[moved._replace(domain=1)] = replace(machine.functions[moved], address=moved._replace(domain=1))
-    assert str(find_function(replace(machine, functions=functions, devices=()), "01:00.0")) == "0001:01:00.0"
-    assert str(find_function(replace(machine, functions=functions | {moved: machine.functions[moved]}), "01:00.0")) == "0000:01:00.0"
+    there = PciAddress(1, *moved[1:])
+    functions[there] = replace(machine.functions[moved], address=there)
+    assert str(find_function(replace(machine, functions=PciFunctions(functions), devices=()), "01:00.0")) == "0001:01:00.0"
+    assert (
+        str(find_function(replace(machine, functions=PciFunctions(functions | {moved: machine.functions[moved]})), "01:00.0"))
+        == "0000:01:00.0"
+    )
 
 
 def test_a_root_port_is_no_requester(machine: Machine) -> None:
@@ -142,5 +145,5 @@ def test_a_disk_with_two_controllers(machine: Machine) -> None:
     for address in addresses:
         functions[address] = replace(functions[address], kernel_names=(*functions[address].kernel_names, "nvme7n1"))
     with pytest.raises(UsageError) as caught:
-        resolve_root_port(replace(machine, functions=functions), "nvme7n1")
+        resolve_root_port(replace(machine, functions=PciFunctions(functions)), "nvme7n1")
     assert (caught.value.code, caught.value.details) == ("ambiguous-name", {"candidates": ["0000:01:00.0", "0000:06:00.0"]})

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.model import Link, Machine, PciFunction
+from ptttool.machine.model import Hex24, Link, Machine, PciFunction, PciFunctions
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.topology import all_diagnostics, endpoints_behind, is_bridge, link_words, names_behind, walk
 from ptttool.pci import PciAddress
@@ -81,10 +81,10 @@ def test_the_tree(machine: Machine) -> None:
 )
 def test_links(link: Link, at_endpoint: str, at_port: str) -> None:
     def function(address: PciAddress, parent: PciAddress | None, class_code: int) -> PciFunction:
-        return PciFunction(address, 1, 1, class_code, "x", link=link, parent=parent)
+        return PciFunction(address, None, None, Hex24(class_code), "x", link=link, parent=parent)
 
     chain = [function(ROOT, None, 0x60400), function(UP, ROOT, 0x60400), function(DOWN, UP, 0x60400), function(END, DOWN, 0x20000)]
-    machine = Machine("test", functions={one.address: one for one in chain})
+    machine = Machine(origin="test", functions=PciFunctions.of_json(tuple(chain)))
     assert [link_words(machine, one) for one in chain] == [at_port, at_endpoint, at_port, at_endpoint]
 
 
@@ -97,10 +97,10 @@ def test_names_behind(machine: Machine) -> None:
 
 def test_knotted_recordings_end() -> None:
     functions = {
-        ROOT: PciFunction(ROOT, 1, 1, 0x60400, "a", parent=UP),
-        UP: PciFunction(UP, 1, 1, 0x60400, "b", parent=ROOT),
+        ROOT: PciFunction(ROOT, None, None, Hex24(0x60400), "a", parent=UP),
+        UP: PciFunction(UP, None, None, Hex24(0x60400), "b", parent=ROOT),
     }
-    machine = Machine("test", functions=functions)
+    machine = Machine(origin="test", functions=PciFunctions(functions))
     assert [one.address for one in walk(machine, ROOT)] == [UP]
     assert link_words(machine, functions[ROOT]) is None
 

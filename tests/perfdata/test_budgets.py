@@ -67,6 +67,8 @@ def made(name: str, folder: Path, size: int | None = None) -> Path:
         ("recording-features", 18),
         ("recording-streams", 0),
         ("recording-marks", 0),
+        ("recording-holes", 0),
+        ("recording-holes-between", 0),
     ],
 )
 def test_little_memory(name: str, at_once: int, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def fifo(tmp_path: Path, content: bytes | Callable[[int], None]) -> Iterator[Pat
     try:
         yield path
     finally:
-        writer.join(timeout=30)
+        writer.join(timeout=120)
         assert not writer.is_alive()
 
 

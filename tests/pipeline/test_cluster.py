@@ -199,7 +199,19 @@ def test_a_file_that_the_workers_do_not_have_names_itself(dask: Any, recording: 
             trace.tally(workers=workers)
 
 
-@pytest.mark.parametrize(("path", "code"), [("file:///none/perf.data", "no-such-file"), ("nothing://x/perf.data", "unknown-storage")])
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("file:///none/perf.data", "no-such-file"),
+        ("nothing://x/perf.data", "unknown-storage"),
+        ("reference://x", "unknown-storage"),
+        ("dir://x", "unknown-storage"),
+        ("generic://x", "unknown-storage"),
+        ("async_wrapper://x", "unknown-storage"),
+        ("x:://y", "unknown-storage"),
+        ("simplecache::file:///etc/passwd", "size-unknown"),
+    ],
+)
 def test_addresses_that_lead_nowhere(path: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "--json", path]) in (2, 6)
     assert json.loads(capsys.readouterr().out)["error"]["code"] == code

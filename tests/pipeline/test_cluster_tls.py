@@ -12,7 +12,7 @@ import distributed
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.errors import InputError, UsageError, WorkersError
+from ptttool.errors import AccessError, InputError, UsageError, WorkersError
 from ptttool.pipeline.workers import cluster as cluster_module
 from ptttool.pipeline.workers.cluster import Cluster
 from ptttool.pipeline.workers.scheduler import Scheduler
@@ -30,6 +30,7 @@ def certificates(folder: Path) -> dict[str, Path]:
     folder.mkdir()
     for name, text in files.items():
         (folder / name).write_text(text)
+        (folder / name).chmod(0o600)
     return {name: folder / name for name in files}
 
 
@@ -131,6 +132,20 @@ def test_options_that_do_not_fit(ours: dict[str, Path], tmp_path: Path, recordin
         (options(address, {**ours, "key": tmp_path / "none"}), (6, "no-such-file")),
     ):
         assert refused(capsys, [str(recording), *words]) == code
+
+
+@pytest.mark.parametrize(("mode", "taken"), [(0o600, True), (0o640, True), (0o644, False), (0o660, False), (0o602, False)])
+def test_a_key_that_others_can_read(ours: dict[str, Path], tmp_path: Path, mode: int, taken: bool) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(ours["key"].read_bytes())
+    key.chmod(mode)
+    scheduler = Scheduler("tls://127.0.0.1:1", ours["ca"], ours["cert"], key)
+    if taken:
+        assert scheduler.security() is not None
+    else:
+        with pytest.raises(AccessError) as caught:
+            scheduler.security()
+        assert caught.value.code == "open-key"
 
 
 def test_files_that_are_no_certificates(encrypted: str, ours: dict[str, Path], tmp_path: Path) -> None:

@@ -41,27 +41,32 @@ def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-def test_what_comes_while_a_folder_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_folder_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert decode("-o", out, "--partition", "host") == 0
     before = {name: (out / name).stat().st_ino for name in names(out)}
+    for force in ([], ["--force"]):
+        capsys.readouterr()
+        assert decode("-o", out, "--partition", "host", "--json", *force) == 6
+        error = json.loads(capsys.readouterr().out)["error"]
+        assert error["code"] == "exists" and error["hint"]
+        assert {name: (out / name).stat().st_ino for name in names(out)} == before
+    assert names(tmp_path)[0] == "out" and {path.name for path in tmp_path.iterdir()} == {"out"}
+
+
+def test_what_comes_while_a_folder_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
     real = command.FolderJob._write_one
 
     def write_one(self: command.FolderJob, *arguments: object) -> object:
+        out.mkdir()
         (out / "notes.txt").write_text("mine")
-        (out / "host=ptt-rig" / "r0001-mine.parquet").write_text("mine")
         return real(self, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(command.FolderJob, "_write_one", write_one)
-    capsys.readouterr()
-    assert decode("-o", out, "--partition", "host", "--force", "--json") == 6
-    error = json.loads(capsys.readouterr().out)["error"]
-    assert error["code"] == "folder-changed"
-    assert error["appeared"] == ["host=ptt-rig/r0001-mine.parquet", "notes.txt"]
-    assert {name: (out / name).stat().st_ino for name in before} == before
-    assert (out / "notes.txt").read_text() == "mine"
-    assert [path for path in names(tmp_path) if path.startswith("out.new/host=ptt-rig/r0000-")]
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "out.new"}
+    assert decode("-o", f"{out}/", "--force", "--json") == 6
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "exists"
+    assert names(tmp_path) == ["out", "out/notes.txt"]
 
 
 @contextmanager
@@ -81,7 +86,7 @@ def file_size(limit: int) -> Iterator[None]:
 def test_no_room(tmp_path: Path, there: bool, capfd: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     if there:
-        assert decode("-o", f"{out}/") == 0
+        out.mkdir()
     before = names(tmp_path)
     capfd.readouterr()
     with file_size(4096):
@@ -173,7 +178,7 @@ def test_a_task_that_was_dropped_ends_late(tmp_path: Path, monkeypatch: pytest.M
     path.write_bytes(build_perfdata([(0, number << 24, data + zeros * (number == 2)) for number in range(6)], config=0x1_0728_0001))
     out = str(tmp_path / "out") if kind == "local" else "memory://late-out"
     workers = Late()
-    with Recording(Request(str(path))) as recording, new_folder(out, [], force=False) as folder:
+    with Recording(Request(str(path))) as recording, new_folder(out) as folder:
         written = write_recording(recording, Query(("index", "offset")), Location(folder, 0, "late", ()), workers)
         workers.run_cancelled()
     assert written.rows == 900_000

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ptttool.pipeline import jobs
+from ptttool.pipeline.analyzing.ask import run
 from ptttool.pipeline.recording import Recording, Request
-from ptttool.pipeline.report import analyze
 from ptttool.pipeline.walk import RecordWalk
 from ptttool.pipeline.workers.pool import ALONE, Workers
 from tests.support import captures
@@ -65,6 +65,6 @@ def test_numbers_of_rows(name: str, zeros: int, tmp_path: Path, monkeypatch: pyt
     units = RecordWalk._units
     monkeypatch.setattr(RecordWalk, "_units", lambda walk, _most: units(walk, 1000))
     with Recording(Request(str(path))) as recording:
-        alone = analyze(recording, name, ALONE)
-        together = analyze(recording, name, Merging())
+        alone = run(recording, (name,), ALONE).results
+        together = run(recording, (name,), Merging()).results
     assert together == alone

@@ -93,7 +93,8 @@ def test_a_pipe_is_looked_at_without_reading_on(walked: bool, tmp_path: Path) ->
         for batch in (walk or recording.walk(ALONE)).batches(parse_query(recording.schema, columns=("time", "offset", "cpu"))):
             clock.ticks(batch)
     writer.join()
-    assert (clock.rows, clock.elapsed) == (18000, 17999)
+    # The first AUX event ends inside a buffer of the device: what was between it and the next one was not traced, and is no time.
+    assert (clock.rows, clock.elapsed) == (18000, 17998)
 
 
 def test_the_grain_of_time_lines_follows_from_the_size(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ FORMAT = {"event": "config:0-16", "port": "config2:0-15", "bdf": "config2:16-31"
 def with_counters(folder: Path) -> list[str]:
     """The recorded machine with the PMU ``hisi_pcie0_core0``."""
     run = umockdev(NEW, folder)
-    dump = Path(run[2])
+    dump = folder / f"{NEW}.umockdev"
     lines = ["P: /devices/hisi_pcie0_core0", "E: SUBSYSTEM=event_source", "A: cpumask=0\\n", f"A: type={TYPE}\\n"]
     lines += [f"A: events/{name}=config=0x{code:x}\\n" for name, code in CODES.items()]
     lines += [f"A: format/{name}={bits}\\n" for name, bits in FORMAT.items()]
@@ -39,8 +39,9 @@ def test_every_command(tmp_path: Path) -> None:
     machine = find_machine(demo=True)
     run = with_counters(tmp_path)
     advice = plan_for(machine, list(ANSWERS), root_ports=["nvme0"], duration=0.001).counters
-    advice += plan_for(machine, "latency", requester="nvme0", duration=0.001).counters
-    assert [one.purpose for one in advice] == [*ANSWERS, "latency"]
+    advice += plan_for(machine, ["bandwidth", "latency"], requester="nvme0", duration=0.001).counters
+    assert [one.purpose for one in advice] == [*ANSWERS, "bandwidth", "latency"]
+    assert ["bdf" in one.command_line for one in advice[-2:]] == [True, False]
     lines = [shlex.join(["perf", "stat", "-vv", *one.command[2:]]) + " 2>&1; echo next" for one in advice]
     done = subprocess.run([*run, "sh", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60)
     for one, said in zip(advice, done.stdout.split("next\n")[:-1], strict=True):

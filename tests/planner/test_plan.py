@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from ptttool.analyses.link import LinkRate
 from ptttool.api.machine import find_machine
@@ -14,7 +15,7 @@ from ptttool.api.planning import plan_for
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.cli.main import main
 from ptttool.errors import DeviceError
-from ptttool.machine.model import FormatTerm, Machine
+from ptttool.machine.model import FormatTerm, Machine, PciFunctions
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
 from ptttool.planner.counters import advise
@@ -93,12 +94,23 @@ def test_volumes() -> None:
     assert full.bytes_per_second == pytest.approx(10 * tenth.bytes_per_second)
 
 
+@pytest.mark.parametrize("release", ["6.1.0-56-arm64", "5.10.0-216.0.0.115.oe2203sp4.aarch64", "6.8.1", None])
+def test_a_driver_that_commits_late(machine: Machine, release: str | None) -> None:
+    """The trace ends when the AUX area is full, whatever the disk."""
+    plan = plan_for(structs.replace(machine, kernel=release), "latency", root_ports=["nvme0"], write_speed=10**12)
+    is_late = release is not None and release < "6.8"
+    assert ("late-commit" in codes(plan)) == is_late
+    assert [one.ends_after == one.aux_seconds for one in plan.runs[0].volume.loads] == [is_late] * 3
+
+
 def test_unknown_stays_unknown(machine: Machine) -> None:
     """Without a link there are no numbers, not zeros; sizes that were not read are assumed, and that is said."""
     unknown = replace(GEN4_X16, rate=None)
     assert volume_of(WRITES, unknown, 64 << 20, free=1) == Volume(16, None, ())
     assert aux_size_for([WRITES], unknown) == 64 << 20
-    bare = replace(machine, functions={at: replace(one, transfers=None, link=None) for at, one in machine.functions.items()})
+    bare = structs.replace(
+        machine, functions=PciFunctions({at: structs.replace(one, transfers=None, link=None) for at, one in machine.functions.items()})
+    )
     facts = link_facts(bare, [PciAddress.parse("0000:00:10.0")])
     assert (facts.rate, facts.max_payload, facts.are_sizes_known) == (None, 128, False)
     assert volume_of(WRITES, GEN4_X16, 64 << 20).loads[0].disk_seconds is None
@@ -120,8 +132,10 @@ def test_counters(machine: Machine) -> None:
     group = "{hisi_pcie0_core0/rx_mrd_latency,port=0x5/,hisi_pcie0_core0/rx_mrd_cnt,port=0x5/}"
     assert latency.command == ("perf", "stat", "-a", "-e", group, "--", "sleep", "1.5")
     assert len(traffic.events) == 12
-    (of_one,) = advise(["mmio"], device, ports, PciAddress.parse("0000:01:00.0"), 1)
-    assert "bdf=0x100/" in of_one.command_line
+    requester = PciAddress.parse("0000:01:00.0")
+    rate, latency = advise(["bandwidth", "mmio"], device, ports[:1], requester, 1)
+    assert ("bdf=0x100/" in rate.command_line, "bdf" in latency.command_line, "port=0x1/" in latency.command_line) == (True, False, True)
+    assert [one.purpose for one in advise(["bandwidth", "mmio"], device, [], requester, 1)] == ["bandwidth"]
 
 
 class WithCounters(TreeSource):
@@ -135,7 +149,7 @@ class WithCounters(TreeSource):
 
 def test_counters_that_are_there(machine: Machine) -> None:
     device = next(one for one in machine.devices if one.name == "hisi_ptt0_0")
-    device = replace(device, source=WithCounters(MACHINES / NEW))
+    device = device.read_from(WithCounters(MACHINES / NEW))
     latency, traffic, mmio = advise(["latency", "traffic", "mmio"], device, [PciAddress.parse("0000:00:10.0")], None, 1)
     assert [one.is_there for one in (latency, traffic, mmio)] == [True, True, False]
     assert traffic.events == ("rx_mwr_flux", "rx_mwr_time")
@@ -143,8 +157,8 @@ def test_counters_that_are_there(machine: Machine) -> None:
 
 def test_tags_of_pcie_6(machine: Machine) -> None:
     device = next(one for one in machine.devices if one.name == "hisi_ptt0_0")
-    newer = replace(device, format={**device.format, "pattern": FormatTerm("pattern", "config", 36, 39)})
-    plan = plan_for(replace(machine, devices=(newer,)), "latency", root_ports=["nvme0"])
+    newer = structs.replace(device, format={**device.format, "pattern": FormatTerm("config", 36, 39)})
+    plan = plan_for(structs.replace(machine, devices=(newer,)), "latency", root_ports=["nvme0"])
     assert "pattern" in codes(plan)
 
 

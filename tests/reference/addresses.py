@@ -21,6 +21,13 @@ class Tlp(NamedTuple):
     address: int | None
     length_dw: int
     requested_bytes: int
+    first_be: int = 0xF
+
+    @property
+    def begin(self) -> int:
+        """The first byte that is asked for or written."""
+        assert self.address is not None
+        return self.address + next((byte for byte in range(4) if self.first_be >> byte & 1), 0)
 
 
 class Range(NamedTuple):
@@ -75,8 +82,8 @@ def summed(tlps: Sequence[Tlp], regions: Sequence[Range]) -> dict[str, Any]:
             counts = aligned[tlp.direction, operation]
             counts["requests"] += 1
             for limit in (64, 128, 256):
-                counts[f"aligned_{limit}"] += tlp.address % limit == 0
-            counts["whole_lines"] += tlp.address % 64 == 0 and (tlp.address + size) % 64 == 0
+                counts[f"aligned_{limit}"] += tlp.begin % limit == 0
+            counts["whole_lines"] += tlp.begin % 64 == 0 and (tlp.begin + size) % 64 == 0
         if tlp.kind == "MWr" and tlp.length_dw <= 2 and size <= 8:
             if tlp.direction == "outbound":
                 add(doorbells, (tlp.address, 4 if tlp.length_dw == 1 else 8), size, index)

@@ -51,6 +51,8 @@ class Result:
         self.transactions: list[Row] = []
         self.early = 0
         self.early_ends = 0
+        # Their numbers, and whether each ends a request.
+        self.early_rows: list[tuple[int, bool]] = []
         self.orphans: Counter[tuple[int, int]] = Counter()
         self.first_orphan: int | None = None
         # (requester, tag, number) of completions without a request; of those in front of all requests with their key, without a hole.
@@ -135,6 +137,7 @@ def _complete(
                 result.at_start.append((key[1], key[2], row["index"]))
             result.early += 1
             result.early_ends += ends
+            result.early_rows.append((row["index"], ends))
         return
     since = time[0] - one["_time"][0] if time[1] == one["_time"][1] else -1
     if not one["completions"]:

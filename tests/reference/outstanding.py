@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
-from tests.reference.matching import COMPLETE, ERROR, SHORT, Row, match, ticks_between
+from tests.reference.matching import Row, match, ticks_between
 
 Series = Hashable
 
@@ -15,7 +15,7 @@ def outstanding(rows: list[Row], model: str) -> dict[Series, dict[str, Any]]:
     """By requester and by direction: requests, their time, peak and where, ticks by level. Only requests that were seen whole count."""
     times = [ticks if model != "unknown" else 0 for ticks, _ in ticks_between(rows, model)]
     by_index = {row["index"]: row for row in rows}
-    whole = [one for one in match(rows, model).transactions if one["ending"] in (COMPLETE, ERROR, SHORT)]
+    whole = [one for one in match(rows, model).transactions if one["ended"]]
     found: dict[Series, dict[str, Any]] = {}
     named = [(one, (one["requester"], by_index[one["request"]]["direction"] or "unknown")) for one in whole]
     for name in {name for _, names in named for name in names}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ptttool.analyses.needs import Lack, LackCode
-from ptttool.analyses.shown import Column, Facts, Histogram, Note, Series, Table, Timeline, Unit, text_column
+from ptttool.analyses.shown import Column, Facts, Histogram, Note, Scale, Series, Table, Timeline, Unit, text_column
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.report.model import Advice, Chapter, Glance, ReportedRecording
 
@@ -21,11 +21,14 @@ LATENCIES = Table(
 )
 HISTOGRAM = Histogram(
     "Time to the first completion",
-    [2.0**power for power in range(12)],
-    [0, 3, 8, 60, 900, 40_000, 8000, 700, 20, 0, 1],
+    "Time",
+    [3, *(2**power for power in range(2, 11))],
+    [*(2**power - 1 for power in range(2, 11)), 1900],
+    [3, 8, 60, 900, 40_000, 8000, 700, 20, 0, 1],
     Unit.TICKS,
     "reads",
     {"p50": 40.0, "p99": 130.0, "max": 1900.0},
+    Scale.LOGARITHMIC,
 )
 POINTS = 240
 OUTSTANDING = Timeline(

@@ -337,7 +337,7 @@ def test_without_scripts_it_is_all_in_words(browser: Browser, page_file: Path) -
         page = view.page
         assert page.locator("noscript, .note").first.is_visible()
         assert page.locator(".tools").first.is_hidden()
-        assert page.locator(".words li").count() == 2 * (3 + 2)
+        assert page.locator(".words li").count() == 2 * (4 + 2)
         assert page.locator("td", has_text="20,345").first.is_visible()
 
 

@@ -11,7 +11,7 @@ def test_chapters_advice_and_no_markup_of_files() -> None:
     lines = text.splitlines()
     heads = [line for line in lines if line.startswith("#")]
     assert heads[0] == "# PCIe trace report"
-    assert next(line for line in heads if line.startswith("## ")) == "## /tmp/a b/nvme.data"
+    assert next(line for line in heads if line.startswith("## ")) == "## /tmp/a `b/nvme.data`"
     assert len([line for line in heads if line.startswith("### ")]) == 2 * (4 + 1)
     assert "`ptttool analyze outstanding '/tmp/a b/nvme.data'`" in text
     assert "<" not in text.replace("\\<", "")

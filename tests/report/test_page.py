@@ -116,7 +116,7 @@ def test_any_text_stays_text(text: str) -> None:
             Table(text, [text_column(text)], [[text]], [text], note=text),
             Note(text),
             Timeline(text, [0], Unit.TICKS, [Series(text, [1])], text, limits={text: 2}),
-            Histogram(text, [0, 1], [1], Unit.TICKS, text, {text: 0}),
+            Histogram(text, text, [0], [1], [1], Unit.TICKS, text, {text: 0}),
         )
         elements = Elements(page_of([reported(text, chapters=[Chapter("a", text, text, parts)], facts=[(text, text)])], version="1"))
         json.loads(elements.data)
@@ -180,5 +180,5 @@ def test_parts_get_smaller_honestly() -> None:
         assert max(value for value in after.values if value is not None) == max(value for value in before.values if value is not None)
     bins = limited(HISTOGRAM, Limits(points=4))
     assert isinstance(bins, Histogram)
-    assert (sum(bins.counts), bins.edges[0], bins.edges[-1]) == (sum(HISTOGRAM.counts), HISTOGRAM.edges[0], HISTOGRAM.edges[-1])
-    assert len(bins.edges) == len(bins.counts) + 1 <= 5
+    assert (sum(bins.counts), bins.lows[0], bins.highs[-1]) == (sum(HISTOGRAM.counts), HISTOGRAM.lows[0], HISTOGRAM.highs[-1])
+    assert len(bins.lows) == len(bins.highs) == len(bins.counts) <= 4

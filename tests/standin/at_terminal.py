@@ -5,6 +5,7 @@ r"""Runs a command at a terminal of its own: ``at_terminal.py WHAT COMMAND...``.
 - a number: Ctrl-C is pressed that often
 - ``quit``: Ctrl-\ is pressed
 - ``close``: the terminal is closed; the command is one of an interactive bash, whose last process is waited for
+- ``close:FILE``: likewise, once that file exists
 - anything else: this line is typed
 
 All that the terminal received goes to standard output; the exit status is the command's.
@@ -26,13 +27,14 @@ PR_SET_CHILD_SUBREAPER = 36
 
 def main(what: str, command: list[str]) -> int:
     presses, key = (int(what), b"\x03") if what.isdigit() else (1, b"\x1c" if what == "quit" else what.encode() + b"\n")
-    if what == "close":
-        return close(command)
+    how, _, begun = what.partition(":")
+    if how == "close":
+        return close(command, begun)
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvp(command[0], command)
     received = b""
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
             part = os.read(terminal, 65536)
@@ -50,15 +52,15 @@ def main(what: str, command: list[str]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def close(command: list[str]) -> int:
+def close(command: list[str], begun: str) -> int:
     # Processes that lose their parent become ours.
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
     os.write(terminal, shlex.join(command).encode() + b"\n")
-    deadline = time.monotonic() + 40
-    while not any(path.stat().st_size > 4096 for path in Path().glob("*.part")):
+    deadline = time.monotonic() + 120
+    while not (Path(begun).exists() if begun else any(path.stat().st_size > 4096 for path in Path().glob("*.part"))):
         if time.monotonic() > deadline:
             sys.stdout.buffer.write(os.read(terminal, 65536))
             return 1

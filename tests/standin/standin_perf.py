@@ -6,7 +6,8 @@ that succeeds: of the bundled recordings the one with the same event, or the pac
 Standard library only: the shebang's Python may be any.
 
 As the real one it writes AUX data in steps of half the AUX area, and the rest at the end; SIGINT and SIGTERM end it well; SIGHUP and
-SIGQUIT kill it, unless they were ignored when it was started.
+SIGQUIT kill it, unless they were ignored when it was started. It answers enable and disable on the descriptors of ``--control``, once
+each; ``mute`` never does, ``deaf`` only the first one, ``late-to-answer`` after 3.5 s, ``no-control`` does not know the option.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import lzma
 import os
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -28,7 +30,20 @@ RECORDINGS = ROOT / "ptttool" / "demo" / "recordings"
 NO_TLP = "m-8dw-port10-type4-dir2.data.xz"
 SOME_TLPS = "m-8dw-port10-type7-dir2.data.xz"
 # Not among the recorded cases: seen with perf 6.1 on x86-64 (disk-full, not-supported), by SIGKILL, or a way to hold it up.
-OWN_CASES = ("slow-to-finish", "late-to-begin", "disk-full", "killed", "not-supported", "no-words", "babble", "busy-link")
+OWN_CASES = (
+    "slow-to-finish",
+    "late-to-begin",
+    "disk-full",
+    "killed",
+    "not-supported",
+    "no-words",
+    "babble",
+    "busy-link",
+    "no-control",
+    "mute",
+    "deaf",
+    "late-to-answer",
+)
 # Types of records in perf.data (perf_event.h, tools/perf), and the offset of the file's data section and its size in the header.
 AUX, AUXTRACE_INFO, AUXTRACE = 11, 70, 71
 DATA_SECTION = 40
@@ -46,6 +61,7 @@ class Options:
     def __init__(self, arguments: list[str]) -> None:
         self.output, self.event, self.cpu, self.pages = "perf.data", "", None, ""
         self.command: list[str] = []
+        self.control: tuple[int, int] | None = None
         words = iter(arguments)
         for word in words:
             if word == "--":
@@ -58,8 +74,13 @@ class Options:
                 self.cpu = next(words)
             elif word == "-m":
                 self.pages = next(words)
+            elif word == "--control" and os.environ.get("STANDIN_CASE") != "no-control":
+                control, answers = next(words).removeprefix("fd:").split(",")
+                self.control = int(control), int(answers)
+            elif word == "--delay=-1" and self.control:
+                pass
             else:
-                sys.stderr.write(f"  Error: unknown option `{word}'\n\n Usage: perf record [<options>] [<command>]\n")
+                sys.stderr.write(f"  Error: unknown option `{word.lstrip('-')}'\n\n Usage: perf record [<options>] [<command>]\n")
                 sys.exit(129)
         if self.cpu is None or not re.fullmatch(r",\d+[KMG]", self.pages):
             sys.exit("the stand-in expects -C and -m ,SIZE")
@@ -158,6 +179,7 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
     data = recording(NO_TLP if empty else same_event(options.event))
     output = Path(options.output)
     take_name(output)
+    control = Control(options.control, answers={"mute": 0, "deaf": 1}.get(case, 2), after=3.5 if case == "late-to-answer" else 0)
     # perf passes on what descriptors it was given.
     command = subprocess.Popen(options.command, close_fds=False) if options.command else None
     status = 0
@@ -176,7 +198,7 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
                     return 255
                 file.seek(0, os.SEEK_END)
                 offset += step
-            time.sleep(0.05)
+            control.obey(0.05)
         if command is not None:
             if command.poll() is None:
                 command.terminate()
@@ -200,6 +222,33 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
         sys.stderr.write(f"signals: {caught}\n")
     sys.stderr.flush()
     return leave(status)
+
+
+class Control:
+    """``--control``: it turns the events on and off as it is told, and answers; twice on would spoil the trace of older drivers."""
+
+    def __init__(self, descriptors: tuple[int, int] | None, *, answers: int, after: float) -> None:
+        self.descriptors, self.answers, self.after = descriptors, answers, after
+        self.told: list[bytes] = []
+
+    def obey(self, seconds: float) -> None:
+        """Wait some seconds, or for a word."""
+        if self.descriptors is None:
+            time.sleep(seconds)
+            return
+        control, answers = self.descriptors
+        if select.select([control], [], [], seconds)[0]:
+            words = os.read(control, 100).split()
+            if not words:  # the other end is closed
+                self.descriptors = None
+            for word in words:
+                self.told.append(word)
+                if self.told not in ([b"enable"], [b"enable", b"disable"]):
+                    sys.exit(f"told {self.told}")
+                sys.stderr.write(f"Events {word.decode()}d\n")
+                time.sleep(self.after)  # through signals
+                if len(self.told) <= self.answers:
+                    os.write(answers, b"ack\n\0")
 
 
 def write_all(descriptor: int, data: bytes) -> bool:

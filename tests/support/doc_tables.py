@@ -108,7 +108,7 @@ def exporters() -> Iterator[str]:
 
 
 def budgets() -> Iterator[str]:
-    """Yield the rows of every module ``budget`` of a room."""
+    """Yield the rows of every module ``budget`` of a subpackage."""
     for path in sorted((ROOT / "ptttool").rglob("*/budget.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         for budget in importlib.import_module(".".join(parts)).BUDGETS:
@@ -142,7 +142,7 @@ def metrics(*, of_recordings: bool) -> Iterator[str]:
 
 TABLES: Mapping[str, str] = {
     "analyses": table("analysis | what it computes", list(analyses())),
-    "budgets": table("room | what is limited | limit", list(budgets())),
+    "budgets": table("subpackage | what is limited | limit", list(budgets())),
     "columns": table("column | type | meaning", list(columns())),
     "documents": table("document | what it is", list(documents())),
     "error-kinds": table("kind | what it is | counted among", list(error_kinds())),

@@ -50,6 +50,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._programs: list[str] = []
+        self._made: set[Path] = set()
         fixtures = path / "fixtures"
         if not fixtures.exists():
             fixtures.symlink_to(ROOT / "fixtures")
@@ -61,7 +62,11 @@ class Folder:
         if step.language == "file":
             self._write(step.title, step.source)
             return ""
+        for path in self._made:  # the earlier programs, which run again, make them again
+            path.unlink(missing_ok=True)
+        before = {*self.path.iterdir()}
         text = self._run([sys.executable, "-W", "error", "-c", _PROGRAM.format("\n".join(self._programs), step.source)])
+        self._made |= {path for path in {*self.path.iterdir()} - before if path.is_file()}
         self._programs.append(step.source)
         return text
 
@@ -82,6 +87,8 @@ class Folder:
             "HOME": str(self.path),
             "NO_COLOR": "1",
             "PYTHONUNBUFFERED": "1",
+            # pytest removes the folders of earlier runs before it ends; those of whole runs of these tests take minutes.
+            "PYTEST_DEBUG_TEMPROOT": str(self.path.parent),
         }
         done = subprocess.run(
             command, cwd=self.path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120

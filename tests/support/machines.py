@@ -56,18 +56,28 @@ def run(
         text=True,
         cwd=REPOSITORY,
         env={**os.environ, **environment},
-        timeout=60,
+        timeout=240,
     )
     if check is not None:
         assert done.returncode == check, done.stdout + done.stderr
     return done
 
 
+# umockdev-run refuses arguments that are not ASCII, such as paths of a clone: the command comes to it in a variable.
+UMOCKDEV = (
+    "bash",
+    "-c",
+    'options=(); while [ "$1" != -- ]; do options+=("$1"); shift; done; shift; export WORDS="${*@Q}"; '
+    """exec umockdev-run "${options[@]}" -- bash -c 'eval "exec $WORDS"'""",
+    "umockdev",
+)
+
+
 def umockdev(name: str, folder: Path) -> list[str]:
     """The command words that run a command under umockdev with a recorded machine (a missing umockdev-run fails the test)."""
     dump = folder / f"{name}.umockdev"
     dump.write_bytes(gzip.decompress((MACHINES / f"{name}.umockdev.gz").read_bytes()))
-    return ["umockdev-run", "-d", str(dump), "--"]
+    return [*UMOCKDEV, "-d", str(dump), "--"]
 
 
 def document(done: subprocess.CompletedProcess[str]) -> Any:

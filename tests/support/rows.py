@@ -15,9 +15,9 @@ from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
 from ptttool.decoders.parameters import Given
 from ptttool.files.progress import Progress
 from ptttool.perfdata.model import Attribute, Contents
+from ptttool.pipeline.analyzing.ask import run
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import Recording, Request
-from ptttool.pipeline.report import analyze
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.workers.pool import ALONE, Workers
 from ptttool.recording.opening import InputForm
@@ -82,7 +82,7 @@ class Read:
 
     def tally(self, workers: Workers = ALONE) -> TlpSummary:
         """The sums."""
-        found: Any = analyze(self.recording, "summary", workers, walk=self.walk(workers))
+        found: Any = run(self.recording, ("summary",), workers, walk=self.walk(workers)).results["summary"]
         assert isinstance(found, TlpSummary)
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -60,10 +61,12 @@ class Bench:
         text = WORKLOAD.format(extra=extra, effect=effect)
         return ["env", f"TUNE={self.tune}", f"COUNT={self.folder / 'count'}", "sh", "-c", text]
 
-    def sweep(self, extra: str = "", effect: int = 10, *, keywords: dict[str, Any] | None = None, **options: Any) -> SweepResult:
+    def sweep(
+        self, extra: str = "", effect: int = 10, *, output: str | None = "r.parquet", keywords: dict[str, Any] | None = None, **options: Any
+    ) -> SweepResult:
         known: dict[str, Any] = {"attributes": ["qos_tx_p"], "values": [0, 1, 2], "metrics": [RATE], "seed": 1}
         chosen = sweep_options(**known | options, command=self.command(extra, effect))
-        return sweep_tune_attributes(self.device, chosen, self.output, **keywords or {})
+        return sweep_tune_attributes(self.device, chosen, None if output is None else self.folder / output, **keywords or {})
 
     def values(self) -> dict[str, int]:
         return {path.name: int(path.read_text()) for path in self.tune.iterdir()}
@@ -300,6 +303,31 @@ def test_resuming_refuses_other_settings(bench: Bench) -> None:
     assert len(bench.runs()) == 2
 
 
+def test_the_results_are_beside_the_runs_whatever_these_say(bench: Bench) -> None:
+    """Who wrote a file of runs does not choose what is written."""
+    cut(bench)
+    victim = bench.folder / "victim"
+    victim.mkdir()
+    (victim / "r.parquet").write_text("precious")
+    whole = bench.log.read_bytes()
+    for there in (victim / "r.parquet", "../r.parquet", "other.parquet"):
+        bench.log.write_bytes(whole.replace(b'"output":"r.parquet"', f'"output":"{there}"'.encode()))
+        with pytest.raises(InputError) as caught:
+            bench.sweep(CUT, output=None, keywords={"resume": bench.log, "force": True})
+        assert (caught.value.code, caught.value.details["different"]) == ("other-sweep", ["output"])
+    elsewhere = bench.folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "r.parquet.runs").write_bytes(whole)
+    found = bench.sweep(CUT, output=None, keywords={"resume": elsewhere / "r.parquet.runs"})
+    assert (found.output, len(found.runs)) == (elsewhere / "r.parquet", 21)
+    assert (victim / "r.parquet").read_text() == "precious"
+    bench.log.write_bytes(whole)
+    odd = bench.log.rename(bench.folder / "runs")
+    with pytest.raises(UsageError) as refused:
+        bench.sweep(CUT, output=None, keywords={"resume": odd})
+    assert refused.value.code == "no-output"
+
+
 def test_a_new_sweep_does_not_overwrite_runs(bench: Bench) -> None:
     cut(bench)
     with pytest.raises(OutputError) as caught:
@@ -327,7 +355,16 @@ def test_damaged_files_of_runs(bench: Bench) -> None:
         whole.replace(b'"version":1', b'"version":9'),
         whole.replace(b'"order":1', b'"order":"x"'),
         whole[:40] + whole[60:],
+        # What no run has, and no file of results can hold.
+        whole.replace(b'"exit":0', b'"exit":4294967296'),
+        whole.replace(b'"round":1', b'"round":8'),
+        whole.replace(b'"round":1', b'"round":-1'),
+        whole.replace(b'"order":1', b'"order":4294967296'),
+        re.sub(rb'"setting":\[\d\]', b'"setting":[65536]', whole),
+        re.sub(rb'"seconds":[0-9.]+', b'"seconds":Infinity', whole),
+        re.sub(rb'"started":"', rb'"started":"\\ud800', whole),
     ):
+        assert damaged != whole
         bench.log.write_bytes(damaged)
         with pytest.raises(InputError):
             bench.sweep(CUT, keywords={"resume": bench.log})
@@ -403,7 +440,7 @@ bench.sweep('[ $n = 4 ] && kill -9 $(cat $COUNT.pid) && sleep 1')
 def test_after_sigkill_the_journal_restores_and_the_sweep_goes_on(bench: Bench) -> None:
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(bench.folder), machines.NEW], cwd=ROOT)
     (bench.folder / "count.pid").write_text(str(process.pid))
-    assert process.wait(30) == -signal.SIGKILL
+    assert process.wait(120) == -signal.SIGKILL
     assert len(bench.runs()) == 3
     machine = find_machine(bench.tree)
     found = recover_tune_attributes(machine)

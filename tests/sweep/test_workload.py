@@ -52,7 +52,7 @@ def alive(path: Path) -> bool:
 
 
 def gone(path: Path) -> bool:
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while alive(path) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(path)
@@ -72,7 +72,7 @@ def test_what_runs_on_behind_the_workload_is_ended_and_not_waited_for(tmp_path: 
     began = time.monotonic()
     done = run_workload(sh(f"sleep 60 & echo $! > {pid}; echo x=1"))
     assert (done.ending, done.stdout) == (Ending.DONE, b"x=1\n")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert gone(pid)
 
 

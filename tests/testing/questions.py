@@ -1,4 +1,4 @@
-"""Questions to a machine: command lines of ptttool, which go through every room below. Their answers are JSON.
+"""Questions to a machine: command lines of ptttool, which go through every subpackage below. Their answers are JSON.
 
 ``python -m tests.testing.questions FOLDER`` asks the running machine, which under umockdev is a recorded one.
 """

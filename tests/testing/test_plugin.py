@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
+
+from ptttool.testing.fakefs.imports import KEPT
+from tests import ROOT
 
 USED = """
     import errno, os
@@ -90,6 +95,96 @@ def test_the_command_line_and_the_library(pytester: pytest.Pytester) -> None:
         """
     )
     pytester.runpytest_subprocess("-p", "ptttool.testing.plugin", "-n0").assert_outcomes(passed=2)
+
+
+def test_files_of_the_project_and_processes(pytester: pytest.Pytester) -> None:
+    """What tests of others have beside the machine: temporary folders, files, modules that are imported late, processes."""
+    pytester.makefile(".json", policy="[1]")
+    pytester.makepyfile(script="import os\ndef tune(): return os.listdir('/sys/bus/event_source/devices/hisi_ptt0_0/tune')\n")
+    pytester.makepyfile(
+        """
+        import asyncio, json, os, subprocess, sys
+        from pathlib import Path
+        import pytest
+
+        def kept():
+            return {name: module for name, module in sys.modules.items() if name.startswith("ptttool.cli.") and module.__spec__}
+
+        def before(ptt_machine, tmp_path):
+            (tmp_path / "x").write_text("1")
+            assert os.listdir(tmp_path) == ["x"]
+
+        def test_nothing_heavy(ptt_machine):
+            assert not {"polars", "numpy", "pandas", "textual"} & set(sys.modules)
+
+        def test_folder_after(ptt_machine, tmp_path):
+            before(ptt_machine, tmp_path)
+
+        def test_folder_before(tmp_path, ptt_machine):
+            before(ptt_machine, tmp_path)
+
+        def test_another_folder(ptt_machine, tmp_path_factory):
+            before(ptt_machine, tmp_path_factory.mktemp("other"))
+
+        def test_after_fs(fs, ptt_machine, tmp_path):
+            before(ptt_machine, tmp_path)
+
+        def test_files(ptt_machine):
+            assert json.loads((Path(__file__).parent / "policy.json").read_text()) == [1]
+            Path("policy.json").write_text("[2]")
+            assert Path("policy.json").read_text() == "[2]"
+
+        def test_files_are_as_before():
+            assert Path("policy.json").read_text() == "[1]"
+
+        @pytest.mark.parametrize("times", range(2))
+        def test_modules_that_are_imported_late(ptt_machine, times, tmp_path):
+            from script import tune
+            assert "qos_tx_p" in tune()
+            from ptttool.cli.main import main
+            assert main(["tune", "save", str(tmp_path / "p.toml")]) == 0
+            assert main(["doctor"]) != 2
+            assert "qos_tx_p" in tune() and sys.modules["script"].tune is tune
+            now = kept()
+            assert now and all(now[name] is module for name, module in KEPT.items())
+            KEPT.update(now)
+
+        KEPT = {}
+
+        def test_processes(ptt_machine):
+            assert subprocess.check_output(["echo", "hi"]) == b"hi\\n"
+            assert subprocess.run(["cat"], input="x", capture_output=True, text=True).stdout == "x"
+            reader, writer = os.pipe()
+            subprocess.run(["echo", "z"], stdout=writer, check=True)
+            assert os.read(reader, 9) == b"z\\n"
+            os.close(reader), os.close(writer)
+            for path in ("new", "/sys/bus/event_source/devices/hisi_ptt0_0/tune/qos_tx_p"):
+                with open(path, "w") as file, pytest.raises(OSError, match="write_to"):
+                    subprocess.run(["echo", "hi"], stdout=file)
+
+        def test_a_process_of_asyncio(ptt_machine):
+            async def output():
+                process = await asyncio.create_subprocess_exec("echo", "hi", stdout=subprocess.PIPE)
+                return await asyncio.wait_for(process.communicate(), 60)
+            assert asyncio.run(output())[0] == b"hi\\n"
+
+        def test_names(ptt_machine):
+            with pytest.raises(KeyError, match="hisi_ptt2_0"):
+                ptt_machine["hisi_ptt9_9"]
+            with pytest.raises(KeyError, match="qos_tx_p"):
+                ptt_machine["hisi_ptt0_0"]["qos_tx_zz"]
+        """
+    )
+    pytester.runpytest_subprocess("-p", "ptttool.testing.plugin", "-W", "error", "-n0").assert_outcomes(passed=12)
+
+
+def test_all_libraries_are_kept() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = [
+        *project["dependencies"],
+        *(each for extra in ("cluster", "flow", "perfetto") for each in project["optional-dependencies"][extra]),
+    ]
+    assert {"ptttool", *(re.split(r"[>=<]", each)[0].replace("-", "_") for each in needed)} == KEPT
 
 
 def test_without_pyfakefs(pytester: pytest.Pytester) -> None:

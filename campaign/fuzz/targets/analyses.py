@@ -93,6 +93,7 @@ def run_all(data: bytes, place: Path) -> None:
     from ptttool.analyses.drawing.notebook import notebook_html
     from ptttool.analyses.shown import Showable
     from ptttool.documents import to_json
+    from ptttool.pipeline.analyzing.ask import Ask
     from ptttool.pipeline.scope import TimeOptions
     from ptttool.report.gather import report_of
     from ptttool.report.markdown import markdown_of
@@ -105,7 +106,7 @@ def run_all(data: bytes, place: Path) -> None:
         ptttool.open(path, parameters={"downstream": "01-02"} if meaning.has_machine else {}) as recording,
         recording._workers(1) as workers,
     ):
-        report = report_of(recording, workers, machine=machine, time=TimeOptions(meaning.time_model, meaning.tick_ns))
+        report = report_of(recording, workers, Ask(machine, time=TimeOptions(meaning.time_model, meaning.tick_ns)))
     results: dict[str, Any] = dict(report.results)
     for result in results.values():
         to_json(result)
@@ -192,6 +193,7 @@ def run_sidecar(data: bytes, place: Path) -> None:
     """Report on a recording that has the sidecar."""
     import ptttool
     from ptttool.capture.names import sidecar_path
+    from ptttool.pipeline.analyzing.ask import Ask
     from ptttool.report.gather import report_of
     from ptttool.report.markdown import markdown_of
     from ptttool.report.page.build import page_of
@@ -199,7 +201,7 @@ def run_sidecar(data: bytes, place: Path) -> None:
     path = saved(_recorded(), place, "perf.data")
     sidecar_path(path).write_bytes(data)
     with ptttool.open(path) as recording, recording._workers(1) as workers:
-        report = report_of(recording, workers, machine=recording.machine, went_offline=recording.went_offline)
+        report = report_of(recording, workers, Ask(recording.machine, went_offline=recording.went_offline))
     page = page_of([report], version="1").decode()
     assert page.count("<script") == 3 and "<img" not in page and not CONTROL.search(page)
     markdown_of([report])

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from campaign.fuzz.targets.contract import Target, add
 
+if TYPE_CHECKING:
+    from ptttool.sweep.plan import SweepPlan
+
 ROOT = Path(__file__).parents[3]
-PLAN: Mapping[str, Any] = {
-    "output": "r.parquet",
-    "machine": None,
-    "attributes": ["qos_tx_p"],
-    "originals": {"qos_tx_p": 1},
-    "settings": [[1], [2]],
-    "seed": 1,
-}
+
+
+@cache
+def planned() -> SweepPlan:
+    """Return the plan of a sweep on the demo machine."""
+    from ptttool.api.sweep import sweep_options
+    from ptttool.machine.discovery import list_devices
+    from ptttool.machine.sources.recorded import DemoSource
+    from ptttool.sweep.plan import plan_sweep
+
+    options = sweep_options(["qos_tx_p"], [1, 2], ["run:seconds"], ["true"], rounds=2, seed=1)
+    return plan_sweep(list_devices(DemoSource())[0], options)
 
 
 def output_seeds() -> Iterator[bytes]:
@@ -49,30 +57,39 @@ def log_seeds() -> Iterator[bytes]:
 
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "r.runs")
-        with RunLog.create(path, PLAN) as log:
+        with RunLog.create(path, planned().identity("r.parquet")) as log:
             log.add(RunRecord(1, 1, (1,), "done", 0, 1.5, "2026-01-01T00:00:00Z", {"run:seconds": 1.5}))
             log.add(RunRecord(1, 2, (2,), "failed", -9, 0.5, "2026-01-01T00:00:01Z", {"run:seconds": None}, "killed"))
         yield path.read_bytes()
 
 
 def run_log(data: bytes, place: Path) -> None:
-    """Go on with a sweep, and add a run."""
+    """Go on with a sweep, add a run, and write the results."""
+    from ptttool.api.sweep import measured
     from ptttool.errors import InputError
-    from ptttool.sweep.log import RunLog, RunRecord, planned_sweep
+    from ptttool.sweep.log import RunLog, RunRecord, seed_of
+    from ptttool.sweep.picture import write_picture
+    from ptttool.sweep.results import write_results
+    from ptttool.sweep.statistics import analyze
 
     path = place / "r.runs"
     path.write_bytes(data)
+    plan = planned()
+    identity = plan.identity("r.parquet")
     try:
-        planned_sweep(path)
-        with RunLog.resume(path, PLAN) as log:
+        seed_of(path)
+        with RunLog.resume(path, identity) as log:
             log.add(RunRecord(2, 3, (1,), "done", 0, 1.0, "2026-01-01T00:00:02Z", {"run:seconds": 1.0}))
             runs = log.runs
-        with RunLog.resume(path, PLAN) as log:
-            # Not by ==: NaN is not equal to itself.
-            if repr(log.runs) != repr(runs):
+        with RunLog.resume(path, identity) as log:
+            if log.runs != runs:
                 raise AssertionError("other runs were read than were there")
     except InputError as error:
         str(error)
+        return
+    results = analyze(plan.design, [measured(metric, runs) for metric in plan.options.metrics])
+    write_picture(place / "r.svg", plan, runs, results, force=True)
+    write_results(place / "r.parquet", plan, runs, force=True)
 
 
 add(

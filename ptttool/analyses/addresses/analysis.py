@@ -18,7 +18,7 @@ class Addresses(TlpAnalysis[AddressMap]):
     meaning = "requests by address: regions, hot pages, interrupts, doorbells, peer-to-peer, alignment, 4 KiB crossings"
     columns = COLUMNS
     needs = (
-        Need("addresses that devices read and write", "--direction inbound --type p,np", inbound=("P", "NP")),
+        Need("addresses that devices read and write", "--direction inbound --type p,np", inbound=("P", "NP"), is_sum=True),
         Need("registers that the processor writes", "--direction outbound --type p", outbound=("P",), is_vital=False),
     )
 

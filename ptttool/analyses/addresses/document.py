@@ -136,7 +136,7 @@ class AlignmentSums:
     requests : int
         Number of requests of at least 64 bytes.
     aligned_64, aligned_128, aligned_256 : int
-        Those that begin at a multiple of so many bytes.
+        Those that begin at a multiple of so many bytes: with the first byte that the byte enables ask for, where the request has some.
     whole_lines : int
         Those that begin and end at multiples of 64 bytes.
     """

@@ -41,7 +41,7 @@ MAX_CROSSINGS = 16
 """Indexes of requests across a 4 KiB boundary that are listed."""
 
 
-COLUMNS = ("index", "kind", "direction", "requester", "address", "length_dw", "requested_bytes")
+COLUMNS = ("index", "kind", "direction", "requester", "address", "length_dw", "requested_bytes", "first_be")
 """What of the TLPs is looked at."""
 
 
@@ -94,7 +94,9 @@ class AddressSums:
         flows = (directions.astype(np.intp) << OPERATION_BITS) | operations
         regions = self._regions(addresses, operations)
         self._add_regions(regions, flows, sizes, indexes)
-        self._add_shapes(addresses, flows, sizes, lengths, operations, indexes)
+        # The first DW begins with a byte that is asked for or written, as it does where there are no byte enables.
+        enables = _of_rows(batch.values("first_be"), rows, batch.size)
+        self._add_shapes(addresses, flows, sizes, lengths, operations, indexes, (enables & 1 != 0) | (enables == 0))
         is_memory = operations < IO_READ
         if is_memory.all():
             self.pages.add(addresses, flows, sizes, indexes)
@@ -127,8 +129,10 @@ class AddressSums:
         first[codes[::-1]] = indexes[::-1]  # the last one written stays, which is the first one
         np.minimum(self.first, first, out=self.first)
 
-    def _add_shapes(self, addresses: Array, flows: Array, sizes: Array, lengths: Array, operations: Array, indexes: Array) -> None:
-        """Add alignment, widths of addresses, and crossings of 4 KiB boundaries."""
+    def _add_shapes(
+        self, addresses: Array, flows: Array, sizes: Array, lengths: Array, operations: Array, indexes: Array, begins: Array
+    ) -> None:
+        """Add alignment, widths, and crossings of 4 KiB boundaries; `begins`: requests that take the first byte of their DWs."""
         low = (addresses & np.uint64(_PAGE - 1)).astype(np.uint32)
         dws = lengths.astype(np.uint32) << 2
         across = np.flatnonzero((low + dws > _PAGE) & (operations < ATOMIC))
@@ -141,10 +145,10 @@ class AddressSums:
             self.high += np.bincount(flows.take(np.flatnonzero(high)), minlength=FLOWS)
         large = sizes >= ALIGNMENTS[0]
         if large.all():
-            at, of = low, flows
+            at, of = low | ~begins, flows  # any odd address, where it begins inside of a DW
         else:
             kept = np.flatnonzero(large)
-            at, of, sizes = low.take(kept), flows.take(kept), sizes.take(kept)
+            at, of, sizes = low.take(kept) | ~begins.take(kept), flows.take(kept), sizes.take(kept)
         classes = (at & 63 == 0).astype(np.intp)
         classes += at & 127 == 0
         classes += at & 255 == 0

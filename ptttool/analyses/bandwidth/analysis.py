@@ -42,8 +42,8 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
     meaning = "TLPs and bytes on the link over time, by direction and class; bursts, idle time, share of the link"
     columns = (*CLOCK_COLUMNS, "class", "direction", "payload_bytes", "dw0", "prefix")
     needs = (
-        Need("the inbound load of the link", "--direction inbound", inbound=("P", "NP", "CPL A", "CPL B"), is_vital=False),
-        Need("the outbound load of the link", "--direction both --format 4dw", outbound=("P", "NP", "CPL"), is_vital=False),
+        Need("the inbound load of the link", "--direction inbound", inbound=("P", "NP", "CPL A", "CPL B"), is_vital=False, is_sum=True),
+        Need("the outbound load of the link", "--direction both --format 4dw", outbound=("P", "NP", "CPL"), is_vital=False, is_sum=True),
     )
     # A time line, bursts, idle time: times of different recordings do not join.
     sums_recordings = False

@@ -62,7 +62,7 @@ class Burst:
     index : int
         Number of its first TLP, about.
     flow : Flow
-        What went over the link in it.
+        About what went over the link in it: TLPs that lie close together at its edges are divided by time.
     times_mean : float or None
         How many times the mean of the recording that is.
     """
@@ -114,7 +114,8 @@ class BandwidthLine:
     indexes : list of int
         Number of the first TLP of each; between two points of the time line it is interpolated.
     tlps, payload_bytes, wire_bytes : Mapping[str, list of int]
-        The sums of each interval by direction.
+        The sums of each interval by direction. Their totals are exact; what a point of the time line holds that lies in several intervals
+        is divided among them by time.
     """
 
     width: int
@@ -225,7 +226,7 @@ class Bandwidth(Shown):
             where = f"at {self.time.scaled(burst.begin):,.0f} {unit}, from index {burst.index} on"
             yield (
                 f"Busiest {direction}",
-                f"{burst.flow.wire_bytes:,} bytes in {self.time.scaled(self.line.width):,.0f} {unit}{much}, {where}",
+                f"about {burst.flow.wire_bytes:,} bytes in {self.time.scaled(self.line.width):,.0f} {unit}{much}, {where}",
             )
         if self.idle is not None:
             idle, scaled = self.idle, self.time.scaled

@@ -1,1 +1,1 @@
-"""Compare two recordings: equal parts of each are measured, and what differs beyond the noise between the parts is pointed out."""
+"""Compare two recordings: equal parts of each are measured, and where those of one differ from those of the other is pointed out."""

@@ -43,11 +43,14 @@ class BlockSums:
         Ticks of the recording; None where time is not known.
     holes : int
         How often records may be missing.
+    is_at_least : bool
+        Whether more time passed than ``elapsed``.
     """
 
     grid: Grid
     elapsed: int | None
     holes: int
+    is_at_least: bool = False
 
 
 class BlockAnalysis(TlpAnalysis[BlockSums]):
@@ -119,7 +122,7 @@ class BlockAnalysis(TlpAnalysis[BlockSums]):
     def result(self, context: AnalysisContext) -> BlockSums:
         """Return the sums."""
         is_known = self.scope.time_model is not TimeModel.UNKNOWN
-        return BlockSums(self._grid, self._clock.elapsed if is_known else None, self._clock.holes)
+        return BlockSums(self._grid, self._clock.elapsed if is_known else None, self._clock.holes, is_known and self._clock.is_at_least)
 
 
 def _codes(values: Values, size: int, absent: int) -> Array:

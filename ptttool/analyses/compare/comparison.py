@@ -1,9 +1,9 @@
-"""The comparison of two recordings: side by side, and what differs beyond the noise between the parts of each.
+"""The comparison of two recordings: side by side, and in what the parts of one differ from those of the other.
 
 Each recording is cut into equal parts by the numbers of its records. A measure of the parts (a median over them) of one recording is
 compared with that of the other by a rank test; all tests together are corrected for their number. What passes the test and has at least a
-medium effect is a difference. Parts of one recording are not independent of each other where the load drifts, and one recording of each
-side says nothing of what differs from one recording to the next.
+medium effect differs between these two recordings. That is no proof that a change made it: parts of one recording depend on each other, so
+the test is too sure of itself, and one recording of each side says nothing of what differs from one recording to the next.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ptttool.analyses.compare import blocks
 from ptttool.analyses.compare.blocks import BlockSums
 from ptttool.analyses.compare.errors import ErrorCounts, error_counts, error_table
 from ptttool.analyses.compare.latency import LatencySums
-from ptttool.analyses.compare.measures import Measured, latencies_of, measures_of
-from ptttool.analyses.compare.statistics import Effect, corrected, difference, effect_of
+from ptttool.analyses.compare.measures import RATES, Measured, latencies_of, measures_of
+from ptttool.analyses.compare.statistics import Effect, Sample, corrected, difference, effect_of
 from ptttool.analyses.drawing.numbers import number_text
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.errors.document import Errors
@@ -31,6 +31,7 @@ from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import OMIT_NONE, ErrorBody, document
 from ptttool.tlp.columns import CLASSES, DIRECTIONS
+from ptttool.wording import in_words
 
 MOST_PARTS: Final = 32
 """Parts of a recording, unless the user says another number."""
@@ -71,6 +72,8 @@ class Side:
         Its time; null where the time model is not known.
     holes : int
         How often records may be missing.
+    is_at_least : bool
+        Whether more time passed than ``elapsed_ticks``: gaps of unknown length. Rates are then not compared.
     loss : list of Diagnostic
         Signs of loss.
     """
@@ -80,6 +83,7 @@ class Side:
     parts: int
     elapsed_ticks: int | None
     holes: int
+    is_at_least: bool
     loss: list[Diagnostic]
 
 
@@ -121,16 +125,19 @@ class Measure:
         Median over the parts of the first and of the second recording.
     change_percent : float or None
         Change of the median in percent of the first; null where that is 0.
+    spreads : list of list of float
+        The middle half of the parts of the first and of the second recording: quartiles.
     interval : list of float
-        95 % interval of the difference of the medians, second less first.
+        95 % interval of the difference of the medians, second less first, if parts were independent of each other: they are not.
     delta : float
         Cliff's delta, -1 to 1: how much more often a part of the second recording is above one of the first than below it.
     effect : Effect
         Its size: ``negligible``, ``small``, ``medium``, ``large``.
     rate : float
-        False discovery rate of the rank test, over all measures.
+        False discovery rate of the rank test, over all measures, if parts were independent of each other: they are not.
     verdict : Verdict
-        ``higher`` or ``lower``: the second differs beyond noise; ``no-difference-found``; ``too-few-parts``.
+        ``higher`` or ``lower``: most parts of the second recording are above, or below, those of the first; it does not say why.
+        ``no-difference-found``; ``too-few-parts``.
     """
 
     name: str
@@ -138,6 +145,7 @@ class Measure:
     direction: str | None
     class_: str | None
     medians: tuple[float, float]
+    spreads: tuple[tuple[float, float], tuple[float, float]]
     change_percent: float | None
     interval: tuple[float, float]
     delta: float
@@ -149,7 +157,7 @@ class Measure:
 @document("compare")
 @dataclass(frozen=True)
 class Comparison(Shown):
-    """Two recordings side by side, and what differs beyond noise.
+    """Two recordings side by side, and in what their parts differ.
 
     Parameters
     ----------
@@ -176,16 +184,20 @@ class Comparison(Shown):
 
     @property
     def changes(self) -> list[Measure]:
-        """The measures that differ beyond noise."""
+        """The measures in which the parts of one recording differ from those of the other."""
         return [measure for measure in self.measures if measure.verdict in (Verdict.HIGHER, Verdict.LOWER)]
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield warnings, what changed, the recordings side by side, their errors, all measures."""
         yield from (Note(warning.text, warning.severity) for warning in self.warnings)
         if self.changes:
-            yield Table("What changed, from A to B", _CHANGE_COLUMNS, [_change_row(each) for each in self.changes])
+            yield Note(
+                "these two recordings differ; one of each side cannot say whether a change made it, or whether two recordings of the same "
+                "differ as much: record several times before and after"
+            )
+            yield Table("What differs, from A to B", _CHANGE_COLUMNS, [_change_row(each) for each in self.changes])
         elif any(each.verdict is Verdict.SAME for each in self.measures):
-            yield Note("no difference found beyond the noise between parts of the recordings")
+            yield Note("no difference found; that does not say that there is none")
         yield Facts([(label, f"{side.path}: {_about(side)}") for label, side in zip("AB", self.recordings, strict=True)], "Recordings")
         for label, side in zip("AB", self.recordings, strict=True):
             yield from (Note(f"{label}: {sign.text}", sign.severity) for sign in side.loss)
@@ -196,9 +208,8 @@ class Comparison(Shown):
         if others:
             yield Table("No difference found", _CHANGE_COLUMNS, [_change_row(each) for each in others])
         yield Note(
-            f"medians over {self.recordings[0].parts} and {self.recordings[1].parts} equal parts of each recording; what changed has a "
-            f"false discovery rate below {_RATE:g} (Mann-Whitney test, Benjamini-Hochberg) and a delta of at least {_DELTA:g}; one "
-            "recording of each side says nothing of what differs from one recording to the next"
+            f"A and B: medians over {self.recordings[0].parts} and {self.recordings[1].parts} equal parts of each recording; middle half: "
+            "quartiles of the parts, which depend on each other; delta: how much more often a part of B is above one of A than below it"
         )
 
 
@@ -273,15 +284,17 @@ def compare(first: Measurements, second: Measurements, parts: int = MOST_PARTS) 
     """
     counts = first.parts(parts), second.parts(parts)
     sides = tuple(
-        Side(each.path, each.records, count, each.sums.elapsed, each.sums.holes, _worth_a_note(each.loss))
+        Side(each.path, each.records, count, each.sums.elapsed, each.sums.holes, each.sums.is_at_least, _worth_a_note(each.loss))
         for each, count in zip((first, second), counts, strict=True)
     )
     before, after = first.measured(counts[0]), second.measured(counts[1])
+    left_out = RATES if first.sums.is_at_least or second.sums.is_at_least else ()
+    keys = [key for key in before if key in after and key[0] not in left_out and before[key].unit == after[key].unit]
     return Comparison(
         recordings=(sides[0], sides[1]),
         warnings=list(_warnings(first, second, counts)),
         totals=list(_totals(first.totals, second.totals)),
-        measures=_measures([(before[key], after[key]) for key in before if key in after and before[key].unit == after[key].unit]),
+        measures=_measures([(before[key], after[key]) for key in keys]),
         errors=error_counts(first.errors, second.errors),
     )
 
@@ -305,6 +318,7 @@ def _measures(pairs: Sequence[tuple[Measured, Measured]]) -> list[Measure]:
                 direction=before.direction,
                 class_=before.class_,
                 medians=medians,
+                spreads=(_spread(before.values), _spread(after.values)),
                 change_percent=None if not medians[0] else 100 * (medians[1] - medians[0]) / medians[0],
                 interval=each.interval,
                 delta=each.delta,
@@ -314,6 +328,11 @@ def _measures(pairs: Sequence[tuple[Measured, Measured]]) -> list[Measure]:
             )
         )
     return sorted(measures, key=lambda one: (one.verdict in (Verdict.SAME, Verdict.FEW), one.rate, -abs(one.delta)))
+
+
+def _spread(values: Sample) -> tuple[float, float]:
+    low, high = np.percentile(values, (25, 75)).tolist()
+    return low, high
 
 
 def _totals(first: list[int], second: list[int]) -> Iterator[Total]:
@@ -362,9 +381,17 @@ def _warnings(first: Measurements, second: Measurements, counts: tuple[int, int]
         yield warning("other-filter", "the recordings were filtered for different ports or requesters", same)
     if first.scope.time_model is not second.scope.time_model or first.scope.tick_ns != second.scope.tick_ns:
         yield warning("other-time", "the Time fields of the recordings are read in different ways", "--time-model counter, or delta")
-    lengths = (first.sums.elapsed, second.sums.elapsed) if first.sums.elapsed and second.sums.elapsed else (first.records, second.records)
+    short = [label for label, each in zip("AB", (first, second), strict=True) if each.sums.is_at_least]
+    if short:
+        yield warning(
+            "time-at-least",
+            f"more time passed in {in_words(short)} than was seen: rates and lengths in time are not compared",
+            "--format 8dw records a Time field of 32 bits",
+        )
+    lengths, what = (first.records, second.records), "TLPs"
+    if first.sums.elapsed and second.sums.elapsed and not short:
+        lengths, what = (first.sums.elapsed, second.sums.elapsed), "ticks"
     if min(lengths) * _FACTOR < max(lengths):
-        what = "ticks" if first.sums.elapsed and second.sums.elapsed else "TLPs"
         yield warning("other-length", f"the recordings differ in length: {lengths[0]:,} and {lengths[1]:,} {what}")
     for label, each, count in zip("AB", (first, second), counts, strict=True):
         if _worth_a_note(each.loss):
@@ -384,8 +411,8 @@ _CHANGE_COLUMNS: Final = (
     Column("Change", Unit.PERCENT),
     Column("Delta", weight=1),
     text_column("Effect", 2),
-    text_column("95 % interval of B - A", 3),
-    Column("False discovery rate", weight=3),
+    text_column("Middle half of A", 3),
+    text_column("Middle half of B", 3),
 )
 _TOTAL_COLUMNS: Final = (
     text_column("TLPs"),
@@ -400,11 +427,10 @@ _TOTAL_COLUMNS: Final = (
 
 def _change_row(measure: Measure) -> list[Cell]:
     which = " ".join(part for part in (measure.direction, measure.class_) if part) or "all"
-    low, high = (f"{'+' if value > 0 else ''}{number_text(value)}" for value in measure.interval)
+    spreads = [f"{number_text(low)} to {number_text(high)}" for low, high in measure.spreads]
     effect = str(measure.effect) if measure.verdict is not Verdict.FEW else "too few parts"
-    delta, rate = round(measure.delta, 2), float(f"{measure.rate:.2g}")
     return [
-        measure.name, which, *measure.medians, measure.unit, measure.change_percent, delta, effect, f"{low} to {high}", rate,
+        measure.name, which, *measure.medians, measure.unit, measure.change_percent, round(measure.delta, 2), effect, *spreads,
     ]  # fmt: skip
 
 
@@ -413,6 +439,6 @@ def _total_row(total: Total) -> list[Cell]:
 
 
 def _about(side: Side) -> str:
-    time = "" if side.elapsed_ticks is None else f", {side.elapsed_ticks:,} ticks"
+    time = "" if side.elapsed_ticks is None else f", {'at least ' if side.is_at_least else ''}{side.elapsed_ticks:,} ticks"
     holes = f", {side.holes:,} holes" if side.holes else ""
     return f"{side.records:,} TLPs{time}{holes}"

@@ -79,7 +79,6 @@ class LatencyBlocks(MatchingAnalysis[LatencySums]):
 
     name = "latency-blocks"
     meaning = "how long transactions take in each block of a recording"
-    carried = ("direction",)
 
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)
@@ -92,13 +91,8 @@ class LatencyBlocks(MatchingAnalysis[LatencySums]):
             return
         chosen = ended.take(wanted)
         blocks = self._grid.blocks(chosen.request)
-        directions = chosen.extra["direction"]
-        codes = np.full(len(chosen), len(DIRECTIONS) - 1, dtype=np.intp)
-        if directions.array is not None:
-            known = slice(None) if directions.valid is None else directions.valid
-            codes[known] = np.asarray(directions.array)[known]
         bins = np.minimum(np.searchsorted(EDGES, chosen.to_last, side="right") - 1, BINS - 1)
-        places = blocks * WIDTH + codes * BINS + bins
+        places = blocks * WIDTH + chosen.directions * BINS + bins
         self._grid.sums += np.bincount(places, minlength=self._grid.sums.size).reshape(self._grid.sums.shape)
 
     def merge_sums(self, later: LatencyBlocks) -> None:

@@ -21,6 +21,9 @@ _SECOND: Final = 1e9
 # Percentiles of latencies, and the fewest transactions of a part that have one.
 _PERCENTILES: Final = ((50, 10), (99, 200))
 
+RATES: Final = ("tlp-rate", "data-rate")
+"""Measures that divide by time."""
+
 
 @dataclass(frozen=True)
 class Measured:

@@ -1,4 +1,4 @@
-"""Whether two samples differ beyond noise, and how much: rank test, effect size, interval of the difference.
+"""Whether two samples differ beyond their noise, and how much: rank test, effect size, interval of the difference.
 
 Sources: H. B. Mann and D. R. Whitney (1947) for the test, with the normal approximation, ties and continuity corrected; N. Cliff (1993)
 for delta; J. Romano and others (2006) for the names of its sizes; Y. Benjamini and Y. Hochberg (1995) for many comparisons at once.

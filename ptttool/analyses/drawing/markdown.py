@@ -19,6 +19,9 @@ from ptttool.wording import clean
 
 # Characters that mean something in a line of Markdown.
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+# Letters that can stand in code whoever reads it, and what makes an address of them: https://, www., a name in a domain, e-mail.
+_RUN = re.compile(r"[^\s\\`<>|~$&]+|[\\`<>|~$&]+")
+_ADDRESS = re.compile(r"//|@|\.[^\W\d_]|mailto:|xmpp:", re.IGNORECASE)
 # Points of a time line that are listed; a longer one is summed up.
 _MOST_POINTS = 24
 
@@ -37,8 +40,11 @@ def markdown(parts: Iterable[Part], *, most_rows: int | None = None) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text of a file on one line, with everything escaped that Markdown would obey."""
-    return _MARKUP.sub(r"\\\1", clean(text))
+    """Return a text of a file on one line, with everything escaped that Markdown would obey.
+
+    What readers of Markdown take for an address becomes code: they make links of addresses whose letters are escaped, too.
+    """
+    return _RUN.sub(lambda run: f"`{run[0]}`" if _ADDRESS.search(run[0]) else _MARKUP.sub(r"\\\1", run[0]), clean(text))
 
 
 def _part(part: Part, most_rows: int | None) -> Iterator[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ptttool.analyses.drawing.numbers import number_text, with_unit
-from ptttool.analyses.shares import percentages
-from ptttool.analyses.shown import Cell, Column, Histogram, Table, Timeline, Unit
+from ptttool.analyses.shown import Cell, Column, Histogram, Part, Scale, Table, Timeline, Unit
 from ptttool.wording import clean
 
 _TIMES = (Unit.TICKS, Unit.NANOSECONDS)
@@ -63,7 +63,7 @@ class Bar:
 
 
 def bars(histogram: Histogram, most: int | None = None) -> list[Bar]:
-    """Return the bins of a histogram from the first to the last that is not empty; neighbours are put together where there are too many.
+    """Return the bins of a histogram; neighbours are put together where there are too many.
 
     Parameters
     ----------
@@ -72,51 +72,66 @@ def bars(histogram: Histogram, most: int | None = None) -> list[Bar]:
     most : int or None
         Largest number of bars.
     """
-    edges, counts = list(histogram.edges), list(histogram.counts)
-    filled = [number for number, count in enumerate(counts) if count]
-    if not filled:
-        return []
-    edges, counts = edges[filled[0] : filled[-1] + 2], counts[filled[0] : filled[-1] + 1]
-    together = 1 if most is None else -(-len(counts) // most)
-    counts = [sum(counts[at : at + together]) for at in range(0, len(counts), together)]
-    edges = [*edges[:-1:together], edges[-1]]
-    whole = sum(counts)
-    found: list[Bar] = []
-    for number, count in enumerate(counts):
-        low, high = edges[number], edges[number + 1]
-        is_last = number == len(counts) - 1
-        marks = tuple(name for name, value in histogram.marks.items() if low <= value < high or (is_last and value == high))
-        found.append(Bar(_label(low, high), count, 100 * count / whole, marks))
-    return found
+    histogram = fewer_bins(histogram, most)
+    whole = sum(histogram.counts)
+    return [
+        Bar(
+            range_text(low, high),
+            count,
+            100 * count / whole,
+            tuple(name for name, value in histogram.marks.items() if low <= value <= high),
+        )
+        for low, high, count in zip(histogram.lows, histogram.highs, histogram.counts, strict=True)
+        if whole
+    ]
 
 
-def _label(low: float, high: float) -> str:
-    if not (float(low).is_integer() and float(high).is_integer()):
-        return f"{number_text(low)} to {number_text(high)}"
-    return number_text(low) if high - low == 1 else f"{number_text(low)} to {number_text(high - 1)}"
+def fewer_bins(histogram: Histogram, most: int | None) -> Histogram:
+    """Return a histogram with at most so many bins: neighbours are put together."""
+    step = 1 if most is None else -(-len(histogram.counts) // most)
+    if step <= 1:
+        return histogram
+    counts = [sum(histogram.counts[at : at + step]) for at in range(0, len(histogram.counts), step)]
+    highs = [*histogram.highs[step - 1 : -1 : step], histogram.highs[-1]]
+    return replace(histogram, lows=histogram.lows[::step], highs=highs, counts=counts)
+
+
+def range_text(low: float, high: float) -> str:
+    """Return the values that a bin takes: ``96 to 127``, or ``256`` of a single one."""
+    return number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"
 
 
 def histogram_table(histogram: Histogram) -> Table:
     """Return the numbers of a histogram."""
     unit = f" [{histogram.unit.value}]" if histogram.unit is not Unit.NONE else ""
     columns = (
-        Column(f"Size{unit}" if histogram.unit is Unit.BYTES else f"Range{unit}", is_number=False),
+        Column(histogram.axis + unit, is_number=False),
         Column(histogram.what, Unit.TLPS),
         Column("Share", Unit.PERCENT),
         Column("Marks", is_number=False, weight=1),
     )
     found = bars(histogram)
     has_marks = any(bar.marks for bar in found)
-    shares = percentages([bar.count for bar in found])
-    rows: list[Sequence[Cell]] = [
-        (bar.label, bar.count, share, ", ".join(bar.marks))[: 4 if has_marks else 3] for bar, share in zip(found, shares, strict=True)
-    ]
+    rows: list[Sequence[Cell]] = [(bar.label, bar.count, bar.share, ", ".join(bar.marks))[: 4 if has_marks else 3] for bar in found]
     return Table(histogram.title, columns[: 4 if has_marks else 3], rows, note=marks_text(histogram))
 
 
+def way_to(parts: Iterable[Part], path: str) -> str | None:
+    """Return the command that shows the TLP that the first table with numbers of TLPs points out: in its sum, else in its first row."""
+    for part in parts:
+        places = [at for at, column in enumerate(part.columns) if column.unit is Unit.INDEX] if isinstance(part, Table) else []
+        if isinstance(part, Table) and places and part.rows:
+            for row in (part.total, part.rows[0]):
+                index = None if row is None else row[places[0]]
+                if isinstance(index, int):
+                    return f"ptttool decode {shlex.quote(clean(path))} --follow {index}"
+    return None
+
+
 def marks_text(histogram: Histogram) -> str:
-    """Return the marked values in one line: ``p50 12 ticks, p99 80 ticks``."""
-    return ", ".join(f"{name} {with_unit(value, histogram.unit)}" for name, value in histogram.marks.items())
+    """Return the marked values in one line, and what is odd about the bins: ``p50 12 ticks, p99 80 ticks``."""
+    marks = ", ".join(f"{name} {with_unit(value, histogram.unit)}" for name, value in histogram.marks.items())
+    return marks if histogram.scale is not Scale.LOGARITHMIC else f"{marks}; the bins are logarithmic: they widen with their values"
 
 
 def timeline_table(timeline: Timeline) -> Table:

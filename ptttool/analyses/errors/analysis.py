@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_ERROR_SUMS, MAX_LISTED
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
-from ptttool.analyses.errors.document import ErrorKind, Errors, RequesterErrors
+from ptttool.analyses.errors.document import ErrorKind, Errors, MessageCount, RequesterErrors
 from ptttool.analyses.errors.headers import COLUMNS, header_errors
 from ptttool.analyses.errors.kinds import KINDS, Of
 from ptttool.analyses.errors.sums import NO_REQUESTER, ErrorSums
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
-from ptttool.analyses.matching.traced import untraced_answers
+from ptttool.analyses.matching.traced import Untraced, untraced_answers
 from ptttool.analyses.matching.transactions import Ending, Orphans
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope
@@ -23,6 +23,8 @@ from ptttool.capture.event.terms import Format
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
 from ptttool.table.batch import Batch
+from ptttool.table.values import Values
+from ptttool.tlp.codes import message_name
 from ptttool.tlp.columns import CLASSES, DIRECTIONS, STATUSES
 from ptttool.tlp.columns import KINDS as TLP_KINDS
 
@@ -30,7 +32,6 @@ Array = npt.NDArray[Any]
 
 _CPL = CLASSES.index("CPL")
 _UR = STATUSES.index("UR")
-_UNKNOWN_DIRECTION = DIRECTIONS.index("unknown")
 _IS_CONFIG = np.array([kind.startswith("Cfg") for kind in TLP_KINDS])
 # Only 8DW records hold these.
 _ONLY_8DW = ("poisoned", "attributes")
@@ -50,7 +51,6 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
     name = "errors"
     meaning = "error completions and messages, poisoned data, unanswered requests, illegal headers, misused tags"
     columns = (*COLUMNS, "class")
-    carried = ("direction",)
     needs = (
         Need("completions of requests of devices", "--format 4dw --direction both", outbound=("CPL",)),
         Need("completions of requests of the processor", "--direction inbound --type cpl", inbound=("CPL A",), is_vital=False),
@@ -62,9 +62,10 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         self._sums = ErrorSums()
         # Requests that count only if their completions are traced, by direction.
         self._doubtful = [ErrorSums() for _ in DIRECTIONS]
-        # Matched requests by direction: if there are any, completions are traced, whatever the event says.
-        self._matched = np.zeros(len(DIRECTIONS), dtype=np.int64)
         self._tlps, self._completions = 0, 0
+        # Messages by code: how many, and the number of the first one.
+        self._messages = np.zeros(256, dtype=np.int64)
+        self._first_messages = np.full(256, np.iinfo(np.uint64).max, dtype=np.uint64)
         self._longest = _NO_TIME
         self._config_ur = 0
         self._open: Transactions | None = None
@@ -80,13 +81,24 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             is_completion = np.asarray(classes.array) == _CPL
             self._completions += int(np.count_nonzero(is_completion if classes.valid is None else is_completion & classes.valid))
         index: Any = batch.values("index").array
+        self._add_messages(batch.values("message"), index)
         requesters = batch.values("requester")
         for code, rows in header_errors(batch):
-            indexes = (rows + index.start).astype(np.uint64) if isinstance(index, range) else index[rows]
             ids: Array | None = None
             if requesters.array is not None and code != "unknown-tlp":
                 ids = np.asarray(requesters.array)[rows]
-            self._sums.add(code, ids, indexes)
+            self._sums.add(code, ids, _numbers(index, rows))
+
+    def _add_messages(self, message: Values, index: Any) -> None:
+        """Count messages, which are few."""
+        if message.array is None:
+            return
+        codes = np.asarray(message.array)
+        rows = np.flatnonzero(message.valid) if message.valid is not None else np.arange(len(codes))
+        if len(rows):
+            codes = codes[rows].astype(np.intp)
+            self._messages += np.bincount(codes, minlength=256)
+            np.minimum.at(self._first_messages, codes, _numbers(index, rows))
 
     def add(self, ended: Transactions) -> None:
         """Look at how requests ended."""
@@ -94,9 +106,6 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             self._open = ended
             return
         self._longest = max(self._longest, int(ended.to_last.max(initial=_NO_TIME)))
-        directions = _directions(ended)
-        is_matched = ended.ending < Ending.INSIDE
-        self._matched += np.bincount(directions[is_matched], minlength=len(DIRECTIONS))
         if (ended.ending == Ending.COMPLETE).all():
             return
         self._config_ur += int(np.count_nonzero((ended.status == _UR) & _IS_CONFIG[ended.kind]))
@@ -105,15 +114,16 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         self._add_some("answered-without-data", ended, is_empty)
         self._add_some("short", ended, is_short & ended.has_end & ~is_empty)
         self._add_some("tag-reused", ended, is_short & ~ended.has_end)
-        self._add_unanswered(ended, (ended.ending == Ending.INSIDE) & ~ended.is_cut, directions)
+        self._add_unanswered(ended, (ended.ending == Ending.INSIDE) & ~ended.is_cut)
 
     def _add_some(self, code: str, ended: Transactions, which: Array) -> None:
         if which.any():
             self._sums.add(code, ended.requester[which], ended.request[which])
 
-    def _add_unanswered(self, ended: Transactions, which: Array, directions: Array) -> None:
+    def _add_unanswered(self, ended: Transactions, which: Array) -> None:
         if not which.any():
             return
+        directions = ended.directions
         for number, sums in enumerate(self._doubtful):
             here = which & (directions == number)
             if here.any():
@@ -132,8 +142,9 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         self._sums.merge(later._sums)
         for mine, theirs in zip(self._doubtful, later._doubtful, strict=True):
             mine.merge(theirs)
-        self._matched += later._matched
         self._tlps += later._tlps
+        self._messages += later._messages
+        np.minimum(self._first_messages, later._first_messages, out=self._first_messages)
         self._completions += later._completions
         self._longest = max(self._longest, later._longest)
         self._config_ur += later._config_ur
@@ -143,13 +154,13 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
 
     def finish(self, context: AnalysisContext) -> Errors:
         """Return what was seen, and what cannot be seen."""
-        untraced = untraced_answers(context)
-        counted = [name not in untraced or bool(matched) for name, matched in zip(DIRECTIONS, self._matched.tolist(), strict=True)]
+        untraced = untraced_answers(context, self.totals)
         guard = self._longest if self._longest >= 0 else None
-        open_at_end = self._end(guard)
-        for sums, counts in zip(self._doubtful, counted, strict=True):
-            if counts:
-                self._sums.merge(sums)
+        open_at_end = self.totals.open_at_end - untraced.end - self._old(guard, untraced)
+        is_told = True
+        for direction, sums in enumerate(self._doubtful):
+            is_told &= sums.leave_out(untraced.requesters(direction))
+            self._sums.merge(sums)
         self._low.add(self.before)
         for requester, index, count in self._low.among(self._upper):
             self._sums.add("completion-tag-bits", requester, index, count)
@@ -157,7 +168,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         kinds = [found for code in KINDS if (found := self._kind(code, among)) is not None]
         kinds.sort(key=lambda kind: kind.severity.rank)
         not_seen = list(_ONLY_8DW) if self.clock.bits < 32 else []
-        if untraced and not self._matched.any() and self.totals.requests:
+        if not is_told or (self.totals.requests and untraced.requests == self.totals.requests):
             not_seen.append("unanswered")
         return Errors(
             tlps=self._tlps,
@@ -167,20 +178,24 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             kinds=kinds,
             guard_ticks=guard,
             open_at_end=open_at_end,
+            not_traced=untraced.requests,
             not_seen=not_seen,
-            notes=list(self._notes({kind.code for kind in kinds}, not_seen)),
+            messages=[
+                MessageCount(f"{code:#04x}", message_name(code), int(self._messages[code]), int(self._first_messages[code]))
+                for code in np.flatnonzero(self._messages).tolist()
+            ],
+            notes=list(self._notes({kind.code for kind in kinds}, untraced)),
         )
 
-    def _end(self, guard: int | None) -> int:
-        """Count the requests that are open at the end, and too old for it, as unanswered; return how many are left."""
+    def _old(self, guard: int | None, untraced: Untraced) -> int:
+        """Count the requests that are open at the end, and too old for it, as unanswered; return how many that are."""
         ended = self._open
-        if ended is None or not len(ended):
-            return self.totals.open_at_end
-        if guard is None:
-            return self.totals.open_at_end
+        if ended is None or guard is None or not len(ended):
+            return 0
         is_old = (self.clock.elapsed - ended.at > guard) & (ended.completions == 0)
-        self._add_unanswered(ended, is_old, _directions(ended))
-        return self.totals.open_at_end - int(np.count_nonzero(is_old))
+        is_old &= ~untraced.among(ended.directions, ended.requester)
+        self._add_unanswered(ended, is_old)
+        return int(np.count_nonzero(is_old))
 
     def _kind(self, code: str, among: dict[Of, int]) -> ErrorKind | None:
         rows = self._sums.of(code)
@@ -204,7 +219,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             more_requesters=max(len(rows) - MAX_LISTED, 0),
         )
 
-    def _notes(self, seen: set[str], not_seen: list[str]) -> Iterator[Diagnostic]:
+    def _notes(self, seen: set[str], untraced: Untraced) -> Iterator[Diagnostic]:
         if self.clock.bits < 32 and self._tlps:
             yield Diagnostic(
                 Severity.INFO,
@@ -212,11 +227,8 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
                 "4DW records keep neither EP nor attributes: poisoned data are not seen",
                 "--format 8dw records them",
             )
-        if "unanswered" in not_seen:
-            yield Diagnostic(
-                Severity.INFO, "completions-not-traced",
-                "the recording's event does not ask for the completions of its requests: whether they were answered is not seen",
-            )  # fmt: skip
+        if untraced.requests:
+            yield untraced.note
         if self._config_ur:
             yield Diagnostic(
                 Severity.INFO, "config-ur",
@@ -275,14 +287,10 @@ def _low_keys(requesters: Array, tags: Array) -> Array:
     return requesters.astype(np.uint32) << np.uint32(8) | (tags & 0xFF).astype(np.uint32)
 
 
-def _directions(ended: Transactions) -> Array:
-    direction = ended.extra["direction"]
-    if direction.array is None:
-        return np.full(len(ended), _UNKNOWN_DIRECTION)
-    codes: Array = np.asarray(direction.array).astype(np.intp)
-    if direction.valid is not None:
-        codes[~direction.valid] = _UNKNOWN_DIRECTION
-    return codes
-
-
 ANALYSES.add("errors", ErrorsAnalysis)
+
+
+def _numbers(index: Any, rows: Array) -> Array:
+    """Return the numbers of rows of a batch in the recording; `index`: its column, a range where the rows follow each other."""
+    numbers: Array = (rows + index.start).astype(np.uint64) if isinstance(index, range) else index[rows].astype(np.uint64, copy=False)
+    return numbers

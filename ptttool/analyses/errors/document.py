@@ -73,6 +73,28 @@ class ErrorKind:
     more_requesters: int
 
 
+@dataclass(frozen=True)
+class MessageCount:
+    """Messages with one Message Code. Most are no errors: they say how often power, latency tolerance or translations change.
+
+    Parameters
+    ----------
+    code : str
+        The code: ``0x10``.
+    name : str
+        Its name.
+    count : int
+        How many.
+    index : int
+        Number of the first one.
+    """
+
+    code: str
+    name: str
+    count: int
+    index: int
+
+
 @document("errors")
 @dataclass(frozen=True)
 class Errors(Shown):
@@ -91,8 +113,12 @@ class Errors(Shown):
         that is not known: then requests that are open at the end are not counted.
     open_at_end : int
         Requests that are open at the end and not counted.
+    not_traced : int
+        Requests without a completion where completions are not traced, or may not be; they are not counted.
     not_seen : list of str
         Codes of the kinds that cannot be seen in this recording.
+    messages : list of MessageCount
+        All messages by their code, those of errors among them.
     notes : list of Diagnostic
         What else is to be known.
     """
@@ -104,26 +130,29 @@ class Errors(Shown):
     kinds: list[ErrorKind]
     guard_ticks: int | None
     open_at_end: int
+    not_traced: int
     not_seen: list[str]
+    messages: list[MessageCount]
     notes: list[Diagnostic]
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the kinds, the requesters, what is not seen."""
-        yield Facts(
-            [
-                ("Looked at", f"{self.tlps:,} TLPs: {self.requests:,} requests to be answered, {self.completions:,} completions"),
-                ("Errors", f"{self.errors:,}" if self.errors else "none was seen"),
-                ("Open at the end", f"{self.open_at_end:,} requests, {self._why_open()}"),
-            ]
-        )
+        facts = [
+            ("Looked at", f"{self.tlps:,} TLPs: {self.requests:,} requests to be answered, {self.completions:,} completions"),
+            ("Errors", f"{self.errors:,}" if self.errors else "none was seen"),
+            ("Open at the end", f"{self.open_at_end:,} requests, which is normal"),
+        ]
+        if self.not_traced:
+            facts.append(("Not traced", f"the completions of {self.not_traced:,} requests"))
+        yield Facts(facts)
         if self.kinds:
             yield self._kinds()
             yield self._requesters(names)
+        if self.messages:
+            columns = (text_column("Code"), text_column("Message"), Column("Count"), Column("First", Unit.INDEX))
+            yield Table("Messages", columns, [(each.code, each.name, each.count, each.index) for each in self.messages])
         for note in self.notes:
             yield Note(note.text, note.severity)
-
-    def _why_open(self) -> str:
-        return "completions of which are not traced" if "unanswered" in self.not_seen else "which is normal"
 
     def _kinds(self) -> Table:
         columns = (

@@ -79,6 +79,26 @@ class ErrorSums:
             keys, counts, first = _summed(keys >> _SHIFT << _SHIFT | NO_REQUESTER, counts, first)
         self._parts, self._held = [(keys, counts, first)], len(keys)
 
+    def leave_out(self, requesters: Array) -> bool:
+        """Take the errors of some requesters out; return whether those of the others are still there.
+
+        Where requesters are not kept, it is not known which errors are theirs: all are taken out.
+        """
+        self._compact()
+        if not self._parts or not len(requesters):
+            return True
+        if not self.has_requesters:
+            self._parts, self._held, self._examples = [], 0, {}
+            return False
+        keys, counts, first = self._parts[0]
+        kept = np.flatnonzero(~np.isin(keys & ((1 << _SHIFT) - 1), requesters))
+        if len(kept) < len(keys):
+            self._parts = [(keys[kept], counts[kept], first[kept])] if len(kept) else []
+            # Of the examples it is not kept whose they are.
+            numbers = keys[kept] >> _SHIFT
+            self._examples = {number: np.sort(first[kept][numbers == number])[:EXAMPLES] for number in np.unique(numbers).tolist()}
+        return True
+
     def merge(self, later: ErrorSums) -> None:
         """Add the errors behind."""
         self.has_requesters &= later.has_requesters

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.io.counts import Counts, Sum
-from ptttool.analyses.io.kinds import Device, device_of
+from ptttool.analyses.io.kinds import Device, device_of, function_of
 from ptttool.analyses.io.nic import controller_of
 from ptttool.analyses.io.nvme import drive_of
 from ptttool.analyses.io.reads import Group, Groups
@@ -64,16 +64,17 @@ class Io(TlpAnalysis[IoResult]):
         rest: list[Unexplained] = []
         for requester in counts.sums.keys.tolist():
             seen = Seen(requester, counts, _visible(flow, counts), ticker)
-            device, by = device_of(seen, context.machine)
+            function = function_of(requester, context.machine)
+            device, by = device_of(seen, function)
             if device is Device.NVME:
                 drives.append(drive_of(seen, by))
             elif device is Device.NIC:
-                controllers.append(controller_of(seen, by))
+                controllers.append(controller_of(seen, by, None if function is None else function.driver))
             else:
                 moved = seen.sum(Sum.WRITE_BYTES) + seen.sum(Sum.READ_BYTES)
                 rest.append(Unexplained(format_id(requester), seen.sum(Sum.TLPS), moved))
         drives.sort(key=lambda drive: (-(drive.commands or 0), drive.requester))
-        controllers.sort(key=lambda each: (-(each.rx_packets or 0), each.requester))
+        controllers.sort(key=lambda each: (-(each.rx_packets or 0), -(each.written_bytes or 0), each.requester))
         rest.sort(key=lambda each: (-each.tlps, each.requester))
         tables = (counts.entries, counts.descriptors, counts.records, counts.small_writes, counts.small_reads, counts.lists, counts.sums)
         visible = _visible(flow, counts)

@@ -54,6 +54,8 @@ class Sum(IntEnum):
     """Completions that answer a read of 16 bytes as a whole."""
     LARGE_COMPLETION_BYTES = 14
     """Bytes of completions of all reads of 16 bytes and more but those."""
+    UNEVEN = 15
+    """Reads of 16 bytes and more, and completions of such, of no whole number of 8 bytes: neither sectors nor entries of lists."""
 
 
 class Counts:
@@ -108,6 +110,7 @@ class Counts:
         self.sums.merge(later.sums)
         joints = []
         for requester, behind_edge in later.edges.items():
+            behind_edge.flight.shift(ticks)
             edge = self.edges.get(requester)
             if edge is None:
                 self.edges[requester] = behind_edge
@@ -228,11 +231,12 @@ class _Part:
         requesters = self.requesters.take(rows).astype(np.uint64)
         addresses = self.addresses.take(rows).astype(np.uint64, copy=False)
         sizes, enabled = self._sizes(rows)
-        self._sum(rows, {Sum.READS: np.ones(len(rows), dtype=np.int64), Sum.READ_BYTES: enabled})
         keys = page_keys(requesters, addresses)
         ticks = None if self.at is None else self.at[rows]
         low = addresses.astype(np.uint8)  # their lowest bits
         is_small = sizes < SLOT
+        uneven = ~is_small & ((enabled | low) & 7 != 0)
+        self._sum(rows, {Sum.READS: np.ones(len(rows), dtype=np.int64), Sum.READ_BYTES: enabled, Sum.UNEVEN: uneven})
         is_fetch = (sizes == ENTRY) & (low & (ENTRY - 1) == 0)
         is_entry = is_fetch | ((sizes & (ENTRY - 1) == 0) & (sizes <= _MOST_FETCHED) & (low & (ENTRY - 1) == 0))
         is_descriptor = (sizes == SLOT) & (low & (SLOT - 1) == 0)
@@ -378,7 +382,7 @@ class _Part:
                 edge.first_window.has_written = first_data >> 32 == requester
                 continue
             levels = so_far[start:end] - (int(so_far[start - 1]) if start else 0)
-            edge.flight = Flight(int(levels[-1]), min(int(levels.min()), 0))
+            edge.flight = Flight.of(levels, None if self.at is None else self.at[places[start:end] & 0xFFFFFFFF])
             most = int(np.argmax(levels))
             if levels[most] > 0:
                 row = int(places[start + most]) & 0xFFFFFFFF
@@ -425,6 +429,7 @@ class _Part:
                 Sum.COMPLETION_BYTES: sizes,
                 Sum.ENTRY_COMPLETIONS: entry,
                 Sum.SLOT_COMPLETIONS: slot,
+                Sum.UNEVEN: (asked >= SLOT) & (asked & 7 != 0),
                 Sum.LARGE_COMPLETION_BYTES: np.where(entry | slot | (sizes < SLOT), 0, sizes),
             },
         )

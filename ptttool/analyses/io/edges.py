@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from ptttool.analyses.budget import MAX_LONE_LISTS
+import numpy as np
+
+from ptttool.analyses.budget import MAX_IN_FLIGHT, MAX_LONE_LISTS
 from ptttool.analyses.io.reads import Group
-from ptttool.analyses.io.tables import page_key
+from ptttool.analyses.io.tables import Numbers, page_key
+
+_NONE: Final[Numbers] = np.empty(0, dtype=np.int64)
 
 
 @dataclass
@@ -21,15 +26,50 @@ class Flight:
         Its extremes; the difference begins at 0.
     highest_index : int or None
         Number of the fetch in the recording at which it was highest, the first one of several; None where it was highest at the start.
+    fetched, ended : ndarray of int64 or None
+        Ticks of the fetches without a completion, and of the completions without a fetch, where each completion ends the newest command. No
+        order lets those that are left open be earlier. None where ticks are not known, or they were too many.
     """
 
     change: int = 0
     lowest: int = 0
     highest: int = 0
     highest_index: int | None = None
+    fetched: Numbers | None = field(default_factory=lambda: _NONE)
+    ended: Numbers | None = field(default_factory=lambda: _NONE)
+
+    @classmethod
+    def of(cls, levels: Numbers, at: Numbers | None) -> Flight:
+        """Return how far commands went, without the highest index; `levels`: behind each fetch and completion; `at`: their ticks."""
+        flight = cls(int(levels[-1]), min(int(levels.min()), 0))
+        if at is None:
+            flight.fetched = flight.ended = None
+            return flight
+        before = np.concatenate(([0], levels[:-1]))
+        is_open = (levels > before) & (np.minimum.accumulate(levels[::-1])[::-1] == levels)
+        is_early = levels < np.minimum(np.minimum.accumulate(before), 0)
+        flight._keep(at[is_open], at[is_early])
+        return flight
+
+    def _keep(self, fetched: Numbers | None, ended: Numbers | None) -> None:
+        if fetched is None or ended is None or max(len(fetched), len(ended)) > MAX_IN_FLIGHT:
+            fetched = ended = None
+        self.fetched, self.ended = fetched, ended
+
+    def shift(self, ticks: int) -> None:
+        """Begin to count ticks so many earlier."""
+        if self.fetched is not None and self.ended is not None:
+            self.fetched, self.ended = self.fetched + ticks, self.ended + ticks
 
     def merge(self, later: Flight) -> None:
-        """Add the part behind."""
+        """Add the part behind, whose ticks begin where those of this one do."""
+        if self.fetched is None or self.ended is None or later.fetched is None or later.ended is None:
+            self._keep(None, None)
+        else:
+            both = min(len(self.fetched), len(later.ended))
+            self._keep(
+                np.concatenate((self.fetched[: len(self.fetched) - both], later.fetched)), np.concatenate((self.ended, later.ended[both:]))
+            )
         self.lowest = min(self.lowest, self.change + later.lowest)
         if self.change + later.highest > self.highest:
             self.highest, self.highest_index = self.change + later.highest, later.highest_index

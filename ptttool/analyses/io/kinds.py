@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from ptttool.analyses.io.counts import Sum
 from ptttool.analyses.io.reads import SECTOR
@@ -15,7 +16,7 @@ from ptttool.analyses.io.seen import Seen
 from ptttool.analyses.io.tables import Walk
 
 if TYPE_CHECKING:
-    from ptttool.machine.model import Machine
+    from ptttool.machine.model import Machine, PciFunction
 
 # Class codes (PCI code and ID assignment): base class and sub-class, and base class.
 _NVME_CLASS, _NETWORK_CLASS = 0x0108, 0x02
@@ -29,12 +30,18 @@ class Device(Enum):
     OTHER = "other"
 
 
-def device_of(seen: Seen, machine: Machine | None) -> tuple[Device, By]:
-    """Return what a requester is: as its class code says where the machine is known, else by what it does."""
-    if machine is not None:
-        classes = {function.class_code for address, function in machine.functions.items() if address.routing_id == seen.requester}
-        if len(classes) == 1 and (code := classes.pop()) is not None:
-            return _by_class(code), By.CLASS
+def function_of(requester: int, machine: Machine | None) -> PciFunction | None:
+    """Return the function of a requester; None where the machine is not known, or functions of several domains have the ID."""
+    found = [] if machine is None else [one for address, one in machine.functions.items() if address.routing_id == requester]
+    if len({one.class_code for one in found}) != 1:
+        return None
+    return found[0] if len({one.driver for one in found}) == 1 else replace(found[0], driver=None)
+
+
+def device_of(seen: Seen, function: PciFunction | None) -> tuple[Device, By]:
+    """Return what a requester is: as its class code says where the function is known, else by what it does."""
+    if function is not None and function.class_code is not None:
+        return _by_class(function.class_code), By.CLASS
     return _by_behaviour(seen), By.BEHAVIOUR
 
 
@@ -54,8 +61,11 @@ def _by_behaviour(seen: Seen) -> Device:
     written_back = (
         np.isin(descriptors.ring_keys, np.concatenate((records.ring_keys, small))) if descriptors.pages else np.empty(0, np.bool_)
     )
-    if _are_rings(descriptors, records) and (written_back.any() or np.isin(records.ring_keys, small).any()):
+    is_written_back = written_back.any() if seen.visible.reads else np.isin(records.ring_keys, small).any()
+    if _are_rings(descriptors, records) and is_written_back:
         return Device.NIC
+    if seen.sum(Sum.UNEVEN):
+        return Device.OTHER  # a drive reads sectors, entries, and lists of addresses
     if not (seen.visible.reads or seen.visible.writes):
         # Who reads 64 bytes at once, and never 16, fetches commands.
         is_answered = seen.sum(Sum.ENTRY_COMPLETIONS) > 0 and not seen.sum(Sum.SLOT_COMPLETIONS)
@@ -65,7 +75,7 @@ def _by_behaviour(seen: Seen) -> Device:
     if seen.visible.reads and seen.sum(Sum.READS):
         is_drive = entries.pages > 0 and (records.pages > 0 or not seen.visible.writes or not seen.sum(Sum.DATA_WRITE_BYTES))
         return Device.NVME if is_drive else Device.OTHER
-    return Device.NVME if seen.sum(Sum.DATA_WRITE_BYTES) % SECTOR == 0 else Device.NIC
+    return Device.NVME if seen.sum(Sum.DATA_WRITE_BYTES) % SECTOR == 0 else Device.OTHER
 
 
 def _are_rings(*both: Rings) -> bool:

@@ -1,6 +1,12 @@
-"""The packets of a network controller."""
+"""The packets of a network controller that works as Intel's do: it writes each descriptor back to where it read it.
+
+Others have rings of completions beside those of descriptors, compress them, or put several packets into a buffer: of these, only bytes
+are known. What the trace shows decides; a driver that is known to be of another kind forbids.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +19,12 @@ from ptttool.pci import format_id
 
 FRAME_CHECK_SEQUENCE = 4
 """Bytes at the end of an Ethernet frame, which do not go to memory."""
+WRITE_BACK: Final = frozenset({"e1000", "e1000e", "igb", "igbvf", "igc", "ixgbe", "ixgbevf", "i40e"})
+"""Drivers of controllers that write descriptors back."""
+# Drivers that say nothing of the device: it is passed on to a program or a guest.
+_PASSED_ON: Final = frozenset({"vfio-pci", "uio_pci_generic", "igb_uio"})
+# One write of a descriptor in so many may be out of order where each packet has one: more are where several are written at once.
+_OUT_OF_ORDER: Final = 8
 
 
 def rings(seen: Seen) -> tuple[Rings, Rings]:
@@ -26,10 +38,25 @@ def rings(seen: Seen) -> tuple[Rings, Rings]:
     return records, descriptors
 
 
-def controller_of(seen: Seen, by: By) -> Controller:
-    """Return what is to be said of a network controller."""
+def writes_back(seen: Seen, received: Rings, descriptors: Rings) -> bool:
+    """Return whether descriptors were seen to be written back, whole or in part, one after the other."""
+    state = seen.counts.small_writes.of(seen.requester)[0]
+    if descriptors.pages:
+        found = bool(np.isin(descriptors.ring_keys, np.concatenate((received.ring_keys, state))).any())
+    else:
+        found = not seen.visible.reads and bool(np.isin(received.ring_keys, state).any())
+    return found and received.total(Walk.JUMPS) * _OUT_OF_ORDER <= received.total(Walk.ACCESSES)
+
+
+def controller_of(seen: Seen, by: By, driver: str | None) -> Controller:
+    """Return what is to be said of a network controller; `driver`: its driver, where that is known."""
     counts, requester, visible = seen.counts, seen.requester, seen.visible
     received, descriptors = rings(seen)
+    written = seen.sum(Sum.WRITE_BYTES) if visible.writes else None
+    asked = seen.sum(Sum.READ_BYTES) if visible.reads else None
+    is_other = driver is not None and driver not in WRITE_BACK | _PASSED_ON
+    if is_other or not writes_back(seen, received, descriptors):
+        return Controller(format_id(requester), by, is_understood=False, written_bytes=written, asked_bytes=asked)
     # Which ring is for transmission, only the writes tell: nothing of 16 bytes is written back there.
     sending = descriptors.without(received.ring_keys) if visible.writes else None
     packets = received.total(Walk.SLOTS) if visible.writes else None
@@ -39,13 +66,17 @@ def controller_of(seen: Seen, by: By) -> Controller:
         pages = np.concatenate((descriptors.ring_keys, received.ring_keys))
         keys, rows = counts.entries.of(requester)
         several = int(rows[np.isin(keys, pages), Walk.BYTES].sum())
+        at_once = np.isin(keys, descriptors.without(received.ring_keys).ring_keys).any()
         sent = seen.sum(Sum.READ_BYTES) - descriptors.total(Walk.BYTES) - several
-        if sending is not None:
+        if sending is not None and not at_once:
             fetched, with_data = sending.total(Walk.SLOTS), sending.total(Walk.FOLLOWED)
     contexts = None if fetched is None or with_data is None else fetched - with_data
     return Controller(
         requester=format_id(requester),
         by=by,
+        is_understood=True,
+        written_bytes=written,
+        asked_bytes=asked,
         rx_packets=packets,
         rx_bytes=bytes_,
         rx_wire_bytes=None if packets is None or bytes_ is None else bytes_ + FRAME_CHECK_SEQUENCE * packets,

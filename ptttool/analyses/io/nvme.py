@@ -89,16 +89,22 @@ def _is_followed(seen: Seen, entries: Rings, records: Rings) -> bool:
 
 def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InFlight:
     flight, elapsed, tick_ns = seen.edge.flight, seen.ticker.elapsed, seen.ticker.tick_ns
-    completed = records.total(Walk.SLOTS)
     at_end = at_start + flight.change
-    mean = ticks = None
+    inside = records.total(Walk.SLOTS) - at_start
+    is_whole = at_start == at_end == 0
+    mean = least = most = None
     if elapsed is not None:
         # The sums of times are kept modulo 2^64; their difference fits.
         with np.errstate(over="ignore"):
             difference = records.rows[records.is_ring, Walk.TIMES].sum() - entries.rows[entries.is_ring, Walk.TIMES].sum()
         time_in_flight = int(difference) + elapsed * at_end
         mean = time_in_flight / elapsed if elapsed else None
-        ticks = time_in_flight / completed if completed else None
+        if inside > 0:
+            # All that was in flight, also of commands that were not seen whole; and without those that may have been so the longest.
+            most = time_in_flight / inside if is_whole or not seen.ticker.may_be_short else None
+            if flight.fetched is not None and flight.ended is not None:
+                least = (int(difference) - int(flight.ended.sum()) + int(flight.fetched.sum())) / inside
+    ticks = most if is_whole else None
     return InFlight(
         at_start=at_start,
         at_end=at_end,
@@ -107,8 +113,10 @@ def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InF
         mean=mean,
         ticks=ticks,
         ns=None if ticks is None or tick_ns is None else ticks * tick_ns,
-        is_whole=at_start == at_end == 0,
-        is_exact=at_start == at_end == 0 and not seen.ticker.may_be_short,
+        ticks_least=least,
+        ticks_most=None if seen.ticker.may_be_short else most,
+        is_whole=is_whole,
+        is_exact=is_whole and not seen.ticker.may_be_short,
     )
 
 

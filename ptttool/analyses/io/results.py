@@ -65,10 +65,14 @@ class InFlight:
     mean : float or None
         The mean over time; None where time is not known.
     ticks : float or None
-        Mean time from fetch to completion entry, in ticks: time in flight of all commands by their number (Little's law). No order of the
-        completions changes it. Percentiles cannot be known where several commands are in flight.
+        Mean time from fetch to completion entry, in ticks: time in flight of all commands by their number. No order of the completions
+        changes it. None where some were open at an end: which ones is not known.
     ns : float or None
         The same in nanoseconds, where a tick is known.
+    ticks_least, ticks_most : float or None
+        Bounds of the mean of the commands that were fetched and ended in the recording, as far as is seen, whatever the order of
+        completions. The lower one leaves out the commands that were open the longest, as requests for events are; the upper one has the
+        time of all that were open. It is None where the Time field has 11 bits, which may miss ticks.
     is_whole : bool
         Whether every command was fetched and completed in the recording, as far as is seen.
     is_exact : bool
@@ -82,6 +86,8 @@ class InFlight:
     mean: float | None
     ticks: float | None
     ns: float | None
+    ticks_least: float | None
+    ticks_most: float | None
     is_whole: bool
     is_exact: bool
 
@@ -146,6 +152,11 @@ class Controller:
         Requester ID.
     by : By
         How it is known that it is a network controller.
+    is_understood : bool
+        Whether it was seen to write its descriptors back to where it read them, so that packets can be counted. Else bytes are all that is
+        known.
+    written_bytes, asked_bytes : int or None
+        All bytes that it wrote to memory and asked memory for: of packets, of descriptors and of all else. None where not traced.
     rx_packets : int or None
         Received packets: descriptors that were written back. A packet that fills several buffers counts for each.
     rx_bytes : int or None
@@ -165,14 +176,17 @@ class Controller:
 
     requester: str
     by: By
-    rx_packets: int | None
-    rx_bytes: int | None
-    rx_wire_bytes: int | None
-    tx_descriptors: int | None
-    tx_sends_least: int | None
-    tx_sends_most: int | None
-    tx_bytes: int | None
-    interrupts: int | None
+    is_understood: bool
+    written_bytes: int | None
+    asked_bytes: int | None
+    rx_packets: int | None = None
+    rx_bytes: int | None = None
+    rx_wire_bytes: int | None = None
+    tx_descriptors: int | None = None
+    tx_sends_least: int | None = None
+    tx_sends_most: int | None = None
+    tx_bytes: int | None = None
+    interrupts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -267,8 +281,19 @@ class IoResult(Shown):
         """Yield what is to be seen."""
         if self.nvme.drives:
             yield self._drives(names)
-        if self.nic.controllers:
-            yield self._controllers(names)
+        understood = [each for each in self.nic.controllers if each.is_understood]
+        others = [each for each in self.nic.controllers if not each.is_understood]
+        if understood:
+            yield self._controllers(understood, names)
+        if others:
+            yield Table(
+                "Network controllers whose rings are not understood: bytes are all that is known",
+                (text_column("Controller"), Column("Bytes written to memory", Unit.BYTES), Column("Bytes asked for", Unit.BYTES)),
+                [(_called(each.requester, names), each.written_bytes, each.asked_bytes) for each in others[:MAX_LISTED]],
+                more=max(len(others) - MAX_LISTED, 0),
+                note="These bytes are of packets, of descriptors and of completions. Packets can be counted where descriptors are written "
+                "back to where they were read.",
+            )
         if not (self.nvme.drives or self.nic.controllers):
             yield Note("No requester was seen to walk through queues of commands, or through rings of descriptors.")
         if self.unexplained:
@@ -291,16 +316,21 @@ class IoResult(Shown):
             Column("In flight at most", weight=1),
             Column("Mean latency", Unit.TICKS, weight=1),
             Column("Mean latency", Unit.NANOSECONDS, weight=2),
+            Column("Mean latency, at least", self.time.unit, weight=1),
+            Column("Mean latency, at most", self.time.unit, weight=1),
         )
         rows = []
         for each in self.nvme.drives:
             flight = each.in_flight
-            latency = (None, None, None) if flight is None else (flight.peak, flight.ticks, flight.ns)
+            latency: tuple[float | None, ...] = (None,) * 5
+            if flight is not None:
+                bounds = (None, None) if flight.is_whole else (flight.ticks_least, flight.ticks_most)
+                latency = (flight.peak, flight.ticks, flight.ns, *(None if each is None else self.time.scaled(each) for each in bounds))
             data = each.data_bytes
             rows.append((_called(each.requester, names), each.commands, data.read, data.write, each.interrupts, *latency))
         return Table("NVMe", columns, rows)
 
-    def _controllers(self, names: Names) -> Table:
+    def _controllers(self, understood: list[Controller], names: Names) -> Table:
         columns = (
             text_column("Controller"),
             Column("Packets received"),
@@ -320,14 +350,19 @@ class IoResult(Shown):
                 each.tx_bytes,
                 each.interrupts,
             )
-            for each in self.nic.controllers
+            for each in understood
         ]
         return Table("Network", columns, rows)
 
     def _notes(self) -> Iterator[Note]:
         flights = [drive.in_flight for drive in self.nvme.drives if drive.in_flight is not None]
-        if not all(flight.is_whole for flight in flights):
-            yield Note("Commands were in flight at an end of the recording: the mean latency is an estimate.")
+        started, ended = (sum(getattr(flight, name) for flight in flights) for name in ("at_start", "at_end"))
+        if started or ended:
+            yield Note(
+                f"Of the commands, {started:,} were fetched before the recording, and {ended:,} did not end in it. The mean latency leaves "
+                "them out. Headers do not tell which ones they are, so it has two bounds: at least, if those that stayed open were open "
+                "the longest, as requests for events are; at most, if the time of all counts for those that ended."
+            )
         if any(flight.is_whole and not flight.is_exact for flight in flights):
             yield Note("The Time field has 11 bits: the mean latency is at least so long.")
         if self.nvme.uncertain_bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from ptttool.analyses.latency.bins import RELATIVE_ERROR, edges_of, percentile
 from ptttool.analyses.latency.document import Bins, Latency, LatencyGroup, Spread, Unmatched
 from ptttool.analyses.latency.sums import SIZES, By, Group, LatencySums
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
-from ptttool.analyses.matching.traced import untraced_answers
+from ptttool.analyses.matching.traced import Untraced, untraced_answers
 from ptttool.analyses.matching.transactions import Ending
 from ptttool.analyses.needs import Need
+from ptttool.analyses.regions import is_translated
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.model import TimeModel
@@ -25,9 +26,12 @@ from ptttool.pci import format_id
 from ptttool.tlp.columns import DIRECTIONS, KINDS
 from ptttool.wording import counted
 
+if TYPE_CHECKING:
+    from ptttool.machine.model import Machine
+
 _BOTH = "--format 4dw --direction both --type np,cpl"
-# Bins of the histogram that is shown: so many fine bins in one.
-_COARSE = 16
+# Bins of the histogram: so many fine bins in one.
+_COARSE = 4
 
 
 class LatencyAnalysis(MatchingAnalysis[Latency]):
@@ -41,7 +45,6 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
 
     name = "latency"
     meaning = "time from requests to their first and last completions: percentiles, by requester, kind, size and direction"
-    carried = ("direction",)
     needs = (
         Need("requests of devices with their completions", f"{_BOTH} --completions b", inbound=("NP",), outbound=("CPL",)),
         Need("requests of the processor with their completions", f"{_BOTH} --completions a", inbound=("CPL A",), outbound=("NP",)),
@@ -69,7 +72,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         wholes = self._sums.groups(By.ALL)
         whole = _group(wholes[0], "all", is_timed) if wholes else None
         directions = self._sums.groups(By.DIRECTION)
-        not_traced = _without_answers(directions, untraced_answers(context))
+        untraced = untraced_answers(context, totals)
         requesters = self._sums.groups(By.REQUESTER, MAX_LISTED)
         ticks = (whole.ticks if whole else _spread(None, 1)) if is_timed else None
         to_first = (whole.to_first if whole else _spread(None, 0)) if is_timed else None
@@ -77,7 +80,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
             requests=totals.requests,
             matched=totals.matched,
             unmatched=Unmatched(
-                totals.early.transactions, totals.inside - not_traced[0], totals.open_at_end - not_traced[1], sum(not_traced)
+                totals.early.transactions, totals.inside - untraced.inside, totals.open_at_end - untraced.end, untraced.requests
             ),
             errors=int(totals.endings[Ending.ERROR]),
             short=int(totals.endings[Ending.SHORT]),
@@ -96,21 +99,17 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
             completions_without_request=totals.orphans,
             time=time,
             relative_error=RELATIVE_ERROR,
-            notes=list(self._notes(time, directions, sum(not_traced))),
+            notes=list(self._notes(time, directions, untraced, context.machine)),
         )
 
-    def _notes(self, time: TimeFacts, directions: list[Group], not_traced: int) -> Iterator[Diagnostic]:
+    def _notes(self, time: TimeFacts, directions: list[Group], untraced: Untraced, machine: Machine | None) -> Iterator[Diagnostic]:
         totals = self.totals
         if not totals.requests:
             yield Diagnostic(Severity.WARNING, "no-requests", "there is no request that is to be answered: no latency is seen")
         elif not totals.matched:
             yield Diagnostic(Severity.WARNING, "no-completions", "no request has its completion in the recording: no latency is seen")
-        if not_traced:
-            yield Diagnostic(
-                Severity.INFO, "completions-not-traced",
-                f"{not_traced:,} requests go in a direction whose completions the recording's event does not ask for",
-                details={"requests": not_traced},
-            )  # fmt: skip
+        if untraced.requests:
+            yield untraced.note
         if time.holes:
             yield Diagnostic(
                 Severity.WARNING, "holes",
@@ -135,25 +134,26 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         if "inbound" in seen:
             yield Diagnostic(
                 Severity.INFO, "port-side-inbound",
-                "inbound requests: the time is that of root complex and memory, seen at the port, without the way between port and device",
+                "inbound requests: the time from the request to its completions at the port, without the way between port and device: "
+                "memory, translation of addresses, ordering, and the wait behind other completions",
             )  # fmt: skip
         if "outbound" in seen:
             yield Diagnostic(
                 Severity.INFO, "port-side-outbound", "outbound requests: the time is that of the link and the device, seen at the port"
             )
+        if seen & {"inbound", "unknown"} and time.bits < 32 and is_translated(machine):
+            yield Diagnostic(
+                Severity.INFO, "translations-in-reads",
+                "addresses of devices are translated (SMMU): where a device has ATS on, its translation requests are among the reads, "
+                "since 4DW records do not tell them apart; 'lspci -vv' shows ATSCtl",
+            )  # fmt: skip
         if "unknown" in seen and totals.matched:
             yield Diagnostic(
                 Severity.INFO, "port-side-unknown",
-                "the times are those seen at the port: of root complex and memory for requests of devices, of link and device for others",
+                "the times are those seen at the port: of memory and the wait behind other completions for requests of devices, of link "
+                "and device for others",
                 "--downstream names the buses behind the port",
             )  # fmt: skip
-
-
-def _without_answers(directions: list[Group], untraced: frozenset[str]) -> tuple[int, int]:
-    """Return how many requests have none, inside and at the end, of directions whose completions are not traced, and were not seen."""
-    rows = [each.row["endings"] for each in directions if DIRECTIONS[each.value] in untraced]
-    rows = [row for row in rows if not row[: Ending.INSIDE].any()]
-    return sum(int(row[Ending.INSIDE]) for row in rows), sum(int(row[Ending.END]) for row in rows)
 
 
 def _group(group: Group, key: str, is_timed: bool) -> LatencyGroup:

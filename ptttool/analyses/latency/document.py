@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ptttool.analyses.drawing.bins import histogram_of_times
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
@@ -55,7 +56,8 @@ class Unmatched:
     end : int
         Requests that were open when the recording, or one of its AUX streams, ended.
     not_traced : int
-        Requests without a completion of a direction whose completions the recording's event does not ask for.
+        Requests without a completion where completions are not traced (the recording's event asks for none, or for none of their
+        direction), or may not be (it filters for one requester).
     """
 
     start: int
@@ -250,14 +252,9 @@ class Latency(Shown):
     def _histograms(self) -> Iterator[Part]:
         if self.histogram is None:
             return
-        edges = [self.time.scaled(edge) for edge in self.histogram.edges]
         shown = (("last", self.histogram.to_last, self.ticks), ("first", self.histogram.to_first, self.to_first))
         for name, counts, spread in shown:
             if spread is None or not spread.n:
                 continue
-            marks = {
-                mark: self.time.scaled(value)
-                for mark, value in (("p50", spread.p50), ("p99", spread.p99), ("p99.9", spread.p999))
-                if value is not None
-            }
-            yield Histogram(f"Time to the {name} completion", edges, counts, self.time.unit, "requests", marks)
+            marks = {"min": spread.min, "p50": spread.p50, "p99": spread.p99, "p99.9": spread.p999, "max": spread.max}
+            yield histogram_of_times(f"Time to the {name} completion", self.histogram.edges, counts, self.time, "requests", marks)

@@ -13,11 +13,9 @@ from ptttool.analyses.budget import MAX_LATENCY_BINS
 from ptttool.analyses.grouping import group
 from ptttool.analyses.latency.bins import BIN_BITS, bin_of
 from ptttool.analyses.matching.transactions import Ending, Transactions
-from ptttool.tlp.columns import DIRECTIONS
 
 Array = npt.NDArray[Any]
 
-_UNKNOWN: Final = DIRECTIONS.index("unknown")
 # Requests of up to so many bytes are of a size class.
 SIZES: Final = (0, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 ENDINGS: Final = len(Ending)
@@ -90,17 +88,11 @@ class LatencySums:
         """Add requests that have ended."""
         if not len(ended):
             return
-        direction = ended.extra["direction"]
-        codes: Any = np.full(len(ended), _UNKNOWN, dtype=np.int64)
-        if direction.array is not None:
-            codes = np.asarray(direction.array).astype(np.int64)
-            if direction.valid is not None:
-                codes[np.flatnonzero(~direction.valid)] = _UNKNOWN
         sizes = np.searchsorted(SIZES, ended.requested)
         cross = ended.requester.astype(np.int64) << 16
         cross |= ended.kind.astype(np.int64) << 8
         cross |= sizes << 4
-        cross |= codes
+        cross |= ended.directions
         found = group([cross.view(np.uint64)])
         keys, of = cross.take(found.first), found.of
         values = np.stack((np.zeros_like(keys), keys >> 16, keys >> 8 & 0xFF, keys >> 4 & 0xF, keys & 0xF))

@@ -10,21 +10,47 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.matching.borders import Early, early_of_keys
-from ptttool.analyses.matching.part import Found, Part, part_of
+from ptttool.analyses.grouping import added, group
+from ptttool.analyses.matching.part import Part, part_of
 from ptttool.analyses.matching.steps import STEP_COLUMNS
 from ptttool.analyses.matching.transactions import Ending, Orphans, joined, taken
 from ptttool.analyses.matching.transactions import Transactions as Transactions
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
+from ptttool.kernel.loops import ENDED
+from ptttool.kernel.matching import Found
 from ptttool.table.batch import Batch
 from ptttool.table.values import ABSENT, Values
 from ptttool.tlp.columns import TLP_SCHEMA
 
 R = TypeVar("R")
 
+# Stands for a column: whether a condition takes the request.
+_WANTED = ""
+_ROW = ENDED.index("row")
 MATCHING_COLUMNS = tuple(dict.fromkeys((*STEP_COLUMNS, *CLOCK_COLUMNS)))
 """The columns that matching reads."""
+
+
+@dataclass
+class Early:
+    """Completions whose request stands in front of the recording, or of a hole in it.
+
+    Parameters
+    ----------
+    completions : int
+        Number of completions.
+    transactions : int
+        Number of requests that they ended.
+    """
+
+    completions: int = 0
+    transactions: int = 0
+
+    def add(self, completions: int, transactions: int) -> None:
+        """Add further ones."""
+        self.completions += completions
+        self.transactions += transactions
 
 
 @dataclass
@@ -33,8 +59,8 @@ class Totals:
 
     Attributes
     ----------
-    endings : ndarray of int64, shape (5,)
-        Number of requests by :class:`Ending`.
+    rows : ndarray of int64, shape (n, 6)
+        By direction and requester, ascending: what :meth:`~Transactions.keys` returns, and the numbers of requests by :class:`Ending`.
     early : Early
         Completions whose request stands in front of the recording or of a hole.
     orphans : int
@@ -43,10 +69,15 @@ class Totals:
         Open requests that were not followed any further, because there were too many.
     """
 
-    endings: Any = field(default_factory=lambda: np.zeros(len(Ending), dtype=np.int64))
+    rows: Any = field(default_factory=lambda: np.zeros((0, 1 + len(Ending)), dtype=np.int64))
     early: Early = field(default_factory=Early)
     orphans: int = 0
     left_out: int = 0
+
+    @property
+    def endings(self) -> Any:
+        """Number of requests by :class:`Ending`: ndarray of int64, shape (5,)."""
+        return self.rows[:, 1:].sum(axis=0)
 
     @property
     def requests(self) -> int:
@@ -68,23 +99,30 @@ class Totals:
         """Requests without a completion at the end of the recording, or of one of its AUX streams."""
         return int(self.endings[Ending.END])
 
-    def add(self, found: Found) -> None:
-        """Add what was found."""
-        self.endings += np.bincount(found.ended.ending, minlength=len(Ending))
-        self.early.add(found.early)
-        self.orphans += int(found.orphans.count.sum())
+    def add(self, found: Found, ended: Transactions) -> None:
+        """Add what was found; `ended` are those of its requests that count."""
+        if len(ended):
+            keys = ended.keys()
+            groups = group([keys.view(np.uint64)])
+            cells = groups.of * len(Ending) + ended.ending
+            counts = np.bincount(cells, minlength=len(groups.first) * len(Ending)).reshape(-1, len(Ending))
+            self.rows = added(self.rows, np.column_stack((keys.take(groups.first), counts)))
+        self.early.add(found.early, found.early_ends)
+        self.orphans += int(found.orphans[:, -1].sum())
         self.left_out += found.left_out
 
     def merge(self, other: Totals) -> None:
         """Add those of another part."""
-        self.endings += other.endings
-        self.early.add(other.early)
+        self.rows = added(self.rows, other.rows)
+        self.early.add(other.early.completions, other.early.transactions)
         self.orphans += other.orphans
         self.left_out += other.left_out
 
 
 class MatchingAnalysis(TlpAnalysis[R]):
     """An analysis of transactions. Those that see the same batches share their matching.
+
+    All TLPs are matched. A condition says which requests count, and which completions without a request.
 
     Parameters
     ----------
@@ -94,7 +132,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
     Attributes
     ----------
     carried : tuple of str
-        Further columns of requests that come with the transactions.
+        Columns of requests that come with the transactions; the direction is among them.
     totals : Totals
         How many requests ended how; complete in :meth:`finish`.
     clock : Clock
@@ -113,18 +151,20 @@ class MatchingAnalysis(TlpAnalysis[R]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        carried = (name for name in cls.carried if name in TLP_SCHEMA)
-        cls.columns = tuple(dict.fromkeys((*MATCHING_COLUMNS, *cls.columns, *carried)))
+        cls.carried = tuple(dict.fromkeys(("direction", *cls.carried)))
+        cls.whole_columns = (*MATCHING_COLUMNS, *(name for name in cls.carried if name in TLP_SCHEMA))
+        cls.columns = tuple(dict.fromkeys((*cls.whole_columns, *cls.columns)))
 
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)
         self.totals = Totals()
         self.shift = 0
         self.is_over = False
-        self.before = Orphans.none()
+        self.before = Orphans.of(np.empty((0, 3), dtype=np.int64))
         self.clock: Clock = self.scope.clock
         self._part: Part | None = None
         self._extra: dict[str, Values] = {}
+        self._followed: tuple[str, ...] = self.carried
 
     @abstractmethod
     def add(self, ended: Transactions) -> None:
@@ -146,26 +186,30 @@ class MatchingAnalysis(TlpAnalysis[R]):
 
     def update(self, batch: Batch) -> None:
         """Add rows."""
-        if not (batch.size if batch.whole is None else batch.whole.batch.size):
+        every, wanted = (batch, None) if batch.whole is None else batch.whole
+        if not every.size:
             return
-        self.clock.ticks(batch)
-        part = part_of(batch, self.scope)
+        self.clock.ticks(every)
+        part = part_of(every, self.scope, wanted)
         assert part.found is not None
-        found = part.found
-        extra = {name: taken(_values(batch, name), part.slots) for name in self.carried}
-        ended = found.ended.with_extra({name: taken(_values(batch, name), found.rows) for name in self.carried})
+        values = {name: _values(every, name) for name in self.carried}
+        if wanted is not None:
+            values[_WANTED] = Values(wanted)
+        self._followed = tuple(values)
+        extra = {name: taken(each, part.slots) for name, each in values.items()}
         ticks = 0
         if self._part is None:
             self._part, self._extra = part, extra
         else:
             ticks = self._join(part, extra)
-        self._count(found, ended.later_by(ticks))
+        self._count(part.found, values, ticks)
         self.add_rows(batch, ticks)
 
     def merge(self, later: Self) -> None:
         """Add what another one has seen of the rows behind."""
         self.shift = 0
         if later._part is not None:
+            self._followed = later._followed
             if self._part is None:
                 self._part, self._extra = later._part, later._extra
             else:
@@ -178,36 +222,34 @@ class MatchingAnalysis(TlpAnalysis[R]):
         """Return the result; requests that are open end here."""
         if self._part is not None:
             self.is_over = True
-            self.before = early_of_keys(self._part.head.rows)
-            found = self._part.rest()
-            self._count(found, found.ended.with_extra(_chosen(self._extra, found.rows)))
+            self.before = Orphans.of(self._part.state.before())
+            self._count(self._part.state.rest(), self._extra)
             self._part, self._extra = None, {}
         return self.finish(context)
 
     def _join(self, later: Part, extra: Mapping[str, Values]) -> int:
         """Take in the part behind; return what is added to its ticks."""
         assert self._part is not None
-        joining = self._part.joined(later)
-        found = joining.found
-        ended = found.ended.with_extra(_chosen(self._extra, found.rows))
-        kept, taken_over = len(joining.kept), len(joining.taken)
-        mine, theirs = _chosen(self._extra, joining.kept), _chosen(extra, joining.taken)
-        self._extra = {name: joined(mine[name], kept, theirs[name], taken_over) for name in self.carried}
-        self._part = joining.part
-        self._count(found, ended)
-        return joining.ticks
+        counts = len(self._part.state.opened), len(later.state.opened)
+        self._part = self._part.joined(later)
+        assert self._part.found is not None
+        both = {name: joined(self._extra.get(name, ABSENT), counts[0], extra[name], counts[1]) for name in self._followed}
+        self._extra = {name: taken(values, self._part.slots) for name, values in both.items()}
+        self._count(self._part.found, both)
+        return self._part.ticks
 
-    def _count(self, found: Found, ended: Transactions) -> None:
-        self.totals.add(found)
+    def _count(self, found: Found, values: Mapping[str, Values], ticks: int = 0) -> None:
+        """Add what was found; `values` are those of further columns, by row or slot."""
+        ended = Transactions.of(found, {name: taken(each, found.ended[_ROW]) for name, each in values.items()}).later_by(ticks)
+        wanted = ended.extra.get(_WANTED)
+        if wanted is not None:
+            ended = ended.take(np.asarray(wanted.array))
+        self.totals.add(found, ended)
         if len(ended):
             self.add(ended)
         if len(found.orphans):
-            self.add_orphans(found.orphans)
+            self.add_orphans(Orphans.of(found.orphans))
 
 
 def _values(batch: Batch, name: str) -> Values:
     return batch.values(name) if name in batch.columns else ABSENT
-
-
-def _chosen(extra: Mapping[str, Values], slots: Any) -> dict[str, Values]:
-    return {name: taken(values, slots) for name, values in extra.items()}

@@ -1,7 +1,4 @@
-"""What matching looks at in a TLP: its key, and one 32-bit word that says what it asks for or answers.
-
-The rules are those of the PCIe base specification 6.x, sections 2.2.9 and 2.3.1.1 (completions).
-"""
+"""What matching looks at in TLPs: the columns, and the roles of kinds."""
 
 from __future__ import annotations
 
@@ -10,8 +7,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ptttool.analyses.matching.transactions import Ending
+from ptttool.analyses.time.ticks import Ticks
+from ptttool.kernel import loops
+from ptttool.kernel.matching import Rows
 from ptttool.table.batch import Batch
-from ptttool.tlp.columns import KINDS, STATUSES
+from ptttool.table.values import Mask, spread
+from ptttool.tlp.columns import KINDS
 
 Array = npt.NDArray[Any]
 
@@ -20,120 +22,70 @@ STEP_COLUMNS: Final = (
 )  # fmt: skip
 """The columns that matching reads, besides those of the clock."""
 
-# The word of a step. Requests: the most bytes that completions can bring in bits 12:0, the bytes that they have to bring in bits 25:13.
-# Completions: their bytes of the request in bits 12:0, Byte Count in bits 25:13; both 0 where they bring no data.
-SIZE_BITS: Final = 13
-SIZE_MASK: Final = (1 << SIZE_BITS) - 1
-ENDS: Final = 1 << 26  # a completion that ends its request
-REQUEST: Final = 1 << 28
-COMPLETION: Final = 1 << 29
-MARK: Final = 0
-"""A step that only says that a request with this key stands here; it is matched elsewhere, or has ended."""
-
-# Bits of the key: tag, Requester ID, segment.
-TAG_BITS: Final = 16
-REQUESTER_SHIFT: Final = TAG_BITS
-SEGMENT_SHIFT: Final = 32
-
 _READS = ("MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "TCfgRd")
 _FIXED = ("IORd", "IOWr", "CfgRd0", "CfgWr0", "CfgRd1", "CfgWr1", "TCfgRd")
 _ATOMICS = ("FetchAdd", "Swap", "CAS")
 _WRITES = ("IOWr", "CfgWr0", "CfgWr1", "DMWr")
 _WITH_DATA = ("CplD", "CplDLk")
-# Byte Count of the completions of I/O and configuration reads, whatever their byte enables.
-_FIXED_BYTES = 4
 _COMPLETIONS = ("Cpl", "CplD", "CplLk", "CplDLk")
-
-_IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST = (1 << bit for bit in range(5))
-# From here on a role is one of a step; from _IS_REQUEST on, that of a request.
-_IS_STEP = _IS_COMPLETION
 
 
 def _role(kind: str) -> int:
     return (
-        _IS_REQUEST * (kind in (*_READS, *_ATOMICS, *_WRITES))
-        | _IS_COMPLETION * (kind in _COMPLETIONS)
-        | _IS_FIXED * (kind in _FIXED)
-        | _IS_WRITE * (kind in _WRITES)
-        | _HAS_DATA * (kind in _WITH_DATA)
+        loops.REQUEST * (kind in (*_READS, *_ATOMICS, *_WRITES))
+        | loops.COMPLETION * (kind in _COMPLETIONS)
+        | loops.FIXED * (kind in _FIXED)
+        | loops.WRITE * (kind in _WRITES)
+        | loops.HAS_DATA * (kind in _WITH_DATA)
     )
 
 
-ROLES: Final[Array] = np.array([_role(kind) for kind in KINDS], dtype=np.uint8)
-SUCCESS: Final = STATUSES.index("SC")
+_NO_KIND: Final = np.uint8(255)
+ROLES: Final[Array] = np.zeros(256, dtype=np.uint8)
+"""By code of a kind."""
+ROLES[: len(KINDS)] = [_role(kind) for kind in KINDS]
 
 
-class Steps:
-    """The steps of a batch; arrays have an entry for each row of the batch.
+def rows_of(batch: Batch, ticks: Ticks, wanted: Mask | None) -> Rows:
+    """Return the rows of a batch; `wanted`: those that a condition takes, None for all."""
 
-    Attributes
-    ----------
-    rows : ndarray of intp, shape (m,)
-        The rows that are requests with an answer, or completions.
-    key : ndarray of uint64, shape (m,)
-        Their keys.
-    word : ndarray of int32, shape (n,)
-        The words; 0 for all other rows.
-    requested : ndarray of int32, shape (n,)
-        Bytes asked for, of requests.
-    """
+    def column(name: str, dtype: type[np.generic]) -> Array:
+        return _plain(batch.values(name).array, dtype)
 
-    def __init__(self, batch: Batch) -> None:
-        kinds: Any = batch.values("kind").array
-        roles = ROLES.take(kinds, mode="clip") if kinds is not None else np.zeros(batch.size, dtype=np.uint8)
-        # Masks are compared to bool before their rows are listed: numpy does that several times as fast as with numbers.
-        self.rows = np.flatnonzero(roles >= _IS_STEP)
-        self.word: Array = np.zeros(batch.size, dtype=np.int32)
-        self.requested: Array = np.zeros(batch.size, dtype=np.int32)
-        self.key = _keys(batch, self.rows)
-        roles = roles.take(self.rows)
-        is_request = roles >= _IS_REQUEST
-        lengths: Any = batch.values("length_dw").array
-        for which, add in ((is_request, self._add_requests), (~is_request, self._add_completions)):
-            chosen = np.flatnonzero(which)
-            if len(chosen):
-                rows = self.rows.take(chosen)
-                add(batch, rows, roles.take(chosen), lengths.take(rows).astype(np.int32) << 2)
-
-    def _add_requests(self, batch: Batch, rows: Array, roles: Array, limit: Array) -> None:
-        sizes: Any = batch.values("requested_bytes").array
-        asked = sizes.take(rows).astype(np.int32)
-        self.requested[rows] = asked
-        expected = np.maximum(asked, 1)  # the completion of a zero-length read has Byte Count 1
-        if int(np.bitwise_or.reduce(roles)) & (_IS_FIXED | _IS_WRITE):
-            is_fixed = np.flatnonzero((roles & _IS_FIXED) != 0)
-            limit[is_fixed] = expected[is_fixed] = _FIXED_BYTES
-            expected[np.flatnonzero((roles & _IS_WRITE) != 0)] = 0
-        self.word[rows] = limit | expected << SIZE_BITS | REQUEST
-
-    def _add_completions(self, batch: Batch, rows: Array, roles: Array, room: Array) -> None:
-        counts: Any = batch.values("byte_count").array
-        lower: Any = batch.values("lower_address").array
-        status: Any = batch.values("status").array
-        count = counts.take(rows).astype(np.int32)
-        room -= lower.take(rows) & 3
-        word = np.minimum(count, room) | count << SIZE_BITS
-        word |= (count <= room).astype(np.int32) * ENDS
-        is_plain = (roles & _HAS_DATA == 0) | (status.take(rows) != SUCCESS)
-        if is_plain.any():
-            word[np.flatnonzero(is_plain)] = ENDS
-        word |= COMPLETION
-        self.word[rows] = word
+    index: Any = batch.values("index").array
+    kinds, segments = batch.values("kind").array, batch.values("segment")
+    segment = column("segment", np.uint8)
+    return Rows(
+        kind=np.full(batch.size, _NO_KIND) if kinds is None else _plain(kinds, np.uint8),
+        requester=column("requester", np.uint16),
+        tag=column("tag", np.uint16),
+        segment=segment if segments.valid is None else segment * segments.valid,
+        length_dw=column("length_dw", np.uint16),
+        requested_bytes=column("requested_bytes", np.uint16),
+        status=column("status", np.uint8),
+        byte_count=column("byte_count", np.uint16),
+        lower_address=column("lower_address", np.uint8),
+        is_hidden=_plain(None if wanted is None else ~wanted, np.uint8),
+        number=_plain(
+            None if isinstance(index, range) and index.step == 1 else spread(index) if isinstance(index, range) else index, np.uint64
+        ),
+        start=int(index[0]),
+        at=_plain(ticks.at, np.int64),
+        breaks=_plain(ticks.breaks, np.int64),
+        holes=_plain(ticks.holes, np.int64),
+        gaps=_gaps(batch, ticks.holes),
+    )
 
 
-def _keys(batch: Batch, rows: Array) -> Array:
-    if not len(rows):
-        return np.empty(0, dtype=np.uint64)
-    requesters: Any = batch.values("requester").array
-    tags: Any = batch.values("tag").array
-    both = requesters.take(rows).astype(np.uint32)
-    both <<= np.uint32(REQUESTER_SHIFT)
-    both |= tags.take(rows)
-    keys: Array = both.astype(np.uint64)
-    segments = batch.values("segment")
-    if segments.array is not None:
-        part: Array = np.asarray(segments.array).take(rows).astype(np.uint64)
-        if segments.valid is not None:
-            part *= segments.valid.take(rows)
-        keys |= part << np.uint64(SEGMENT_SHIFT)
-    return keys
+def _plain(array: Any, dtype: type[np.generic]) -> Array:
+    """Return an array of one type, the numbers behind each other; an empty one of nothing."""
+    return np.empty(0, dtype=dtype) if array is None else np.ascontiguousarray(array, dtype=dtype)
+
+
+def _gaps(batch: Batch, holes: Array) -> Array:
+    """Return how requests end that are open at holes: another CPU's stream begins, or records are missing."""
+    gaps = np.full(len(holes), Ending.INSIDE, dtype=np.uint8)
+    cpus: Any = batch.values("cpu").array
+    if cpus is not None:
+        gaps[cpus[holes] != cpus[holes - 1]] = Ending.END
+    return gaps

@@ -1,31 +1,107 @@
-"""Which requests cannot have their completions in a recording, because its event does not ask for them."""
+"""Which requests cannot have their completions in a recording, because its event does not ask for them: one rule for all analyses."""
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.needs import captured
+from ptttool.analyses.matching.transactions import REQUESTER_BITS, UNKNOWN_DIRECTION, Ending, direction_keys
+from ptttool.analyses.needs import Captured, captured
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.tlp.columns import DIRECTIONS
 
-_INBOUND, _OUTBOUND = "inbound", "outbound"
+if TYPE_CHECKING:
+    from ptttool.analyses.matching.analysis import Totals
+
+Array = npt.NDArray[Any]
+
+_INBOUND, _OUTBOUND = DIRECTIONS.index("inbound"), DIRECTIONS.index("outbound")
 # Completions of requests of the processor, or of anything else than other devices: what most outbound requests have.
 _USUAL_ANSWERS: Final = ("CPL", "CPL A")
 
 
-def untraced_answers(context: AnalysisContext) -> frozenset[str]:
-    """Return the directions of requests whose completions are not traced; none where the recording does not say.
+@dataclass(frozen=True)
+class Untraced:
+    """Requests whose completions are not traced.
+
+    Parameters
+    ----------
+    keys : ndarray of int64
+        Their directions and requesters, as :func:`~ptttool.analyses.matching.transactions.direction_keys` makes them, ascending.
+    inside, end : int
+        Their number, by :class:`~ptttool.analyses.matching.transactions.Ending`.
+    """
+
+    keys: Array
+    inside: int
+    end: int
+
+    @property
+    def requests(self) -> int:
+        """Number of all of them."""
+        return self.inside + self.end
+
+    @property
+    def note(self) -> Diagnostic:
+        """What is to be said of them."""
+        return Diagnostic(
+            Severity.INFO, "completions-not-traced",
+            f"{self.requests:,} requests have no completion: their completions are not traced, or may not be where the event filters for "
+            "one requester; whether they were answered is not seen",
+            details={"requests": self.requests},
+        )  # fmt: skip
+
+    def among(self, directions: Array, requesters: Array) -> Array:
+        """Return which requests of these directions and requesters are among them: ndarray of bool."""
+        found: Array = np.isin(direction_keys(directions, requesters), self.keys)
+        return found
+
+    def requesters(self, direction: int) -> Array:
+        """Return the Requester IDs in a direction."""
+        found: Array = self.keys[self.keys >> REQUESTER_BITS == direction] & ((1 << REQUESTER_BITS) - 1)
+        return found
+
+    def has(self, direction: str | None, requester: int) -> bool:
+        """Return whether a request is among them."""
+        code = UNKNOWN_DIRECTION if direction is None else DIRECTIONS.index(direction)
+        return bool(self.among(np.array([code]), np.array([requester]))[0])
+
+
+def untraced_answers(context: AnalysisContext, totals: Totals) -> Untraced:
+    """Return the requests whose completions are not traced.
+
+    The recording's event says it: it has to ask for completions, and for those of the request's direction; of a request whose direction is
+    not known, for those of both. A requester of which any request in that direction has a completion counts as traced, whatever the
+    event says: peer-to-peer requests are answered by other completions than those of the processor.
 
     Parameters
     ----------
     context : AnalysisContext
         The recording.
+    totals : Totals
+        How its requests ended.
     """
-    flow = captured(context.contents, machine=context.machine).flow
+    keys, endings = totals.rows[:, 0], totals.rows[:, 1:]
+    doubtful = np.isin(keys >> REQUESTER_BITS, list(_doubtful(captured(context.contents, machine=context.machine))))
+    rows = np.flatnonzero(doubtful & ~endings[:, : Ending.INSIDE].any(axis=1))
+    inside, end = endings[rows][:, Ending.INSIDE :].sum(axis=0).tolist()
+    return Untraced(keys[rows], inside, end)
+
+
+def _doubtful(event: Captured) -> set[int]:
+    """Return the directions of requests whose completions may not be traced; none where the recording does not say."""
+    flow = event.flow
     if flow is None:
-        return frozenset()
-    found = []
+        return set()
+    if event.requester is not None:  # no document says which completions pass a filter for a requester
+        return set(range(len(DIRECTIONS)))
+    found = set()
     if not any(group.startswith("CPL") for group in flow.outbound):
-        found.append(_INBOUND)
+        found.add(_INBOUND)
     if not any(group in _USUAL_ANSWERS for group in flow.inbound):
-        found.append(_OUTBOUND)
-    return frozenset(found)
+        found.add(_OUTBOUND)
+    return found | {UNKNOWN_DIRECTION} if found else found

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.table.values import Values
+from ptttool.kernel.loops import ENDED
+from ptttool.kernel.matching import Found
+from ptttool.table.values import ABSENT, Values
+from ptttool.tlp.columns import DIRECTIONS
 
 Array = npt.NDArray[Any]
+
+UNKNOWN_DIRECTION: Final = DIRECTIONS.index("unknown")
+
+
+REQUESTER_BITS: Final = 16
+TAG_BITS: Final = 16
+_DTYPES: Final[Mapping[str, type[np.generic]]] = {
+    **dict.fromkeys(("request", "first", "last"), np.uint64), **dict.fromkeys(("requester", "tag"), np.uint16),
+    **dict.fromkeys(("kind", "status", "ending"), np.uint8), **dict.fromkeys(("is_cut", "has_end"), np.bool_),
+}  # fmt: skip
 
 
 class Ending(IntEnum):
@@ -85,6 +98,28 @@ class Transactions:
     def __len__(self) -> int:
         return len(self.request)
 
+    @classmethod
+    def of(cls, found: Found, extra: Mapping[str, Values]) -> Transactions:
+        """Return requests as matching has found them, with values of further columns."""
+        columns = dict(zip(ENDED, found.ended, strict=True))
+        key = columns.pop("key")
+        columns |= {"requester": key >> TAG_BITS, "tag": key}
+        del columns["row"]
+        return cls(**{name: np.array(column, dtype=_DTYPES.get(name, np.int64)) for name, column in columns.items()}, extra=extra)
+
+    @property
+    def directions(self) -> Array:
+        """Codes of the requests' directions, positions in :data:`ptttool.tlp.columns.DIRECTIONS`: shape (n,)."""
+        values = self.extra.get("direction", ABSENT)
+        array: Any = values.array
+        if array is None:
+            return np.full(len(self), UNKNOWN_DIRECTION)
+        return np.asarray(array if values.valid is None else np.where(values.valid, array, UNKNOWN_DIRECTION)).astype(np.intp)
+
+    def keys(self) -> Array:
+        """Return direction and Requester ID of each in one number: ndarray of int64, shape (n,)."""
+        return direction_keys(self.directions, self.requester)
+
     def take(self, rows: Array) -> Transactions:
         """Return some of them, chosen by a mask or by positions."""
         arrays = {each.name: getattr(self, each.name)[rows] for each in fields(self) if each.name != "extra"}
@@ -96,14 +131,17 @@ class Transactions:
             return self
         return replace(self, at=self.at + ticks)
 
-    def with_extra(self, extra: Mapping[str, Values]) -> Transactions:
-        """Return them with values of further columns."""
-        return replace(self, extra=extra)
+
+def direction_keys(directions: Array, requesters: Array) -> Array:
+    """Return codes of directions and Requester IDs in one number each."""
+    keys: Array = directions.astype(np.int64) << REQUESTER_BITS
+    keys |= requesters
+    return keys
 
 
 @dataclass(frozen=True)
 class Orphans:
-    """Completions without an open request, in groups of consecutive ones with the same key. All arrays have shape (n,).
+    """Completions without an open request, in groups with the same key. All arrays have shape (n,).
 
     Parameters
     ----------
@@ -124,9 +162,10 @@ class Orphans:
         return len(self.index)
 
     @classmethod
-    def none(cls) -> Orphans:
-        """Return no completions."""
-        return cls(*(np.empty(0, dtype=dtype) for dtype in (np.uint16, np.uint16, np.uint64, np.int64)))
+    def of(cls, rows: Array) -> Orphans:
+        """Return completions as matching has found them: :data:`ptttool.kernel.loops.ORPHAN`."""
+        key, index, count = rows.T
+        return cls((key >> TAG_BITS).astype(np.uint16), key.astype(np.uint16), index.astype(np.uint64), count)
 
 
 def taken(values: Values, rows: Array) -> Values:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
+from ptttool.analyses.matching.traced import untraced_answers
 from ptttool.analyses.matching.transactions import Transactions
 from ptttool.analyses.mmio.document import Mmio
 from ptttool.analyses.mmio.findings import mmio_of
@@ -23,7 +24,7 @@ class MmioReads(MatchingAnalysis[Mmio]):
     name = "mmio"
     meaning = "registers that the processor reads and writes: latency, polling, configuration space"
     columns = ("index", *TARGET_COLUMNS)
-    carried = ("direction", "address", "destination", "register")
+    carried = ("address", "destination", "register")
     needs = (
         Need(
             "reads of the processor with their completions",
@@ -65,7 +66,7 @@ class MmioReads(MatchingAnalysis[Mmio]):
 
     def finish(self, context: AnalysisContext) -> Mmio:
         """Return the sums, with names where the machine is known."""
-        return mmio_of(self._sums, self._polling, self._own_clock, self.scope, context)
+        return mmio_of(self._sums, self._polling, self._own_clock, self.scope, context, untraced_answers(context, self.totals))
 
 
 ANALYSES.add("mmio", MmioReads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ptttool.analyses.drawing.bins import histogram_of_times
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
@@ -241,15 +242,9 @@ class Mmio(Shown):
         )
 
     def _histogram(self, flow: RequestSums) -> Histogram:
-        marks = {"p50": flow.ticks.p50, "p99": flow.ticks.p99}
-        return Histogram(
-            f"Latency: {flow.space} {flow.operation}",
-            [self.time.scaled(edge) for edge in flow.ticks.edges],
-            flow.ticks.counts,
-            self.time.unit,
-            "requests",
-            {name: self.time.scaled(value) for name, value in marks.items() if value is not None},
-        )
+        ticks = flow.ticks
+        marks = {"min": ticks.min, "p50": ticks.p50, "p99": ticks.p99, "max": ticks.max}
+        return histogram_of_times(f"Latency: {flow.space} {flow.operation}", ticks.edges, ticks.counts, self.time, "requests", marks)
 
     def _registers_table(self) -> Table:
         columns = (

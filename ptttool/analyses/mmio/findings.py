@@ -9,18 +9,17 @@ import numpy as np
 
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.distribution import Distribution
-from ptttool.analyses.matching.traced import untraced_answers
-from ptttool.analyses.matching.transactions import Ending
+from ptttool.analyses.matching.transactions import REQUESTER_BITS, Ending
 from ptttool.analyses.mmio.document import Latency, Mmio, PollingRun, RegisterUse, RequestSums, SlowRequest
 from ptttool.analyses.mmio.registers import Space, target_name
 from ptttool.analyses.mmio.sums import ATOMIC, FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ, WRITE
 from ptttool.analyses.regions import Region, tables_of
 from ptttool.analyses.time.model import TimeModel
-from ptttool.tlp.columns import DIRECTIONS
 
 if TYPE_CHECKING:
     from ptttool.analyses.contract import AnalysisContext
     from ptttool.analyses.grouping import RangeSums
+    from ptttool.analyses.matching.traced import Untraced
     from ptttool.analyses.mmio.polling import Polling
     from ptttool.analyses.mmio.sums import RegisterSums
     from ptttool.analyses.scope import Scope
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 Key = tuple[Space, int]
 
 
-def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, context: AnalysisContext) -> Mmio:
+def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, context: AnalysisContext, untraced: Untraced) -> Mmio:
     """Return the result of the analysis."""
     has_time = scope.time_model is not TimeModel.UNKNOWN
     registers, more = _registers(sums, polling, has_time)
@@ -44,7 +43,7 @@ def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, co
         time=scope.time_facts(clock, context.contents),
         requests=int(sum(requests for _, requests in _by_flow(sums))),
         direction_unknown=sums.unknown,
-        flows=list(_flows(sums, is_traced=DIRECTIONS[OUTBOUND] not in untraced_answers(context))),
+        flows=list(_flows(sums, untraced)),
         registers=[
             RegisterUse(
                 register=names[key], space=key[0].title, address=hex(key[1]), reads=use.reads, writes=use.writes, atomics=use.atomics,
@@ -126,11 +125,13 @@ def _by_flow(sums: RegisterSums) -> Iterator[tuple[int, int]]:
         yield flow, int(counts[flow])
 
 
-def _flows(sums: RegisterSums, *, is_traced: bool) -> Iterator[RequestSums]:
-    """Yield the sums of each flow. `is_traced`: whether the recording can hold completions of outbound requests."""
-    is_traced = is_traced or bool(sums.endings[:, : Ending.INSIDE].any())
+def _flows(sums: RegisterSums, untraced: Untraced) -> Iterator[RequestSums]:
+    """Yield the sums of each flow."""
+    of_flow, requesters = sums.alone[:, 0] >> REQUESTER_BITS, sums.alone[:, 0] & ((1 << REQUESTER_BITS) - 1)
+    is_untraced = np.isin(requesters, untraced.requesters(OUTBOUND))
     for flow, requests in _by_flow(sums):
         endings = sums.endings[flow].tolist()
+        inside, end = sums.alone[is_untraced & (of_flow == flow), 1:].sum(axis=0).tolist()
         yield RequestSums(
             space=Space(flow >> OPERATION_BITS).title,
             operation=OPERATIONS[flow & (1 << OPERATION_BITS) - 1],
@@ -138,9 +139,9 @@ def _flows(sums: RegisterSums, *, is_traced: bool) -> Iterator[RequestSums]:
             answered=endings[Ending.COMPLETE],
             errors=endings[Ending.ERROR],
             short=endings[Ending.SHORT],
-            unanswered=endings[Ending.INSIDE] if is_traced else 0,
-            open_at_end=endings[Ending.END] if is_traced else 0,
-            not_traced=0 if is_traced else endings[Ending.INSIDE] + endings[Ending.END],
+            unanswered=endings[Ending.INSIDE] - inside,
+            open_at_end=endings[Ending.END] - end,
+            not_traced=inside + end,
             ticks=_latency(sums.latencies.get(flow, Distribution())),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
 from ptttool.analyses.matching.part import Part, part_of
-from ptttool.analyses.matching.steps import REQUESTER_SHIFT
-from ptttool.analyses.matching.transactions import Ending, Transactions
+from ptttool.analyses.matching.traced import untraced_answers
+from ptttool.analyses.matching.transactions import TAG_BITS, Ending, Transactions
 from ptttool.analyses.needs import Need
 from ptttool.analyses.outstanding.document import Outstanding, document_of
 from ptttool.analyses.outstanding.levels import Borders, Crossing, Levels, levels_of
@@ -20,15 +20,11 @@ from ptttool.analyses.outstanding.series import DIRECTION_SERIES, Whole
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.line import Line
 from ptttool.analyses.time.ticks import Ticks
+from ptttool.kernel.matching import KEY, REQUEST
 from ptttool.table.batch import Batch
 from ptttool.tlp.columns import DIRECTIONS
 
 Array = npt.NDArray[Any]
-
-# Endings of requests that were seen whole: from the request to the completion that ended it, or to the last one that was seen.
-_WHOLE: Final = (Ending.COMPLETE, Ending.ERROR, Ending.SHORT)
-_UNKNOWN: Final = DIRECTIONS.index("unknown")
-_IS_WHOLE: Final = np.array([ending in _WHOLE for ending in Ending])
 
 
 class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
@@ -42,7 +38,6 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
     name = "outstanding"
     meaning = "requests outstanding at the same time, by direction and requester: mean, peak, over time, against the number of tags"
-    carried = ("direction",)
     needs = (
         Need(
             "reads of devices and their completions", "--format 4dw --direction both --type np,cpl", inbound=("NP",), outbound=("CPL",),
@@ -56,7 +51,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         super().__init__(scope)
         self._ticks = self.scope.clock
         self._levels: Levels | None = None
-        # Ticks from the first row of the part, also of those that a condition leaves out, to its first and last wanted one.
+        # Ticks from the first row of the part to the first and the last of those with levels.
         self._begin, self._end = 0, 0
         self._line = Line(len(DIRECTIONS), self.scope.grain)
         self._whole = Whole()
@@ -64,17 +59,18 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
     def add(self, ended: Transactions) -> None:
         """Keep requests that were seen whole until their rows, or the part behind, are added."""
-        whole = ended if _IS_WHOLE[ended.ending].all() else ended.take(_IS_WHOLE[ended.ending])
+        is_whole = ended.has_end & (ended.ending < Ending.INSIDE)
+        whole = ended if is_whole.all() else ended.take(is_whole)
         if len(whole):
             self._ended.append(whole)
-            self._whole.add(whole, _directions(whole))
+            self._whole.add(whole, whole.directions)
 
     def add_rows(self, batch: Batch, shift: int) -> None:
         """Add the levels of a batch, and what is certain now of the rows before it."""
+        wanted = None
+        if batch.whole is not None:  # requests that a condition takes are outstanding over all rows
+            batch, wanted = batch.whole
         ticks = self._ticks.ticks(batch)
-        if not batch.size:  # a condition left all rows out
-            self._settle()
-            return
         index: Any = batch.values("index").array
         first, last = int(index[0]), int(index[-1])
         begin, end = (0, 0) if ticks.at is None else (int(ticks.at[0]), int(ticks.at[-1]))
@@ -88,7 +84,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         ended, self._ended = self._ended, []
         here = [each for each in ended if each.request[0] >= np.uint64(first)]
         earlier = [each for each in ended if each.request[0] < np.uint64(first)]
-        part = part_of(batch, self.scope)
+        part = part_of(batch, self.scope, wanted)
         levels = levels_of(first, last, _crossing(here), self._borders(part), lambda rows: times[places(rows)])
         self._add_line(batch, ticks, here, times, places)
         self._take_in(levels, begin, end, earlier)
@@ -113,7 +109,8 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         if levels is not None:
             levels.finish()
         time = self.scope.time_facts(self._ticks, context.contents)
-        return document_of(levels, self._whole, self._line, self.totals, time, context.machine)
+        untraced = untraced_answers(context, self.totals)
+        return document_of(levels, self._whole, self._line, self.totals, untraced, time, context.machine)
 
     def _take_in(self, later: Levels, begin: int, end: int, crossing: Sequence[Transactions]) -> None:
         """Take in the levels of rows behind, and requests that were under way before them and have ended.
@@ -146,7 +143,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         """Add requests to the time line that were under way between rows that were added at different times."""
         for each in crossing:
             timed = each.to_last >= 0
-            directions = _directions(each)
+            directions = each.directions
             for code in np.flatnonzero(np.bincount(directions[timed])).tolist():
                 rows = np.flatnonzero(timed & (directions == code))
                 begins = each.at.take(rows)
@@ -159,7 +156,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         durations = np.diff(times, append=times[-1:])
         for each in here:
             timed = np.flatnonzero(each.to_last >= 0)
-            directions = _directions(each).take(timed)
+            directions = each.directions.take(timed)
             begins, ends = places(each.request.take(timed)), places(each.last.take(timed))
             for code in np.flatnonzero(np.bincount(directions)).tolist():
                 rows = np.flatnonzero(directions == code)
@@ -172,24 +169,14 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
     def _borders(self, part: Part) -> Borders:
         """Return the rows where requests may begin or end that are under way at the ends of a part."""
-        keys, rows = (np.concatenate([border.rows[name] for border in (part.head, part.tail)]) for name in ("key", "index"))
-        requesters = keys >> np.uint64(REQUESTER_SHIFT) & np.uint64(0xFFFF)
-        return Borders(requesters.view(np.int64), rows.view(np.int64), DIRECTION_SERIES)
-
-
-def _directions(whole: Transactions) -> Array:
-    """Return the code of each request's direction."""
-    values = whole.extra["direction"]
-    array: Any = values.array
-    if array is None:
-        return np.full(len(whole), _UNKNOWN)
-    return np.asarray(array if values.valid is None else np.where(values.valid, array, _UNKNOWN)).astype(np.intp)
+        keys, rows = np.concatenate((part.state.answers[:, :2], part.state.opened[:, [KEY, REQUEST]])).T
+        return Borders(keys >> TAG_BITS & 0xFFFF, rows, DIRECTION_SERIES)
 
 
 def _crossing(ended: Sequence[Transactions]) -> Crossing:
     """Return the rows at which requests begin and end, each in the series of its requester and of its direction."""
     nothing = [np.empty(0, dtype=np.int64)]
-    series = [each for one in ended for each in (one.requester.astype(np.int64), DIRECTION_SERIES[0] + _directions(one))]
+    series = [each for one in ended for each in (one.requester.astype(np.int64), DIRECTION_SERIES[0] + one.directions)]
     begins, ends = ([each for one in ended for each in (rows(one), rows(one))] for rows in (_request, _last))
     return Crossing(*(np.concatenate(each or nothing).view(np.int64) for each in (series, begins, ends)))
 

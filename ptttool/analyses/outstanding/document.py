@@ -23,12 +23,15 @@ from ptttool.tlp.columns import DIRECTIONS
 
 if TYPE_CHECKING:
     from ptttool.analyses.matching.analysis import Totals
+    from ptttool.analyses.matching.traced import Untraced
     from ptttool.machine.model import Machine
 
 Array = npt.NDArray[Any]
 
 # Section 2.2.6.2: requests of a function that can be outstanding, by the bits of its tags: 5, 8, and 10 less the values that start with 00.
 TAG_LIMITS: Final = (32, 256, 768)
+# What may be above: tags of 10 bits to some completers and of 8 bits to others, and tags of 14 bits.
+_MORE_TAGS: Final = (1024, 1 << 14)
 _NEAR: Final = 0.9
 # Requesters that are shown on a screen.
 _MOST_SHOWN: Final = 20
@@ -52,24 +55,27 @@ class LevelTime:
 
 @dataclass(frozen=True)
 class TagUse:
-    """How near the peak comes to a number of tags.
+    """How near the peak comes to a number of tags. That is an upper limit: a device may have fewer reads under way by its design.
 
     Parameters
     ----------
     limit : int
-        Requests that can be outstanding with as many tags: 32, 256 or 768.
+        Requests that can be outstanding with as many tags: 32, 256 or 768; 1,024 or 16,384 where more were.
     is_known : bool
         Whether the machine says that this is the limit of the requester; else it is the next one above the peak.
     share : float
-        The peak as a share of the limit.
+        The peak as a share of the limit, 1 at most.
     time_near : float or None
         Share of the time with 90 % of the limit or more; None where nothing is known of time.
+    doubted : int or None
+        The limit that the machine says, where the peak is above it: it does not hold.
     """
 
     limit: int
     is_known: bool
     share: float
     time_near: float | None
+    doubted: int | None = None
 
 
 @dataclass(frozen=True)
@@ -135,17 +141,23 @@ class NotCounted:
         Requests that were open at the end of the recording or of an AUX stream.
     left_out : int
         Requests that were not followed, because too many were open.
+    not_traced : int
+        Requests without a completion where completions are not traced, or may not be.
+    partly : int
+        Requests with completions of which the last one was not seen: their tag was used again, or records are missing.
     """
 
     before: int
     inside: int
     at_end: int
     left_out: int
+    not_traced: int
+    partly: int
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self.before + self.inside + self.at_end + self.left_out
+        return self.before + self.inside + self.at_end + self.left_out + self.not_traced + self.partly
 
 
 @dataclass(frozen=True)
@@ -161,7 +173,8 @@ class OutstandingLine:
     indexes : list of int
         Number of the first TLP of each; between two points of the time line it is interpolated.
     mean : Mapping[str, list of float]
-        Mean of each interval by direction.
+        Mean of each interval by direction. What a point of the time line holds that lies in several intervals is divided among them by
+        time.
     """
 
     width: int
@@ -213,6 +226,11 @@ class Outstanding(Shown):
                 yield Note(note.text, note.severity)
         left = self.not_counted
         cut_off = f"{left.before:,} from before the start or a hole, {left.inside:,} without a completion, {left.at_end:,} open at the end"
+        cut_off += "".join(
+            f", {count:,} {what}"
+            for count, what in ((left.partly, "of which completions are missing"), (left.not_traced, "whose completions are not traced"))
+            if count
+        )
         yield Facts([("Requests", f"{self.requests:,}, of which {self.counted:,} were seen whole"), ("Not counted", cut_off)])
         if self.counted:
             yield self._table("Outstanding by direction", [load for load in self.directions if load.requests], names)
@@ -254,19 +272,25 @@ class Outstanding(Shown):
             return
         series = [Series(name, values) for name, values in self.line.mean.items() if any(values)]
         times = [self.time.scaled(begin) for begin in self.line.begins]
-        yield Timeline("Outstanding requests over time", times, self.time.unit, series, "requests", self.line.indexes)
+        yield Timeline(
+            "Requests outstanding over time, mean of each interval", times, self.time.unit, series, "requests", self.line.indexes
+        )
 
     def _histograms(self) -> Iterator[Part]:
         for load in self.directions:
             if load.requests and self.time.elapsed_ticks:
                 ticks = {each.level: each.ticks for each in load.levels}
-                edges = list(range(max(ticks) + 2))
+                levels = list(range(min(ticks), max(ticks) + 1))
                 marks = {name: float(value) for name, value in (("p50", load.p50), ("p99", load.p99)) if value is not None}
-                counts = [ticks.get(level, 0) for level in edges[:-1]]
-                yield Histogram(f"Requests outstanding, {load.direction}", edges, counts, Unit.NONE, "ticks", marks)
+                counts = [ticks.get(level, 0) for level in levels]
+                yield Histogram(
+                    f"Requests outstanding, {load.direction}", "Requests outstanding", levels, levels, counts, Unit.NONE, "ticks", marks
+                )
 
 
-def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals, time: TimeFacts, machine: Machine | None) -> Outstanding:
+def document_of(
+    levels: Levels | None, whole: Whole, line: Line, totals: Totals, untraced: Untraced, time: TimeFacts, machine: Machine | None
+) -> Outstanding:
     """Return the result.
 
     Parameters
@@ -279,6 +303,8 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
         Requests times ticks by direction.
     totals : Totals
         How the requests ended.
+    untraced : Untraced
+        Those whose completions are not traced.
     time : TimeFacts
         What is known of time.
     machine : Machine or None
@@ -293,10 +319,17 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
         number: _load(number, by_series.of(number), whole.of(number), time, machine)
         for number in (*listed, *by_series.numbers[~of_requesters].tolist())
     }
-    not_counted = NotCounted(totals.early.transactions, totals.inside, totals.open_at_end, totals.left_out)
     requesters = [loads[number] for number in listed]
     is_counted = np.isin(whole.series, by_series.numbers[of_requesters], assume_unique=True)
     counted = int(whole.sums[is_counted, 0].sum())
+    not_counted = NotCounted(
+        before=totals.early.transactions,
+        inside=totals.inside - untraced.inside,
+        at_end=totals.open_at_end - untraced.end,
+        left_out=totals.left_out,
+        not_traced=untraced.requests,
+        partly=totals.requests - counted - totals.inside - totals.open_at_end,
+    )
     return Outstanding(
         time=time,
         requests=totals.requests,
@@ -306,7 +339,7 @@ def document_of(levels: Levels | None, whole: Whole, line: Line, totals: Totals,
         requesters=requesters,
         more_requesters=int(of_requesters.sum()) - len(listed),
         line=None if time.elapsed_ticks is None or levels is None else _line_of(line),
-        notes=list(_notes(not_counted, counted, requesters, time)),
+        notes=list(_notes(not_counted, counted, requesters, time, untraced)),
     )
 
 
@@ -376,10 +409,12 @@ def _load(number: int, entries: Entries, sums: list[int], time: TimeFacts, machi
 
 
 def _tags_of(requester: int, peak: int, level: Array, ticks: Array, elapsed: int | None, machine: Machine | None) -> TagUse:
-    known = _limit_of(requester, machine)
-    limit = known or next((each for each in TAG_LIMITS if each >= peak), TAG_LIMITS[-1])
+    known, doubted = _limit_of(requester, machine), None
+    if known is not None and peak > known:
+        known, doubted = None, known
+    limit = known or next(each for each in (*TAG_LIMITS, *_MORE_TAGS) if each >= peak)
     near = float(ticks[level >= _NEAR * limit].sum()) / elapsed if elapsed else None
-    return TagUse(limit, known is not None, peak / limit, near)
+    return TagUse(limit, known is not None, peak / limit, near, doubted)
 
 
 def _limit_of(requester: int, machine: Machine | None) -> int | None:
@@ -400,22 +435,32 @@ def _line_of(line: Line) -> OutstandingLine:
     return OutstandingLine(intervals.width, intervals.begins.tolist(), intervals.rows.tolist(), dict(mean))
 
 
-def _notes(left: NotCounted, counted: int, requesters: list[Load], time: TimeFacts) -> Iterator[Diagnostic]:
+def _notes(left: NotCounted, counted: int, requesters: list[Load], time: TimeFacts, untraced: Untraced) -> Iterator[Diagnostic]:
+    if left.not_traced:
+        yield untraced.note
     if left.total and not counted:
         yield Diagnostic(
             Severity.WARNING, "outstanding-unseen",
             "no request was seen from its start to its last completion: how many are outstanding is not known",
         )  # fmt: skip
-    elif left.inside or left.left_out:
+    elif missing := left.inside + left.left_out + left.partly:
         yield Diagnostic(
             Severity.WARNING, "outstanding-lower-bound",
-            f"{left.inside + left.left_out} requests have no completion in the recording: more were outstanding than is said",
+            f"{missing:,} requests have no last completion in the recording: more were outstanding than is said",
         )  # fmt: skip
-    elif left.total:
+    elif cut_off := left.before + left.at_end:
         yield Diagnostic(
             Severity.INFO, "outstanding-cut-off",
-            f"{left.total} requests were cut off by an end of the recording or a hole: near it, more were outstanding than is said",
+            f"{cut_off:,} requests were cut off by an end of the recording or a hole: near it, more were outstanding than is said",
         )  # fmt: skip
+    for load in requesters:
+        if load.tags is not None and load.tags.doubted is not None:
+            yield Diagnostic(
+                Severity.WARNING, "tag-limit-doubted",
+                f"{load.requester} had {load.peak:,} requests outstanding, more than the {load.tags.doubted} that its settings allow: the "
+                "settings are not those that held while recording, so nothing is said of its limit",
+                details={"requester": load.requester, "peak": load.peak, "limit": load.tags.doubted},
+            )  # fmt: skip
     if any(load.tags is not None and not load.tags.is_known for load in requesters):
         yield Diagnostic(
             Severity.INFO, "tag-bits-unknown",

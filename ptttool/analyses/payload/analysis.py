@@ -43,7 +43,7 @@ class PayloadAnalysis(Analysis[Payload]):
 
     name = "payload"
     meaning = "sizes of writes, read requests and completions, against what is set: MPS, MRRS, RCB; alignment, efficiency"
-    columns = ("index", "kind", "direction", "requester", "length_dw", "address", "byte_count", "lower_address")
+    columns = ("index", "kind", "direction", "requester", "length_dw", "address", "first_be", "last_be", "byte_count", "lower_address")
     sums_recordings = True
     needs = (
         Need("sizes of what devices write", "--direction inbound", inbound=("P",), is_vital=False),
@@ -129,8 +129,12 @@ class PayloadAnalysis(Analysis[Payload]):
         self._count(LONG, groups, is_request & (addresses >> np.uint64(32) != 0))
         low = addresses.astype(np.uint32)
         is_write = operation <= 1
-        self._count(FIRST, groups, is_write & (low & 63 == 0))
-        self._count(SECOND, groups, is_write & ((low + 4 * lengths) & 63 == 0))
+        # A write of no byte at all ends where it begins.
+        first, last = (np.zeros(len(low), dtype=np.uint8) if part[name] is None else part[name] for name in ("first_be", "last_be"))
+        last = np.where(lengths == 1, first, last)
+        begins = is_write & (low & 63 == 0)
+        self._count(FIRST, groups, begins & ((first & 1 != 0) | (first == 0)))
+        self._count(SECOND, groups, np.where(last == 0, begins, is_write & ((low + 4 * lengths) & 63 == 0) & (last & 8 != 0)))
 
     def _add_completions(self, part: dict[str, Any], groups: Any, operation: Any, lengths: Any) -> None:
         rows = np.flatnonzero(operation == _OPERATIONS.index(Operation.COMPLETION))
@@ -208,7 +212,17 @@ class PayloadAnalysis(Analysis[Payload]):
                 )
             )
         groups = groups_of(found, context.machine)
-        return Payload(groups, self._others, list(notes_on(groups)))
+        return Payload(groups, self._others, list(notes_on(groups)), self._all_sizes())
+
+    def _all_sizes(self) -> dict[str, dict[str, int]]:
+        """Return TLPs by operation and by size in bytes."""
+        present = np.flatnonzero(self._place_of >= 0)
+        operations, places = present % len(_OPERATIONS), self._place_of.take(present)
+        found = {}
+        for number in distinct(operations).tolist():
+            sizes = self._sizes.take(places[operations == number], axis=0).sum(axis=0)
+            found[_OPERATIONS[number].value] = {str(4 * dws): int(sizes[dws]) for dws in np.flatnonzero(sizes).tolist()}
+        return found
 
 
 ANALYSES.add("payload", PayloadAnalysis)

@@ -8,12 +8,14 @@ from enum import StrEnum
 from typing import Final
 
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Scale, Table, Unit, text_column
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
 
 _SHOWN_SIZES: Final = 4
 _SHOWN_GROUPS: Final = 40
+# Bars of a chart of sizes.
+_MOST_BARS: Final = 24
 
 
 class Operation(StrEnum):
@@ -24,6 +26,13 @@ class Operation(StrEnum):
     """A write of one DW: an interrupt (MSI), a doorbell, a flag. It says nothing of the sizes that a device uses for data."""
     READ = "read"
     COMPLETION = "completion"
+
+
+_DRAWN: Final = {
+    Operation.WRITE: "Sizes of writes of more than 4 bytes",
+    Operation.READ: "Sizes of reads",
+    Operation.COMPLETION: "Sizes of completions with data",
+}
 
 
 @dataclass(frozen=True)
@@ -40,12 +49,15 @@ class Limit:
         Whether the machine says it.
     supported : int or None
         The largest payload that the function is able to, where the machine says it.
+    doubted : int or None
+        The limit that the machine says, where TLPs are larger: it does not hold.
     """
 
     name: str
     bytes: int
     is_known: bool
     supported: int | None = None
+    doubted: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,9 +69,9 @@ class Alignment:
     tlps : int
         TLPs that were looked at: all writes; of completions those that more follow for the same request.
     begin_at_64 : int or None
-        How many begin at a multiple of 64 bytes; None for completions.
+        How many begin at a multiple of 64 bytes, with the first byte that is written; None for completions.
     end_at_64 : int
-        How many end at one.
+        How many end at one, with the last byte that is written.
     end_at_128 : int or None
         How many end at a multiple of 128 bytes; None for writes.
     boundary : int or None
@@ -143,11 +155,14 @@ class Payload(Shown):
         TLPs that are neither memory writes and reads nor completions with data.
     notes : list of Diagnostic
         What is not known, and what stands out.
+    sizes : Mapping[str, Mapping[str, int]]
+        TLPs of all groups by operation and by size in bytes, ascending: every size that occurs.
     """
 
     groups: list[PayloadGroup]
     other_tlps: int
     notes: list[Diagnostic]
+    sizes: dict[str, dict[str, int]]
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield what stands out, the table of groups, and a histogram of each operation."""
@@ -174,9 +189,8 @@ class Payload(Shown):
         ]
         yield Table("Most frequent sizes", (*title, Column("Size", Unit.BYTES), Column("TLPs"), Column("Share", Unit.PERCENT)), sizes)
         for operation in Operation:
-            parts = [group for group in self.groups if group.operation is operation]
-            if parts and operation is not Operation.SMALL_WRITE:
-                yield _histogram(operation, parts)
+            if operation in _DRAWN and operation.value in self.sizes:
+                yield self._histogram(operation)
         aligned = [group for group in self.groups if group.alignment is not None and group.alignment.tlps]
         if aligned:
             heads = ("Begin at 64", "End at 64", "End at 128")
@@ -186,6 +200,19 @@ class Payload(Shown):
             rest = f"Of completions, those that more follow: they end at a Read Completion Boundary (RCB), 64 or 128 bytes{boundary}."
             yield Table("Alignment in bytes", (*title, Column("TLPs"), *(Column(head, Unit.PERCENT) for head in heads)), lines, note=rest)
         yield Facts([("other TLPs", f"{self.other_tlps:,}")])
+
+    def _histogram(self, operation: Operation) -> Histogram:
+        """Return a bar for each size that occurs; where these are too many, one for sizes above a power of two up to the next."""
+        sizes = {int(size): count for size, count in self.sizes[operation.value].items()}
+        lows, highs, counts = list(sizes), list(sizes), list(sizes.values())
+        if len(sizes) > _MOST_BARS:
+            limits = [4 << number for number in range((max(sizes) // 4 - 1).bit_length() + 1) if 4 << number >= min(sizes)]
+            lows, highs = [min(sizes), *(limit + 4 for limit in limits[:-1])], [*limits[:-1], max(sizes)]
+            counts = [sum(count for size, count in sizes.items() if low <= size <= high) for low, high in zip(lows, highs, strict=True)]
+        set_to = {(group.limit.name, group.limit.bytes) for group in self.groups
+                  if group.operation is operation and group.limit is not None and group.limit.is_known}  # fmt: skip
+        marks = {name if len(set_to) == 1 else f"{name} {size}": float(size) for name, size in sorted(set_to)}
+        return Histogram(_DRAWN[operation], "Size", lows, highs, counts, Unit.BYTES, marks=marks, scale=Scale.CATEGORIES)
 
 
 def _line(group: PayloadGroup, names: Names) -> list[Cell]:
@@ -198,16 +225,6 @@ def _line(group: PayloadGroup, names: Names) -> list[Cell]:
         None if group.at_limit is None or group.limit is None or not group.limit.is_known else 100 * group.at_limit,
         None if group.efficiency is None else 100 * group.efficiency,
     ]  # fmt: skip
-
-
-def _histogram(operation: Operation, parts: list[PayloadGroup]) -> Histogram:
-    powers: dict[int, int] = {}
-    for part in parts:
-        for power, count in part.powers.items():
-            powers[int(power)] = powers.get(int(power), 0) + count
-    edges = [4 << number for number in range((max(powers) // 4).bit_length() + 1)]
-    limits = {part.limit.name: float(part.limit.bytes) for part in parts if part.limit is not None and part.limit.is_known}
-    return Histogram(f"Bytes of a {operation.value}", edges, [powers.get(edge, 0) for edge in edges[:-1]], Unit.BYTES, marks=limits)
 
 
 def _alignment(group: PayloadGroup) -> list[Cell]:

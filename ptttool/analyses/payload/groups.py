@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -59,6 +59,11 @@ class GroupSums:
     smallest_index: int | None
     largest_index: int | None
 
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest TLP."""
+        return 4 * int(np.flatnonzero(self.sizes)[-1])
+
 
 def groups_of(found: Iterable[GroupSums], machine: Machine | None) -> list[PayloadGroup]:
     """Return groups with the limits that a machine sets, most bytes first.
@@ -71,11 +76,20 @@ def groups_of(found: Iterable[GroupSums], machine: Machine | None) -> list[Paylo
         The machine, where it is known.
     """
     functions = {} if machine is None else functions_by_id(machine)
-    groups = []
+    limited = []
     for sums in found:
         function = None if sums.requester is None else functions.get(sums.requester)
         limit = None if sums.requester is not None and sums.requester < 1 << 8 else _limit(sums.operation, function)
-        groups.append(_group(sums, limit, _boundary(machine, function)))
+        limited.append((sums, limit, _boundary(machine, function)))
+    exceeded = {
+        (sums.requester, limit.name) for sums, limit, _ in limited if limit is not None and limit.is_known and sums.largest > limit.bytes
+    }
+    groups = [
+        _group(
+            sums, Limit(limit.name, 0, False, None, limit.bytes) if limit and (sums.requester, limit.name) in exceeded else limit, boundary
+        )
+        for sums, limit, boundary in limited
+    ]
     return sorted(groups, key=lambda each: (-each.bytes, each.requester or "~", each.direction, each.operation))
 
 
@@ -101,14 +115,14 @@ def _group(found: GroupSums, limit: Limit | None, boundary: int | None) -> Paylo
     sizes, counts, operation = found.sizes, found.counts, found.operation
     present = np.flatnonzero(sizes)
     tlps, size = int(sizes.sum()), int((sizes * np.arange(SIZES)).sum()) * 4
-    smallest, largest = 4 * int(present[0]), 4 * int(present[-1])
+    smallest, largest = 4 * int(present[0]), found.largest
     frequent = sorted(present.tolist(), key=lambda dws: (-int(sizes[dws]), dws))[:_LISTED]
     powers: dict[str, int] = {}
     for dws in present.tolist():
         power = str(4 << (dws.bit_length() - 1))
         powers[power] = powers.get(power, 0) + int(sizes[dws])
     if limit is not None and not limit.is_known:
-        limit = Limit(limit.name, largest, False, limit.supported)
+        limit = replace(limit, bytes=largest)
     at_limit = None if limit is None else (int(sizes[limit.bytes // 4]) / tlps if limit.bytes // 4 < SIZES else 0.0)
     overhead = (12 + FRAMING) * tlps + 4 * counts[LONG]
     return PayloadGroup(
@@ -150,13 +164,17 @@ def notes_on(groups: list[PayloadGroup]) -> Iterator[Diagnostic]:
         yield Diagnostic(Severity.INFO, "limits-unknown", message, details={"largest": most})
     for group in groups:
         limit = group.limit
-        if limit is None or not limit.is_known or group.requester is None:
+        if limit is None or group.requester is None:
             continue
-        if limit.supported is not None and limit.supported > limit.bytes and group.operation is Operation.WRITE:
+        if limit.doubted is not None and group.largest > limit.doubted:
+            what = f"{group.requester}: a {group.operation.value} of {group.largest} bytes is larger than {limit.name} {limit.doubted}"
+            message = (
+                f"{what}: either the TLP breaks the rule, or that setting is not the one that held while recording; so nothing is said of "
+                "this limit"
+            )
+            details = {"requester": group.requester, "operation": group.operation.value, "largest": group.largest, "limit": limit.doubted}
+            yield Diagnostic(Severity.WARNING, "above-limit", message, details=details)
+        if limit.is_known and limit.supported is not None and limit.supported > limit.bytes and group.operation is Operation.WRITE:
             message = f"{group.requester} supports payloads of {limit.supported} bytes, but its MPS is set to {limit.bytes}"
             details = {"requester": group.requester, "supported": limit.supported, "set": limit.bytes}
             yield Diagnostic(Severity.WARNING, "mps-below-support", message, details=details)
-        if group.largest > limit.bytes and group.operation is not Operation.COMPLETION:
-            message = f"{group.requester}: a {group.operation.value} of {group.largest} bytes is larger than {limit.name} {limit.bytes}"
-            details = {"requester": group.requester, "operation": group.operation.value, "largest": group.largest, "limit": limit.bytes}
-            yield Diagnostic(Severity.WARNING, "above-limit", message, details=details)

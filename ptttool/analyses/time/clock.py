@@ -30,10 +30,15 @@ from ptttool.analyses.time.ticks import (
     step_between,
     widest,
 )
+from ptttool.table.batch import HOLES
+from ptttool.table.values import spread
 
 if TYPE_CHECKING:
     from ptttool.table.batch import Batch
     from ptttool.table.values import Array, Mask, Values
+
+    # CPUs and offsets of the records in front of which others may be missing.
+    Marked = tuple[Array, Array] | None
 
 __all__ = ("CLOCK_COLUMNS", "Clock", "Seam", "Stamp", "Step", "Ticks", "step_between")
 
@@ -101,6 +106,11 @@ class Clock:
         self.first: Stamp | None = None
         self.last: Stamp | None = None
         self.marks = Line(grain=_MARK_GRAIN)
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether more time passed than was seen: gaps of unknown length, or so long that 11 bits hide a part of them."""
+        return bool(self.breaks or self.wide)
 
     def __copy__(self) -> Clock:
         """Return a clock that goes on by itself."""
@@ -204,9 +214,10 @@ def _marks_of(batch: Batch, model: TimeModel, bits: int) -> _Marks:
 def _new_marks(batch: Batch, model: TimeModel, bits: int) -> _Marks:
     offsets, cpus, times = batch.values("offset"), batch.values("cpu"), batch.values("time")
     size = _record_size(offsets, times, bits)
-    holes = _holes(offsets, cpus, size)
+    marked: Any = batch.facts.get(HOLES)
+    holes = _holes(offsets, cpus, size, marked)
     array: Any = times.array
-    first, last = (_stamp(row, array, times.valid, cpus, offsets, size) for row in (0, batch.size - 1))
+    first, last = (_stamp(row, array, times.valid, cpus, offsets, size, marked) for row in (0, batch.size - 1))
     if model is TimeModel.UNKNOWN:
         return _Marks(batch.size, None, holes, holes, first, last)
     if array is None:  # nothing is a valid record
@@ -256,23 +267,30 @@ def _record_size(offsets: Values, times: Values, bits: int) -> int:
     return SIZE_OF_BITS[bits]
 
 
-def _holes(offsets: Values, cpus: Values, size: int) -> Rows:
-    """Return the rows that do not follow on their predecessor in an AUX stream."""
+def _holes(offsets: Values, cpus: Values, size: int, marked: Marked) -> Rows:
+    """Return the rows that do not follow on their predecessor in an AUX stream, or are marked by CPU and offset."""
     array: Any = offsets.array
     numbers: Any = cpus.array
     elsewhere = None if isinstance(array, range) else array[1:] - array[:-1] != size
     if numbers is not None:
         others = numbers[1:] != numbers[:-1]
         elsewhere = others if elsewhere is None else elsewhere | others
+    if marked is not None:
+        at = np.asarray(spread(array) if isinstance(array, range) else array, dtype=np.uint64)[1:]
+        marks, number = np.unique(marked[1], return_inverse=True)
+        found = np.flatnonzero(np.isin(at, marks))
+        if numbers is not None:  # with several CPUs, offsets of one are those of another
+            keys = np.searchsorted(marks, at[found]) << 32 | numbers[found + 1].astype(np.int64) + 1
+            found = found[np.isin(keys, number << 32 | marked[0] + 1)]
+        elsewhere = np.zeros(len(at), dtype=np.bool_) if elsewhere is None else elsewhere
+        elsewhere[found] = True
     return _NO_ROWS if elsewhere is None else np.flatnonzero(elsewhere) + 1
 
 
-def _stamp(row: int, times: Array | None, valid: Mask | None, cpus: Values, offsets: Values, size: int) -> Stamp:
+def _stamp(row: int, times: Array | None, valid: Mask | None, cpus: Values, offsets: Values, size: int, marked: Marked) -> Stamp:
     numbers: Any = cpus.array
     where: Any = offsets.array
-    return Stamp(
-        None if times is None or (valid is not None and not valid[row]) else int(times[row]),
-        -1 if numbers is None else int(numbers[row]),
-        int(where[row]),
-        size,
-    )
+    cpu, offset = -1 if numbers is None else int(numbers[row]), int(where[row])
+    time = None if times is None or (valid is not None and not valid[row]) else int(times[row])
+    is_marked = marked is not None and bool(((marked[0] == cpu) & (marked[1] == np.uint64(offset))).any())
+    return Stamp(time, cpu, offset, size, is_marked)

@@ -81,6 +81,11 @@ class TimeFacts:
         """The unit in which times are shown."""
         return Unit.TICKS if self.tick_ns is None else Unit.NANOSECONDS
 
+    @property
+    def is_at_least(self) -> bool:
+        """Whether more time may have passed than ``elapsed_ticks``: gaps of unknown length, or 11 bits that hide a part of long ones."""
+        return bool(self.breaks) or self.bits < 32
+
     def scaled(self, ticks: float) -> float:
         """Return ticks in :attr:`unit`."""
         return ticks if self.tick_ns is None else ticks * self.tick_ns
@@ -92,17 +97,13 @@ class TimeFacts:
             rows.append(("Evidence", _evidence(self.evidence)))
         rows.append(("Tick", self._tick()))
         if self.elapsed_ticks is not None:
-            least = "at least " if self.breaks or self._loses else ""
+            least = "at least " if self.is_at_least else ""
             rows.append(
                 ("Elapsed", f"{least}{self.elapsed_ticks:,} ticks" + ("" if self.elapsed_ns is None else f", {_span(self.elapsed_ns)}"))
             )
         yield Facts(rows, "Time")
         for note in self.notes:
             yield Note(note.text, note.severity)
-
-    @property
-    def _loses(self) -> bool:
-        return self.bits < 32
 
     def _model(self) -> str:
         if self.model is TimeModel.UNKNOWN:

@@ -36,12 +36,15 @@ class Stamp(NamedTuple):
         Its offset in the AUX stream, in bytes.
     size : int
         Its size in bytes: 16 in 4DW, 32 in 8DW.
+    is_behind_hole : bool
+        Whether records may be missing in front of it, although its offset follows on.
     """
 
     time: int | None
     cpu: int
     offset: int
     size: int
+    is_behind_hole: bool = False
 
 
 class Step(NamedTuple):
@@ -154,7 +157,8 @@ class Ticks:
 
 def step_between(last: Stamp, following: Stamp, model: TimeModel) -> Step:
     """Return what lies between two records."""
-    if following.cpu != last.cpu or following.offset != last.offset + last.size or following.size != last.size:
+    follows = following.cpu == last.cpu and following.offset == last.offset + last.size and following.size == last.size
+    if following.is_behind_hole or not follows:
         return Step(0, is_break=True, is_hole=True)
     if model is TimeModel.UNKNOWN:
         return Step(0, is_break=False, is_hole=False)

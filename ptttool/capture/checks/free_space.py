@@ -21,6 +21,6 @@ def room_for_trace(host: Host, plan: Plan) -> Iterator[Diagnostic]:
     if free is not None and free < 4 * plan.aux_size:
         message = (
             f"{host.output.folder} has room for {free >> 20} MiB, less than four AUX areas: a full Gen4 x16 link makes that much trace in "
-            f"{free / _FULL_LINK:.2f} s"
+            f"{free / _FULL_LINK:.2g} s"
         )
         yield Diagnostic(Severity.WARNING, "little-space", message, details={"free": free})

@@ -17,18 +17,18 @@ LEAST_SPACE = 1 << 20
 
 
 @check("output", order=40, error=OutputError, other_errors={"output-not-permitted": AccessError})
-def output_writable(host: Host, _plan: Plan) -> Iterator[Diagnostic]:
+def output_writable(host: Host, plan: Plan) -> Iterator[Diagnostic]:
     """Look at the output file and its folder."""
-    return _problems(host.output)
+    return _problems(host.output, force=plan.force)
 
 
-def require_output(path: Path) -> None:
-    """Raise an OutputError or AccessError where perf could not write a file."""
-    for found in _problems(look_at(path)):
+def require_output(path: Path, *, force: bool) -> None:
+    """Raise an OutputError or AccessError where perf could not write a file, or one is there and is not to make way (``exists``)."""
+    for found in _problems(look_at(path), force=force):
         raise output_writable.exception(found)
 
 
-def _problems(output: OutputFile) -> Iterator[Diagnostic]:
+def _problems(output: OutputFile, *, force: bool) -> Iterator[Diagnostic]:
     if output.kind == "directory":
         yield _error("output-is-directory", f"{output.path} is a directory", "name a file with -o")
     elif output.kind == "link":
@@ -43,6 +43,10 @@ def _problems(output: OutputFile) -> Iterator[Diagnostic]:
         yield _error("read-only", f"{output.folder} is on a file system that is mounted read-only", "name a file elsewhere with -o")
     elif not output.folder_writable:
         yield _error("output-not-permitted", f"you may not write in {output.folder}", "name another file with -o")
+    elif output.kind == "file" and not force:
+        replaces = ", and replaces the file that has that name" if output.old_kind == "file" else ""
+        hint = f"name another file with -o, or give --force: it keeps this one as {output.path}.old{replaces}"
+        yield _error("exists", f"{output.path}: exists already", hint)
     elif output.old_kind in ("directory", "link", "other"):
         kind = {"directory": "a directory", "link": "a link", "other": "not a regular file"}[output.old_kind]
         message = f"{output.path}.old is {kind}: {output.path} cannot be kept under that name"

@@ -299,7 +299,7 @@ def _filters(request: TraceRequest, device: PttDevice | None) -> list[Filter]:
         )
     ports = dict.fromkeys(request.root_ports)
     found = [_look_up(request.device, ROOT_PORT, address, root_port_value(address), device) for address in ports]
-    if len(found) > 1 and device is not None and not device.multiselect.get(ROOT_PORT, True):
+    if len(found) > 1 and device is not None and device.multiselect.root_ports is False:
         raise UsageError(f"{request.device} traces one root port at a time", hint="its driver says so (multiselect)", code="no-multiselect")
     return found
 
@@ -318,7 +318,7 @@ def _look_up(name: str, kind: FilterKind, address: PciAddress, computed: int, de
                 code="no-such-filter",
                 listed=addresses,
             )
-    return Filter(kind, address, computed, computed=True)
+    return Filter(address, computed, computed=True)
 
 
 def _filter_diagnostics(request: TraceRequest, filters: Iterable[Filter], device: PttDevice | None) -> Iterator[Diagnostic]:

@@ -123,14 +123,14 @@ PATTERNS: Mapping[str, int] = {Pattern.LEGACY: 0, Pattern.V1: 1}
 INBOUND, OUTBOUND, BOTH = Direction.INBOUND, Direction.OUTBOUND, Direction.BOTH
 
 DEFAULT_TERMS: Mapping[str, FormatTerm] = {
-    "filter": FormatTerm("filter", "config", 0, 19),
-    "type": FormatTerm("type", "config", 24, 31),
-    "direction": FormatTerm("direction", "config", 20, 23),
-    "format": FormatTerm("format", "config", 32, 35),
+    "filter": FormatTerm("config", 0, 19),
+    "type": FormatTerm("config", 24, 31),
+    "direction": FormatTerm("config", 20, 23),
+    "format": FormatTerm("config", 32, 35),
 }
 """Where the mainline driver puts the terms (``PMU_FORMAT_ATTR``, the same in 6.1 and 6.12). ``format/*`` in sysfs overrides it."""
 
-PATTERN_TERM = FormatTerm("pattern", "config", 36, 39)
+PATTERN_TERM = FormatTerm("config", 36, 39)
 """Where the series posted in June 2026 puts ``pattern``. No released kernel has it, so it is not a default."""
 
 TERM_ORDER = ("filter", "type", "direction", "format", "pattern")

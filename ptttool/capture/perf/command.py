@@ -24,6 +24,7 @@ def perf_command(
     output: str = "perf.data",
     cpu: int | None = None,
     aux_size: int = DEFAULT_AUX_SIZE,
+    options: Sequence[str] = (),
     command: Sequence[str] = (),
 ) -> list[str]:
     """Return the arguments of the ``perf record`` that records an event.
@@ -39,9 +40,11 @@ def perf_command(
         has its own AUX area.
     aux_size : int
         Bytes of one AUX area.
+    options : Sequence[str]
+        More options.
     command : Sequence[str]
         The command to run while recording. Without one perf records until Ctrl-C.
     """
     where = ["-a"] if cpu is None else ["-C", str(cpu)]
-    words = [perf, "record", "-e", event, *where, "-m", f",{size_text(aux_size)}", "-o", output]
+    words = [perf, "record", "-e", event, *where, "-m", f",{size_text(aux_size)}", "-o", output, *options]
     return [*words, "--", *command] if command else words

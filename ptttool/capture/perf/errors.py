@@ -304,7 +304,8 @@ def _without_message(attempt: Attempt) -> PtttoolError:
         name = signal_name(-attempt.exit_status)
         if -attempt.exit_status in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
             return PerfError(f"perf crashed ({name})", hint="try another version of perf", code="perf-crashed")
-        return PerfError(f"perf was killed ({name})", hint="has the system run out of memory? see the kernel's log", code="perf-killed")
+        hint = "the kernel's log (dmesg) names perf if the kernel did it for want of memory"
+        return PerfError(f"perf was killed ({name})", hint=hint if name == "SIGKILL" else None, code="perf-killed")
     if not attempt.stderr.strip():
         # perf writes no message when it cannot write the header of its output.
         if attempt.free is not None and attempt.free < 1 << 20:

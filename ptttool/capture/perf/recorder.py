@@ -1,9 +1,12 @@
-"""Run ``perf record``: start it, pass signals on to it, wait for its end."""
+"""Run ``perf record``: start it, turn its event on and off, run a command meanwhile, wait for its end."""
 
 from __future__ import annotations
 
 import ctypes
+import errno
+import math
 import os
+import re
 import select
 import signal
 import subprocess
@@ -16,14 +19,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
 
-from ptttool.capture.perf.workload import UNHEARD, Start, Workload
+from ptttool.capture.perf.switch import STOP_SIGNALS, Switch
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+UNHEARD = (signal.SIGHUP, signal.SIGQUIT)
+"""Signals of a terminal that would kill perf: perf ignores them."""
 _TICK = 0.2
 # Seconds for perf to finish its file after it was asked to stop; after that, a further Ctrl-C kills it.
 PATIENCE = 10.0
 # Seconds that perf gets to finish its file after a failure of this process: it took 15 on a slow machine.
 _LAST_PATIENCE = 60.0
+# Seconds that perf gets to turn its event on: it took 46 to start on a slow machine.
+ANSWER = 180.0
+# What perf writes to standard error when it turns its events on and off.
+_SWITCHED = re.compile(r"^Events (enabled|disabled)\n", re.MULTILINE)
 _PR_SET_PDEATHSIG = 1
 _MAGIC = b"PERFILE2"
 # The size of the data section in the header of perf.data (struct perf_file_header: magic, size, attr_size, attrs, data).
@@ -59,20 +67,31 @@ class Outcome:
     Parameters
     ----------
     exit_status : int
-        As :class:`subprocess.Popen` gives it; for a complete recording it is that of the command that ran meanwhile.
+        As :class:`subprocess.Popen` gives it.
     stderr : str
-        All that perf wrote to standard error.
+        What perf wrote to standard error, without its notes on turning the event on and off.
     complete : bool
         Whether perf finished its file.
     stopped_by : str or None
-        The first signal that was passed on to perf.
+        The first signal that stopped the recording.
     started, ended : datetime
-        Wall time, with its offset from UTC: when the trace began and ended; where it did not begin, when perf was started and ended.
+        Wall time, with its offset from UTC: when the event was seen on, and seen off; where it was not, when perf was started and ended.
     size : int
         Bytes of the file.
     traced : float or None
-        Seconds from when the trace began, as the program that perf ran reported it, to the end of that program, or to the signal that
-        stopped perf where that came before. perf's own start and end are not in it. None: the trace was not seen to begin.
+        Seconds between perf's answers that the event is on and off; None where it did not give both.
+    traced_at_least : float or None
+        Seconds for which the event was certainly on; None where nothing is certain, or :attr:`traced` is known.
+    begun : bool
+        Whether the event was seen on.
+    unanswered : bool
+        Whether perf was ended because it did not say in :data:`ANSWER` seconds that the event is on.
+    asked : bool
+        Whether perf ended because it was asked to, by the duration, the end of the command or a signal.
+    command_status : int or None
+        How the command ended, as :class:`subprocess.Popen` gives it; None without one, or where it was not run.
+    command_stopped : bool
+        Whether the command was ended because the recording ended first.
     """
 
     exit_status: int
@@ -83,6 +102,12 @@ class Outcome:
     ended: datetime
     size: int
     traced: float | None = None
+    traced_at_least: float | None = None
+    begun: bool = False
+    unanswered: bool = False
+    asked: bool = False
+    command_status: int | None = None
+    command_stopped: bool = False
 
 
 def is_complete(path: Path) -> bool:
@@ -132,36 +157,60 @@ def _prepare_perf() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+def _prepare_command() -> None:
+    """Have the kernel end the command if this process is killed."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
 class Recorder:
     """One ``perf record``.
 
-    In the main thread, SIGINT, SIGTERM, SIGHUP and SIGQUIT stop perf, which then finishes its file. They are passed on as often as they
-    come, and never interrupt this process. SIGHUP is ignored where it was ignored before (nohup).
+    In the main thread, SIGINT, SIGTERM, SIGHUP and SIGQUIT end the trace: perf turns the event off, says so, and finishes its file. They
+    never interrupt this process. perf is then in a process group of its own, so Ctrl-C reaches it through this process alone. SIGHUP is
+    ignored where it was ignored before (nohup).
 
     Parameters
     ----------
     arguments : Sequence of str
-        The command line, which writes to ``output``.
+        The command line, which writes to ``output`` and has the words of the switch.
     output : Path
         The file.
-    workload : Workload or None
-        The program in that command line, which tells when the trace begins; the caller closes it.
+    switch : Switch
+        Turns the event on and off; the caller closes it.
+    seconds : float or None
+        How long to trace. None: until the command ends; without one, until a signal.
+    command : Sequence of str
+        Runs while the event is on.
     command_stdout : int or None
-        Descriptor for the standard output of perf and its command.
+        Descriptor for the standard output of the command.
     """
 
     def __init__(
-        self, arguments: Sequence[str], output: Path, *, workload: Workload | None = None, command_stdout: int | None = None
+        self,
+        arguments: Sequence[str],
+        output: Path,
+        switch: Switch,
+        *,
+        seconds: float | None = None,
+        command: Sequence[str] = (),
+        command_stdout: int | None = None,
     ) -> None:
         self._arguments = list(arguments)
         self._output = output
-        self._workload = workload
+        self._switch = switch
+        self._seconds = seconds
+        self._words = list(command)
         self._stdout = command_stdout
         self._process: subprocess.Popen[bytes] | None = None
+        self._command: subprocess.Popen[bytes] | None = None
+        self._status: int | None = None
+        self._command_stopped = False
         self._signals: list[int] = []
-        self._asked = 0.0
-        self._start: Start | None = None
-        self._end = 0.0
+        self._signalled = 0.0
+        self._told_to_end = 0.0
+        self._unanswered = False
+        self._turned_off = False
+        self._perf_ended: float | None = None
 
     def run(self, progress: Callable[[RecordingProgress], None] = lambda _: None) -> Outcome:
         """Record until the command, the duration or the user ends it.
@@ -179,74 +228,128 @@ class Recorder:
         # Not a temporary file: there may be no folder that can be written.
         with os.fdopen(os.memfd_create("perf-stderr"), "w+b") as stderr, handled(self._on_signal):
             began, clock = datetime.now(UTC).astimezone(), time.monotonic()
+            # In another thread no signal is handled: perf takes those of the terminal itself.
+            own_group = threading.current_thread() is threading.main_thread()
             self._process = subprocess.Popen(
                 self._arguments,
-                stdout=self._stdout,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=() if self._workload is None else self._workload.pass_fds,
+                pass_fds=self._switch.pass_fds,
                 preexec_fn=_prepare_perf,
+                process_group=0 if own_group else None,
                 env=os.environ | {"LC_ALL": "C"} if "LC_ALL" in os.environ else None,
             )
-            if self._workload is not None:
-                self._workload.begun()
-            if self._signals:
-                # It came before perf was started.
-                self._forward(self._signals[-1])
             try:
-                self._watch(progress)
+                self._switch.begun(None if self._words else self._seconds)
+                if self._signals:
+                    # It came before perf was started.
+                    self._stop(self._signals[-1])
+                self._watch(progress, clock)
+                self._end_command()
             except BaseException:
                 self._abandon()
                 raise
             ended = time.monotonic()
             stderr.seek(0)
-            text = stderr.read().decode(errors="replace")
-        start, end = (clock, ended) if self._start is None else (self._start.time, self._end or ended)
-        if self._start is not None and self._asked:
-            end = max(min(end, self._asked), start)
+            text = _SWITCHED.sub("", stderr.read().decode(errors="replace"))
+        switch, status = self._switch, self._process.returncode
+        start, end = switch.enabled or clock, switch.disabled or self._perf_ended or ended
+        if not switch.confirms:
+            end = switch.disabling or end
+        surely = switch.disabled if switch.confirms else switch.disabling if status >= 0 else None
+        lasted = None if switch.enabled is None or surely is None else max(surely - switch.enabled, 0.0)
         return Outcome(
-            exit_status=self._process.returncode,
+            exit_status=status,
             stderr=text,
             complete=is_complete(self._output),
             stopped_by=signal.Signals(self._signals[0]).name if self._signals else None,
             started=began + timedelta(seconds=start - clock),
             ended=began + timedelta(seconds=end - clock),
             size=self._size(),
-            traced=None if self._start is None else end - start,
+            traced=lasted if switch.confirms else None,
+            traced_at_least=None if switch.confirms else lasted,
+            begun=switch.enabled is not None,
+            unanswered=self._unanswered,
+            asked=switch.disabling is not None or bool(self._signals) or self._told_to_end > 0,
+            command_status=self._status,
+            command_stopped=self._command_stopped,
         )
 
-    def _watch(self, progress: Callable[[RecordingProgress], None]) -> None:
-        """Wait for perf's end."""
+    def _watch(self, progress: Callable[[RecordingProgress], None], began: float) -> None:
+        """Turn the event on and off at the right time, and wait for perf's end."""
         assert self._process is not None
         report: Callable[[RecordingProgress], None] | None = progress
         with _Ends() as ends:
-            perf = ends.add_process(self._process.pid)
-            announced = None if self._workload is None else ends.add(self._workload.fileno())
-            task: int | None = None
+            ends.add_process(self._process.pid)
+            notes: int | None = ends.add(self._switch.fileno())
+            silent: float | None = None
             while self._process.poll() is None:
-                ready = ends.wait() if perf is not None else self._tick()
-                if announced in ready and self._workload is not None:
-                    ends.remove(self._workload.fileno())
-                    announced, self._start = None, self._workload.start()
-                    task = None if self._start is None else ends.add_process(self._start.pid)
-                    if task is None and perf is not None:  # it has ended already
-                        self._end = time.monotonic()
-                if task is not None and task in ready:
-                    self._end = time.monotonic()
-                    ends.remove(task)
-                    task = None
+                # Before the wait: what was noted while this process was stopped is read first.
+                now = time.monotonic()
+                if notes in ends.wait(_TICK) and not self._switch.answered():
+                    ends.remove(self._switch.fileno())
+                    notes, silent = None, time.monotonic()
+                on, off = self._switch.enabled, self._switch.disabled
+                if on is not None and not self._is_ending():
+                    self._run_command(ends)
+                if on is not None and self._is_over():
+                    self._turn_off()
+                since = began if on is None else self._switch.disabling or silent
+                unanswered = since is not None and now - since > (ANSWER if on is None else PATIENCE)
+                if not self._told_to_end and (off is not None or unanswered):
+                    self._told_to_end = now
+                    self._unanswered = on is None
+                    self._process.send_signal(signal.SIGINT)
+                elif self._told_to_end and on is None and now - self._told_to_end > _LAST_PATIENCE:
+                    self._process.kill()  # it has never answered
                 if report is not None:
                     try:
                         report(self._progress())
                     except OSError:  # the terminal is gone; the recording goes on
                         report = None
+        self._perf_ended = time.monotonic()
+
+    def _is_ending(self) -> bool:
+        """Tell whether anything has ended the trace, or perf."""
+        return bool(self._signals or self._told_to_end or self._turned_off) or self._switch.disabling is not None
+
+    def _is_over(self) -> bool:
+        """Tell whether the command has ended, or was not run."""
+        return bool(self._words) and (self._command is None or self._command.poll() is not None)
+
+    def _run_command(self, ends: _Ends) -> None:
+        if not self._words or self._command is not None:
+            return
+        try:
+            # It has the descriptors that the user's shell opened for it; Python's own are not inherited.
+            self._command = subprocess.Popen(self._words, stdout=self._stdout, preexec_fn=_prepare_command, close_fds=False)
+        except OSError as error:  # as a shell has it
+            with suppress(OSError):
+                os.write(2, f"{self._words[0]}: {error.strerror}\n".encode(errors="replace"))
+            self._status = 127 if error.errno == errno.ENOENT else 126
+            self._turn_off()
+        else:
+            ends.add_process(self._command.pid)
+
+    def _turn_off(self) -> None:
+        if not self._turned_off:
+            self._turned_off = True
+            self._switch.off()
+
+    def _end_command(self) -> None:
+        """Wait for the command; end one that outlives the trace."""
+        if self._command is None:
+            return
+        if self._command.poll() is None:
+            self._command_stopped = True
+            self._command.terminate()
+        self._status = self._command.wait()
 
     def _progress(self) -> RecordingProgress:
-        elapsed = 0.0 if self._start is None else time.monotonic() - self._start.time
-        return RecordingProgress(elapsed, self._size(), bool(self._signals), tracing=self._start is not None)
-
-    def _tick(self) -> list[int]:
-        time.sleep(_TICK)
-        return []
+        on = self._switch.enabled
+        elapsed = 0.0 if on is None else (self._switch.disabled or time.monotonic()) - on
+        return RecordingProgress(elapsed, self._size(), bool(self._signals), tracing=on is not None)
 
     def _size(self) -> int:
         try:
@@ -255,29 +358,38 @@ class Recorder:
             return 0
 
     def _abandon(self) -> None:
-        """Stop perf after a failure of this process; what it has recorded is worth keeping."""
-        assert self._process is not None
-        self._process.terminate()
-        try:
-            self._process.wait(_LAST_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """Stop perf and the command after a failure of this process; what was recorded is worth keeping."""
+        for process in (self._process, self._command):
+            if process is None:
+                continue
+            process.terminate()
+            try:
+                process.wait(_LAST_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         now = time.monotonic()
         self._signals.append(number)
-        self._asked = self._asked or now
-        running = self._process is not None and self._process.poll() is None
-        if number == signal.SIGINT and now - self._asked > PATIENCE and running:
-            assert self._process is not None
-            self._process.kill()  # it had its time, and the user asks again
+        self._signalled = self._signalled or now
+        if number == signal.SIGINT and now - self._signalled > PATIENCE:  # they had their time, and the user asks again
+            for process in (self._process, self._command):
+                if process is not None and process.poll() is None:
+                    process.kill()
         else:
-            self._forward(number)
+            self._stop(number)
 
-    def _forward(self, number: int) -> None:
-        """Pass a signal on; from a terminal perf has it already (same process group), and a second one does no harm."""
-        if self._process is not None and self._process.poll() is None:
+    def _stop(self, number: int) -> None:
+        """End the trace: perf answers that it is off. One that does not trace yet gets the signal itself."""
+        if self._process is None:
+            return
+        if self._process.poll() is not None:
+            if self._command is not None and self._command.poll() is None:
+                self._command.send_signal(signal.SIGTERM)
+        elif self._switch.enabled is not None:
+            self._turn_off()
+        else:
             self._process.send_signal(signal.SIGINT if number in UNHEARD else number)
 
 
@@ -293,22 +405,23 @@ class _Ends:
         self._poll.register(descriptor, select.POLLIN)
         return descriptor
 
-    def add_process(self, pid: int) -> int | None:
-        """Wait for the end of a process, too; None where it has ended, or the kernel is older than 5.3."""
-        try:
+    def add_process(self, pid: int) -> None:
+        """Wait for the end of a process, too, where the kernel can (5.3)."""
+        with suppress(OSError, AttributeError):  # a Python that was built with older headers does not have it
             descriptor = os.pidfd_open(pid)
-        except OSError:
-            return None
-        self._processes.append(descriptor)
-        return self.add(descriptor)
+            self._processes.append(descriptor)
+            self.add(descriptor)
 
     def remove(self, descriptor: int) -> None:
         """Wait for a descriptor no longer."""
         self._poll.unregister(descriptor)
 
-    def wait(self) -> list[int]:
-        """Return the descriptors that can be read, after at most a moment."""
-        return [descriptor for descriptor, _ in self._poll.poll(_TICK * 1000)]
+    def wait(self, seconds: float) -> list[int]:
+        """Return the descriptors that can be read, after at most some seconds."""
+        ready = [descriptor for descriptor, _ in self._poll.poll(math.ceil(seconds * 1000))]
+        for descriptor in set(ready) & set(self._processes):  # it has ended for good
+            self.remove(descriptor)
+        return ready
 
     def __enter__(self) -> _Ends:
         return self

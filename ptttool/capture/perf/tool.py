@@ -8,6 +8,7 @@ import re
 import shutil
 import struct
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,22 +125,38 @@ def _built_with_auxtrace(build_options: str) -> bool | None:
 
 def _architecture(path: Path, release: str | None = None) -> str | None:
     """Return what a perf is built for, by its ELF header or that of the binary behind a distribution's wrapper script."""
-    own = elf_architecture(path)
-    if own is not None or not _is_script(path):
-        return own
+    return next((found for found in map(elf_architecture, _binaries(path, release)) if found is not None), None)
+
+
+def names_ptt(path: Path) -> bool:
+    """Tell whether a perf holds the name of PTT devices: a distribution may have taken support of them into an older perf."""
+    name = b"hisi_ptt"
+    for binary in _binaries(path):
+        end = b""
+        with suppress(OSError), binary.open("rb") as file:
+            while piece := file.read(1 << 20):
+                if name in end + piece:
+                    return True
+                end = piece[-len(name) :]
+    return False
+
+
+def _binaries(path: Path, release: str | None = None) -> list[Path]:
+    """Return the file of a perf, or those that a distribution's wrapper script of that name may run."""
+    if not _is_script(path):
+        return [path]
     # Debian's wrapper runs perf_X.Y beside itself, Ubuntu's the one of the running kernel's tools; other scripts are unknown.
     release = platform.release() if release is None else release
     short = ".".join(release.split(".")[:2])
-    behind = [
+    with path.open("rb") as file:
+        text = file.read(8192)
+    if b"linux-tools" not in text and b"perf_" not in text:
+        return []
+    return [
         path.with_name(f"perf_{short}"),
         Path(f"/usr/lib/linux-tools/{release}/perf"),
         Path(f"/usr/lib/linux-tools-{release}/perf"),
     ]
-    with path.open("rb") as file:
-        text = file.read(8192)
-    if b"linux-tools" not in text and b"perf_" not in text:
-        return None
-    return next((found for found in map(elf_architecture, behind) if found is not None), None)
 
 
 def elf_architecture(path: Path) -> str | None:

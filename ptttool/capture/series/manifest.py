@@ -14,6 +14,7 @@ from ptttool.capture.budget import MAX_SERIES_BYTES, MAX_SERIES_RUNS
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, dumps
 from ptttool.errors import AccessError, InputError
+from ptttool.files.remote import beside, is_remote, is_there, path_in, read_small
 from ptttool.wording import clean, counted, in_words
 
 SUFFIX: Final = ".series.json"
@@ -116,7 +117,7 @@ def _stem(output: Path) -> str:
 
 def is_series(path: str | Path) -> bool:
     """Return whether a path has the name of the file of a series."""
-    return str(path).endswith(SUFFIX)
+    return path_in(str(path)).endswith(SUFFIX)
 
 
 def save(path: Path, series: Series) -> None:
@@ -145,18 +146,7 @@ def load(path: str | Path) -> Series:
     """
     import msgspec
 
-    try:
-        # Without waiting: what has the name may be a pipe.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InputError(path, "not a regular file", code="cannot-read")
-            text = file.read(MAX_SERIES_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(path, "no such file", code="no-such-file") from None
-    except PermissionError as error:
-        raise AccessError(f"{path}: {error.strerror}", code="input-not-permitted") from None
-    except OSError as error:
-        raise InputError(path, error.strerror or "cannot be read", code="cannot-read") from None
+    text = read_small(str(path), MAX_SERIES_BYTES + 1) if is_remote(str(path)) else _local_text(path)
     if len(text) > MAX_SERIES_BYTES:
         raise InputError(path, f"more than {MAX_SERIES_BYTES:,} bytes: not the file of a series", code="bad-series")
     try:
@@ -173,6 +163,35 @@ def load(path: str | Path) -> Series:
     return series
 
 
+def _local_text(path: str | Path) -> bytes:
+    try:
+        # Without waiting: what has the name may be a pipe.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InputError(path, "not a regular file", code="cannot-read")
+            return file.read(MAX_SERIES_BYTES + 1)
+    except FileNotFoundError:
+        raise InputError(path, "no such file", code="no-such-file") from None
+    except PermissionError as error:
+        raise AccessError(f"{path}: {error.strerror}", code="input-not-permitted") from None
+    except OSError as error:
+        raise InputError(path, error.strerror or "cannot be read", code="cannot-read") from None
+
+
+def _beside(path: str | Path, file: str) -> str:
+    """Return the path, or address, of a recording of a series."""
+    if is_remote(str(path)):
+        return beside(str(path), lambda whole: f"{whole.rpartition('/')[0]}/{file}")
+    return str(Path(path).with_name(file))
+
+
+def _is_there(recording: str) -> bool:
+    if is_remote(recording):
+        return is_there(recording)
+    # A regular file, or a folder of perf: opening a pipe would wait for its other end.
+    return Path(recording).is_file() or Path(recording, "data").is_file()
+
+
 def recordings_of(path: str | Path) -> Iterator[str]:
     """Yield the paths of the recordings of a series that are complete and there.
 
@@ -184,8 +203,8 @@ def recordings_of(path: str | Path) -> Iterator[str]:
         As :func:`load`.
     """
     series = load(path)
-    found = [Path(path).with_name(run.file) for run in series.runs if run.state is RunState.RECORDED]
-    there = [str(recording) for recording in found if recording.exists()]
+    found = [_beside(path, run.file) for run in series.runs if run.state is RunState.RECORDED]
+    there = [recording for recording in found if _is_there(recording)]
     if not there:
         raise InputError(path, "a series without a recording beside it", hint="its runs were not recorded, or moved", code="no-recording")
     yield from there
@@ -197,7 +216,7 @@ def problems_of(path: str | Path) -> list[Diagnostic]:
     missing = series.missing_diagnostic(str(path))
     found = [] if missing is None else [missing]
     for run in series.runs:
-        if run.state is RunState.RECORDED and not Path(path).with_name(run.file).exists():
+        if run.state is RunState.RECORDED and not _is_there(_beside(path, run.file)):
             message = f"{clean(run.file)}, the recording of {clean(run.name)}, is not beside {clean(str(path))}"
             found.append(Diagnostic(Severity.WARNING, "recording-missing", message, where=str(path)))
     return found

@@ -99,14 +99,16 @@ def record_series(
     Raises
     ------
     PtttoolError
-        The first run failed: nothing was recorded. An output cannot be written, or a file that is not that of a series has its name.
+        The first run failed: nothing was recorded. An output cannot be written, or is there already (``exists``); or a file that is not
+        that of a series has its name.
     """
     path = series_path(output)
-    for wanted in (output, *(plan.output for plan in plans)):
-        require_output(wanted)
+    require_output(output, force=True)  # nothing is written to it
+    before = _earlier(path)
+    for wanted in (*(plan.output for plan in plans), path):
+        _require_new(wanted, force=plans[0].force, planned=bool(purposes))
     pairs = zip(plans, names, strict=True)
     series = Series(VERSION, tuple(purposes), tuple(SeriesRun(name, plan.output.name, str(plan.chosen.built)) for plan, name in pairs))
-    before = _earlier(path)
     said = list(_left_behind(path, series, before))
     failure: PtttoolError | None = None
     stopped_by: str | None = None
@@ -144,6 +146,15 @@ def record_series(
         raise failure
     missing = series.missing_diagnostic(str(path))
     return RecordedSeries(path, series, tuple(recorded), stopped_by, failure, (*said, *(() if missing is None else (missing,))))
+
+
+def _require_new(path: Path, *, force: bool, planned: bool) -> None:
+    try:
+        require_output(path, force=force)
+    except OutputError as error:
+        if error.code == "exists" and not planned:
+            error.hint = "move it away, or name another file with -o; --force would trace all types at once"
+        raise
 
 
 def _saved(path: Path, series: Series) -> PtttoolError | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,23 +13,23 @@ import typer
 
 from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
-from ptttool.cli.options.origin import check_paths, origin_of
-from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, print_labelled, warn
+from ptttool.cli.options.given import refuse_beside
+from ptttool.cli.options.origin import check_paths
+from ptttool.cli.recordings import Opened, Recordings, end_with
+from ptttool.cli.terminal.talk import note, print_diagnostic, print_json, print_labelled, warn
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
-from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
+from ptttool.errors import PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.analyses.needs import Lack
     from ptttool.cli.views.shown.results import ResultView
     from ptttool.pipeline.analyzing.several import Analyzed, Sums
-    from ptttool.pipeline.recording import Recording, Request
-    from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.pool import Workers
 
 # Smallest number of bytes of trace for which one more process is started.
 _LEAST_WORTH = 128 << 20
@@ -45,11 +46,13 @@ class LackFacts:
     what : str
         What is not to be seen.
     why : str
-        What the recording was asked for instead.
+        What the recording does not have.
     options : str or None
         Options of ``ptttool trace`` that bring it.
     is_vital : bool
         Whether the result says little without it; else it is one part of a whole.
+    in_part : bool
+        Whether some of it is to be seen.
     """
 
     code: str
@@ -57,6 +60,7 @@ class LackFacts:
     why: str
     options: str | None
     is_vital: bool
+    in_part: bool
 
 
 @document("analyze")
@@ -233,12 +237,16 @@ def analyze(
     from ptttool.recording.folders import with_folders
 
     form = analyzing.form_of(to, json=json)
+    if form == "json":
+        refuse_beside("--json", context, refused=("top",))
     if listing:
+        refuse_beside("--list", context, takes=("listing", "to", "json"))
         _list(json=form == "json")
         return
+    check_quotes(where, [each for each in (name, *(files or ())) if each is not None])
     if name is None or not (files or demo):
         raise _missing(name)
-    names = _names(name)
+    names = _names(name, files or ())
     named, shown = files_or_bundled(context, files, demo=demo, hint="")
     paths = with_folders(named, print_diagnostic)
     check_paths(paths)
@@ -248,31 +256,41 @@ def analyze(
             paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
             downstream=downstream, strict=strict, channel=channel,
         )  # fmt: skip
-        job = _Job(names, request, workers, where, TimeOptions(time_model, tick_ns), form, top, sysfs, demo, shown)
-        if len(paths) == 1:
-            job.one()
-        else:
-            job.several(paths)
+        read = Recordings(request, workers, sysfs, demo, where, TimeOptions(time_model, tick_ns), details=True)
+        _Job(names, read, form, top, shown).run(paths)
 
 
 def _missing(name: str | None) -> UsageError:
     """Return the error for a command line without a name, without a file, or without both."""
-    from pathlib import Path
-
     hint, code = "'ptttool analyze --list' lists the analyses", "missing-argument"
     if name is None:
+        hint = f"such as: ptttool analyze latency nvme.data; {hint}"
         return UsageError("NAME and FILE are missing", hint=hint, code=code, missing=["NAME", "FILE"])
-    if Path(name).exists():
-        return UsageError(f"NAME is missing: {clean(name)} is a file", hint=hint, code=code, missing=["NAME"])
+    if _is_file(name):
+        kind = "folder" if Path(name).is_dir() else "file"
+        hint = f"such as: ptttool analyze latency {clean(shlex.quote(name))}; {hint}"
+        return UsageError(f"NAME is missing: {clean(name)} is a {kind}", hint=hint, code=code, missing=["NAME"])
     _names(name)
     hint = "a recording, or --demo for one that comes with ptttool"
     return UsageError("FILE is missing", hint=hint, code=code, missing=["FILE"])
 
 
-def _names(text: str) -> tuple[str, ...]:
-    """Return the names of a list; each counts once. Raises UsageError for an unknown analysis."""
+def _is_file(name: str) -> bool:
+    """Return whether a word names a file or a folder, and no analysis."""
     from ptttool.analyses.contract import ANALYSES
 
+    return Path(name).exists() and name not in ANALYSES.names()
+
+
+def _names(text: str, files: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the names of a list; each counts once. Raises UsageError for an unknown analysis, and for `files` that are before it."""
+    from ptttool.analyses.contract import ANALYSES
+
+    if _is_file(text):
+        found = [word for word in files if all(each in ANALYSES.names() for each in word.split(","))]
+        meant = ["ptttool", "analyze", ",".join(found) or "latency", text, *(word for word in files if word not in found)]
+        hint = f"{'' if found else 'such as: '}{clean(shlex.join(meant))}"
+        raise UsageError(f"NAME comes before FILE, and {clean(text)} is a recording", hint=hint, code="name-first", suggestions=found)
     names = tuple(dict.fromkeys(each.strip() for each in text.split(",")))
     for each in names:
         ANALYSES.get(each)
@@ -313,14 +331,9 @@ class _Job:
     """The options of the command."""
 
     names: tuple[str, ...]
-    request: Request
-    workers: Workers
-    where: str | None
-    time: TimeOptions
+    read: Recordings
     form: str
     top: int | None
-    sysfs: Path | None
-    demo: bool
     shown: Mapping[str, str]
 
     @cached_property
@@ -330,73 +343,41 @@ class _Job:
 
         return ResultView(self.form == "md", self.top, analyzing.PAGE)
 
-    def one(self) -> None:
-        """Analyze one recording."""
-        from ptttool.pipeline.recording import Recording
-
-        with Recording(self.request) as recording:
-            found = self._analyzed(recording, None)
-            failure = reading.failure_of(recording)
-            error = None if failure is None else ErrorBody.of(failure)
-            if self.form != "json":
-                self._show(found)
-            elif len(self.names) == 1:
-                name = self.names[0]
-                lacks = _lack_facts(found)[name]
-                diagnostics, loss = list(found.diagnostics), list(found.loss)
-                print_json(AnalyzeDocument(found.results[name], found.path, found.protocol, name, lacks, diagnostics, loss, error))
-            else:
-                print_json(SeveralDocument([_results(found, error)], {}, {}))
-            if failure is not None:
-                raise PrintedError(failure) if self.form == "json" else failure
-
-    def several(self, paths: Sequence[str]) -> None:
-        """Analyze recordings. Those that cannot be read are reported and left out; at the end, the first of their errors is raised."""
+    def run(self, paths: Sequence[str]) -> None:
+        """Analyze recordings. Of several, those that cannot be read are reported and left out; at the end, the first error is raised."""
         from ptttool.pipeline.analyzing.several import Sums
-        from ptttool.pipeline.recording import Recording
 
-        sums = Sums(self.names)
-        done: list[RecordingResults] = []
-        failures: list[PtttoolError] = []
-        for path in paths:
-            failure: PtttoolError | None
-            try:
-                with Recording(replace(self.request, path=path)) as recording:
-                    found = self._analyzed(recording, sums)
-                    failure = reading.failure_of(recording)
-                    done.append(_results(found, None if failure is None else ErrorBody.of(failure)))
-                    if self.form != "json":
-                        self._show(found, path)
-            except (InputError, AccessError) as error:
-                failure = error
-                done.append(RecordingResults(path, None, {}, {}, [], [], ErrorBody.of(error)))
-            if failure is not None:
-                failures.append(failure)
+        sums = Sums(self.names) if len(paths) > 1 else None
+        done, failures = self.read.each(paths, lambda one: self._look(one, sums), None if sums is None else _unread)
         if self.form == "json":
-            print_json(SeveralDocument(done, sums.results(), {name: str(reason) for name, reason in sums.reasons().items()}))
-        else:
+            print_json(self._document(done, sums))
+        elif sums is not None:
             self._show_sums(sums)
-        if failures:
-            first = reading.first_of(failures)
-            raise PrintedError(first) if self.form == "json" else first
+        end_with(failures, is_printed=self.form == "json")
 
-    def _analyzed(self, recording: Recording, sums: Sums | None) -> Analyzed:
-        from ptttool.cli.terminal.walking import shown_progress
+    def _look(self, one: Opened, sums: Sums | None) -> tuple[RecordingResults, PtttoolError | None]:
+        from ptttool.pipeline.analyzing.ask import checked
         from ptttool.pipeline.analyzing.several import analyze_recording
-        from ptttool.pipeline.query import parse_query
-        from ptttool.pipeline.report import check_columns
 
+        path = one.recording.path
         for name in self.names:
-            check_columns(recording, name)
-        origin = origin_of(recording, self.sysfs, self.demo, details=True)
-        query = None if self.where is None else parse_query(recording.schema, columns=(), where=self.where, machine=origin.machine)
-        walk = recording.walk(self.workers)
-        with shown_progress(walk.progress):
-            found = analyze_recording(
-                recording, self.names, self.workers, walk=walk, machine=origin.machine, query=query,
-                went_offline=origin.went_offline, time=self.time, sums=sums,
-            )  # fmt: skip
-        return replace(found, path=self.shown.get(found.path, found.path))
+            checked(one.recording, name)
+        ask = one.ask
+        with one.watched():
+            found = analyze_recording(one.recording, self.names, self.read.workers, ask, one.walk, sums)
+        found = replace(found, path=self.shown.get(path, path))
+        failure = one.failure()
+        if self.form != "json":
+            self._show(found, None if sums is None else path)
+        return _results(found, None if failure is None else ErrorBody.of(failure)), failure
+
+    def _document(self, done: list[RecordingResults], sums: Sums | None) -> AnalyzeDocument | SeveralDocument:
+        if sums is not None:
+            return SeveralDocument(done, sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
+        [one], name = done, self.names[0]
+        if len(self.names) > 1:
+            return SeveralDocument(done, {}, {})
+        return AnalyzeDocument(one.results[name], one.path, str(one.protocol), name, one.lacks[name], one.diagnostics, one.loss, one.error)
 
     def _show(self, found: Analyzed, path: str | None = None) -> None:
         view = self.view
@@ -407,7 +388,7 @@ class _Job:
         for name, result in found.results.items():
             if len(self.names) > 1:
                 view.heading(name, 2)
-            view.show(result, found.lacks[name], found.machine)
+            view.show(result, found.lacks[name], found.machine, found.path)
         for diagnostic in found.findings:
             reading.show_diagnostic(diagnostic, path)
 
@@ -432,9 +413,13 @@ class _Job:
 
 def _lack_facts(found: Analyzed) -> dict[str, list[LackFacts]]:
     def facts(lack: Lack) -> LackFacts:
-        return LackFacts(lack.code.value, lack.what, lack.why, lack.options, lack.is_vital)
+        return LackFacts(lack.code.value, lack.what, lack.why, lack.options, lack.is_vital, lack.in_part)
 
     return {name: [facts(lack) for lack in lacks] for name, lacks in found.lacks.items()}
+
+
+def _unread(path: str, error: PtttoolError) -> RecordingResults:
+    return RecordingResults(path, None, {}, {}, [], [], ErrorBody.of(error))
 
 
 def _results(found: Analyzed, error: ErrorBody | None) -> RecordingResults:

@@ -9,7 +9,7 @@ import typer
 from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.interrupts import tidy_end
-from ptttool.cli.terminal.talk import note, print_json, print_line
+from ptttool.cli.terminal.talk import note, outlive_reader, print_json, print_line
 from ptttool.errors import UsageError
 from ptttool.wording import clean
 
@@ -43,8 +43,8 @@ def collect(
     first 256 bytes of their configuration space, CPUs, kernel release and configuration, the driver's parameters, the lines of /proc/iomem
     that name memory and PCI windows, and perf's version. No serial numbers, no MAC addresses, and no host name are in it.
 
-    What goes in is listed first. The archive is for its owner alone (mode 0600). Every command reads it with --sysfs. Reading everything
-    needs root; without, what could not be read is listed, and the archive says so, too.
+    What went in is listed; --dry-run lists what would. The archive is for its owner alone (mode 0600). Every command reads it with --sysfs.
+    Reading everything needs root; without, what could not be read is listed, and the archive says so, too.
     """
     import sys
     import time
@@ -57,18 +57,20 @@ def collect(
         raise UsageError("--json and the archive cannot both go to standard output", hint="give a file's name instead of -")
     if to_output and sys.stdout.isatty():
         raise UsageError("an archive is not written to a terminal", hint="give a file's name instead of -, or a pipe", code="terminal")
+    if not to_output:
+        outlive_reader(is_result=json or dry_run)
     collected = Collected(open_source(sysfs, demo), hostname=hostname)
     found = collected.described()
     if to_output:
         note(f"{len(found.files):,} files; left out: {'; '.join(found.left_out)}")
         collected.write_to(sys.stdout.buffer)
         return
-    if not json:
-        _print_contents(found, every=dry_run)
     if not dry_run:
         file = output or time.strftime("ptttool-%Y%m%d-%H%M%S.tar.gz")
         with tidy_end():
             found = collected.write(file, force=force)
+    if not json:
+        _print_contents(found, every=dry_run)
     if json:
         print_json(found)
     elif found.file is not None:

@@ -1,8 +1,9 @@
-"""``ptttool compare``: two recordings side by side, and what differs beyond noise."""
+"""``ptttool compare``: two recordings side by side, and in what they differ."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,8 +12,9 @@ from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
-from ptttool.cli.options.origin import check_paths, origin_of
-from ptttool.cli.terminal.talk import PrintedError, print_json
+from ptttool.cli.options.origin import check_paths
+from ptttool.cli.recordings import Opened, Recordings, end_with
+from ptttool.cli.terminal.talk import print_json, warn
 from ptttool.documents import ErrorBody
 from ptttool.errors import PtttoolError
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from ptttool.analyses.compare.comparison import Measurements
 
 
-EXAMPLES = (Example("ptttool compare before.data after.data", "Before and after a change: what differs beyond noise."),)
+EXAMPLES = (Example("ptttool compare before.data after.data", "Before and after a change: in what the two recordings differ."),)
 
 
 @app.command("compare", stage=Stage.READ, rank=50, examples=EXAMPLES)
@@ -45,56 +47,46 @@ def compare(
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Compare two recordings, and say what differs beyond noise.
+    """Compare two recordings, and say in what they differ.
 
     Each recording is cut into equal parts by the numbers of its records. A measure, such as the size of payloads, the share of a class or
     the rate of data, counts as different if a rank test over the parts says so, corrected for the number of measures, and the effect is at
-    least medium. Otherwise: no difference found. Parts of one recording are not independent where the load drifts, and one recording of
-    each side says nothing of what differs from one recording to the next: record several times before and after a change.
+    least medium. Otherwise: no difference found. Parts of one recording depend on each other, and one recording of each side says nothing
+    of what differs from one recording to the next: a difference is no proof that a change made it. 'ptttool sweep' tries a change many
+    times.
 
     Warnings say why recordings may not be comparable: other formats, directions, filters, lengths, or signs of loss. A damaged recording
     is compared as far as it can be read; the exit code is then 6.
     """
     from ptttool.analyses.compare.comparison import compare as compared
     from ptttool.cli.terminal.interrupts import tidy_end
-    from ptttool.cli.terminal.walking import shown_progress
     from ptttool.cli.views.shown.results import ResultView
-    from ptttool.pipeline.analyzing.compare import measure
-    from ptttool.pipeline.query import parse_query
-    from ptttool.pipeline.recording import Recording
     from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
 
     form = analyzing.form_of(to, json=json)
     paths = (first, second)
     check_paths(paths)
+    if all(Path(path).exists() for path in paths) and Path(first).samefile(second):
+        warn("both are one file: it is compared with itself")
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    found: list[Measurements] = []
-    failures: list[PtttoolError] = []
     with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:
-        for path in paths:
-            request = reading.request_of(path, input_format=input_format, pattern=pattern, downstream=downstream, strict=strict)
-            with Recording(request) as recording:
-                origin = origin_of(recording, sysfs, demo)
-                found.append(
-                    measure(
-                        recording,
-                        workers,
-                        machine=origin.machine,
-                        query=None if where is None else parse_query(recording.schema, columns=(), where=where, machine=origin.machine),
-                        time=TimeOptions(time_model, tick_ns),
-                        went_offline=origin.went_offline,
-                        watch=shown_progress,
-                    )
-                )
-                failure = reading.failure_of(recording)
-                if failure is not None:
-                    failures.append(failure)
+        request = reading.request_of(first, input_format=input_format, pattern=pattern, downstream=downstream, strict=strict)
+        read = Recordings(request, workers, sysfs, demo, where, TimeOptions(time_model, tick_ns))
+        found, failures = read.each(paths, _measured)
     comparison = compared(found[0], found[1], parts)
     damage = reading.first_of(failures) if failures else None
     if form == "json":
         print_json(replace(comparison, error=None if damage is None else ErrorBody.of(damage)))
     else:
         ResultView(form == "md", None, analyzing.PAGE).show(comparison, (), None)
-    if damage is not None:
-        raise PrintedError(damage) if form == "json" else damage
+    end_with([damage], is_printed=form == "json")
+
+
+def _measured(one: Opened) -> tuple[Measurements, PtttoolError | None]:
+    from ptttool.pipeline.analyzing.compare import measure
+
+    ask = one.ask
+    with one.watched():
+        found = measure(one.recording, one.read.workers, ask, one.walk)
+    return found, one.failure()

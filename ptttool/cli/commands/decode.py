@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ptttool.cli.app import ForceOption, SysfsOption, app
+from ptttool.cli.app import SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
+from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.terminal.talk import error_as_json_line
 from ptttool.errors import InputError, UsageError
 
@@ -29,6 +31,12 @@ EXAMPLES = (
     Example("ptttool decode nvme.data --at 1233 --context 3", "What is around TLP 1233."),
     Example("ptttool decode both.data --follow 1233", "The transaction of TLP 1233: request, completions, latency."),
 )
+
+# What --follow takes.
+_FOLLOW = (
+    "follow", "files", "to", "json", "time_model", "tick_ns", "protocol", "parameter", "params", "channel", "input_format", "pattern",
+    "downstream", "jobs", "scheduler", "tls_ca", "tls_cert", "tls_key", "sysfs", "demo",
+)  # fmt: skip
 
 
 @app.command("decode", stage=Stage.READ, rank=20, examples=EXAMPLES)
@@ -45,7 +53,9 @@ def decode(
     ] = False,
     to: out.ToOption = None,
     output: out.OutputOption = None,
-    force: ForceOption = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an existing file. A folder that is not empty is never replaced.")
+    ] = False,
     where: out.WhereOption = None,
     columns: out.ColumnsOption = None,
     words: Annotated[
@@ -75,7 +85,7 @@ def decode(
     tick_ns: time_options.TickOption = None,
     strict: reading.StrictOption = False,
     channel: reading.ChannelOption = None,
-    raw: out.RawOption = True,
+    raw: out.RawOption = None,
     input_format: reading.InputOption = None,
     pattern: reading.PatternOption = None,
     downstream: reading.DownstreamOption = None,
@@ -116,6 +126,7 @@ def decode(
     TLPs is raw: its unit is not documented.
     """
     if protocols:
+        refuse_beside("--protocols", command, takes=("protocols", "files", "json"))
         from ptttool.cli.views.protocols import show_protocols
 
         show_protocols(files or (), json=json)
@@ -123,17 +134,20 @@ def decode(
     if columns == "help":
         from ptttool.cli.views.protocols import show_columns
 
-        if json:
-            raise UsageError("--columns help and --json exclude each other", code="exclusive-options")
-        show_columns(protocol)
+        refuse_beside("--columns help", command, takes=("columns", "protocol", "files"))
+        show_columns(protocol, files)
         return
+    check_quotes(where, files or ())
     files, _ = files_or_bundled(command, files, demo=demo, hint="see 'ptttool decode --help'")
+    if follow is not None:
+        _one("--follow", files)
+        refuse_beside("--follow", command, takes=_FOLLOW)
     if context is not None and at is None:
         raise UsageError("--context needs --at", hint="--at INDEX --context N", code="context-without-at")
     if at is not None:
         around = 10 if context is None else context
-        range_options = {"--where": where is not None, "--limit": limit is not None, "--offset": offset > 0}
-        _refuse("--at", files, {**range_options, "--follow": follow is not None})
+        _one("--at", files)
+        refuse_beside("--at", command, refused=("where", "limit", "offset", "partition"))
         offset, limit = max(at - around, 0), min(at, around) + 1 + around
     request = reading.request_of(
         "", protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
@@ -141,29 +155,27 @@ def decode(
     )  # fmt: skip
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     if follow is not None:
-        from ptttool.cli.follow import FollowJob
+        from ptttool.cli.follow import show_transaction
+        from ptttool.cli.options.analyzing import form_of
+        from ptttool.cli.recordings import Recordings
+        from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.pipeline.scope import TimeOptions
+        from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
-        given = {
-            "--where": where, "--limit": limit is not None, "--offset": offset, "--columns": columns, "--words": words, "--output": output,
-            "--partition": partition, "--strict": strict,
-        }  # fmt: skip
-        _refuse("--follow", files, {name: bool(value) for name, value in given.items()})
-        time = TimeOptions(time_model, tick_ns)
-        FollowJob(replace(request, path=files[0]), follow, to, time, jobs, cluster, sysfs, demo, json=json).run()
+        shown_as = form_of(to, json=json)
+        with tidy_end(), reading.chosen_workers(files[0], jobs, cluster, WORTH_AN_ADDER) as workers:
+            read = Recordings(replace(request, path=files[0]), workers, sysfs, demo, time=TimeOptions(time_model, tick_ns))
+            show_transaction(read, follow, shown_as)
         return
     form = out.format_of(to, json=json)
     from ptttool.cli.folder import FolderJob, is_folder
 
     timed = time_model != "auto" or tick_ns is not None
     if is_folder(files, output, partition, to):
-        if timed:
-            raise UsageError("--time-model and --tick-ns are for formats with time, such as pcapng", hint="leave them out", code="no-time")
-        if limit is not None or offset:
-            raise UsageError("--limit and --offset cannot be combined with a folder, which holds all rows", code="folder-whole")
+        refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns"))
         FolderJob(
-            files, request, output, to=to, force=force, where=where, columns=columns, dws=words, raw=raw, partition=partition, jobs=jobs,
-            scheduler=cluster, json=json,
+            files, request, output, to=to, where=where, columns=columns, dws=words, raw=raw, partition=partition, jobs=jobs,
+            scheduler=cluster, json=json, sysfs=sysfs, demo=demo,
         ).run()  # fmt: skip
         return
     _refuse_missing(files)
@@ -194,10 +206,7 @@ def _refuse_missing(files: Sequence[str]) -> None:
         raise InputError(path, "no such file", hint=f"to write it: -o {path}" if output else None, code="no-such-file", is_output=output)
 
 
-def _refuse(option: str, files: Sequence[str], others: Mapping[str, bool]) -> None:
-    """Raise a UsageError where an option that shows a part of one recording is combined with others."""
+def _one(option: str, files: Sequence[str]) -> None:
+    """Raise a UsageError where an option that shows a part of one recording is combined with several."""
     if len(files) > 1:
         raise UsageError(f"{option} is for one recording", hint="name the recording that holds it", code="one-recording")
-    for other, is_given in others.items():
-        if is_given:
-            raise UsageError(f"{option} and {other} exclude each other", code="exclusive-options")

@@ -80,6 +80,7 @@ def event(
         pattern=pattern,
         device=device,
         force=force,
+        command=command,
     )
     machine = machine_for(options, sysfs, demo)
     chosen = choose_without_machine(options) if machine is None else choose_on(options, machine)

@@ -60,7 +60,7 @@ def explain_command(
     try:
         subject = explain_event(what, _machine(sysfs, demo, local=not recording))
     except InputError as error:
-        error.hint = TAKES
+        error.hint = (error.hint if error.code == "foreign-file" else None) or TAKES
         raise
     origin = None if subject.machine is None else subject.machine.origin
     if json:

@@ -9,6 +9,7 @@ import typer
 
 from ptttool.cli.app import ForceOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.terminal.talk import error_as_json_line
@@ -55,6 +56,7 @@ def flow(
     from ptttool.decoders.riscv.flow.protocol import NAME, OF_PACKETS, SHOWN
 
     with error_as_json_line(json and output in (None, "-")):
+        check_quotes(where, files)
         form = out.format_of(to, json=json)
         given = reading.given_parameters(params, parameter)
         if "elf" in given:

@@ -13,14 +13,13 @@ from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
-from ptttool.cli.options.origin import origin_of
-from ptttool.cli.terminal.talk import PrintedError, print_diagnostic, print_json
+from ptttool.cli.options.given import refuse_beside
+from ptttool.cli.recordings import Recordings, end_with
+from ptttool.cli.terminal.talk import print_diagnostic, print_json
 from ptttool.errors import InputError
 
 if TYPE_CHECKING:
     from ptttool.capture.unfinished.leftovers import Leftover
-    from ptttool.pipeline.recording import Request
-    from ptttool.pipeline.workers.pool import Workers
 
 
 EXAMPLES = (
@@ -60,8 +59,11 @@ def info(
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
+    if json:
+        refuse_beside("--json", context, refused=("top",))
     [path], shown = files_or_bundled(context, None if file is None else [file], demo=demo, hint="see 'ptttool info --help'")
     if is_series(path):
+        refuse_beside("a series", context, takes=("file", "json"))
         _series(path, json=json)
         return
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
@@ -71,7 +73,7 @@ def info(
             strict=strict, channel=channel,
         )  # fmt: skip
         try:
-            _info(request, workers, json=json, sysfs=sysfs, demo=demo, name=shown.get(path, path), top=top)
+            _info(Recordings(request, workers, sysfs, demo), json=json, name=shown.get(path, path), top=top)
         except InputError as error:
             if error.code == "no-such-file":
                 _name_unfinished(error)
@@ -113,19 +115,16 @@ def _unfinished(path: str) -> list[Leftover]:
     return beside(Path(path))
 
 
-def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None, demo: bool, name: str, top: int) -> None:
-    from ptttool.cli.terminal.walking import shown_progress
-    from ptttool.pipeline.recording import Recording
+def _info(read: Recordings, *, json: bool, name: str, top: int) -> None:
     from ptttool.pipeline.report import report_on
 
-    with Recording(request) as recording:
-        for one in _unfinished(request.path):
-            print_diagnostic(one.diagnostic())
-        origin = origin_of(recording, sysfs, demo)
-        walk = recording.walk(workers)
-        with shown_progress(walk.progress):
-            report = report_on(recording, workers, walk=walk, **vars(origin))
-        failure = reading.failure_of(recording)
+    with read.opened() as one:
+        for left in _unfinished(one.recording.path):
+            print_diagnostic(left.diagnostic())
+        origin = one.origin
+        with one.watched():
+            report = report_on(one.recording, read.workers, walk=one.walk, **vars(origin))
+        failure = one.failure()
         if json:
             from ptttool.pipeline.info import info_of
 
@@ -134,5 +133,4 @@ def _info(request: Request, workers: Workers, *, json: bool, sysfs: Path | None,
             from ptttool.cli.views.recording import print_report
 
             print_report(report, requesters=top)
-        if failure is not None:
-            raise PrintedError(failure) if json else failure
+        end_with([failure], is_printed=json)

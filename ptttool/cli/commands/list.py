@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options.device import OneDeviceArgument, choose_device
+from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.terminal.talk import console, print_json
-from ptttool.errors import UsageError
 
 EXAMPLES = (
     Example("ptttool list", "What there is on this machine.", on_demo=True),
@@ -22,6 +22,7 @@ EXAMPLES = (
 
 @app.command("list", stage=Stage.FIND, rank=10, examples=EXAMPLES)
 def list_devices(
+    context: typer.Context,
     device: OneDeviceArgument = None,
     tree: Annotated[
         bool, typer.Option("--tree", help="Show what is behind each root port, with PCI names, and links in the words of lspci.")
@@ -42,10 +43,9 @@ def list_devices(
     from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, print_diagnostics
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
-    from ptttool.machine.documents import MachineDocument
 
-    if tree and json:
-        raise UsageError("--tree and --json exclude each other")
+    if tree:
+        refuse_beside("--tree", context, refused=("json", "verbose"))
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=json or (device is not None and not tree))
     chosen = choose_device(machine, device, quiet=json) if device is not None else None
@@ -54,7 +54,7 @@ def list_devices(
     if json:
         from ptttool.machine.details.read import with_details
 
-        print_json(MachineDocument.of(with_details(source, machine)))
+        print_json(with_details(source, machine))
         print_unfinished(source)
         return
     out = console()

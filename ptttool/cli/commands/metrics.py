@@ -10,6 +10,7 @@ import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.terminal.talk import PrintedError, print_json, warn
 from ptttool.errors import UsageError
 from ptttool.wording import clean
@@ -24,6 +25,7 @@ EXAMPLES = (
 
 @app.command("metrics", stage=Stage.MORE, rank=20, examples=EXAMPLES)
 def metrics(
+    context: typer.Context,
     files: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILE...", help="Recordings, or folders of them, instead of this machine.", show_default=False),
@@ -36,7 +38,9 @@ def metrics(
     ] = None,
     openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Write OpenMetrics 1.0 instead of Prometheus' text format.")] = False,
     doctor: Annotated[bool, typer.Option("--doctor/--no-doctor", help="Run the checks of 'ptttool doctor', too.")] = True,
-    dashboard: Annotated[bool, typer.Option("--dashboard", help="Print a dashboard for Grafana, as JSON, and do nothing else.")] = False,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Print a dashboard for Grafana, as JSON, or write it to the file of -o; do nothing else.")
+    ] = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -48,17 +52,25 @@ def metrics(
     The file that -o names is replaced as a whole: node_exporter's textfile collector can read it at any moment.
     """
     from ptttool.api.metrics import machine_metrics, recording_metrics
+    from ptttool.files.atomic import output_file
     from ptttool.metrics.documents import MetricsDocument
 
-    if json and (output is not None or openmetrics):
-        raise UsageError("--json prints JSON on standard output: -o and --openmetrics are for the text format", code="json-is-printed")
     if dashboard:
         from ptttool.metrics.dashboard import DASHBOARD
 
-        sys.stdout.write(DASHBOARD.read_text(encoding="utf-8"))
+        refuse_beside("--dashboard", context, takes=("dashboard", "output", "json"))
+        if output is None or str(output) == "-":
+            sys.stdout.write(DASHBOARD.read_text(encoding="utf-8"))
+            return
+        with output_file(output, force=True) as file:
+            file.write(DASHBOARD.read_bytes())
         return
-    if files and (sysfs is not None or demo):
-        raise UsageError("recordings have their own metrics: --sysfs and --demo are for those of a machine", code="two-subjects")
+    if json and (output is not None or openmetrics):
+        raise UsageError("--json prints JSON on standard output: -o and --openmetrics are for the text format", code="json-is-printed")
+    if files:
+        if sysfs is not None or demo:
+            raise UsageError("recordings have their own metrics: --sysfs and --demo are for those of a machine", code="two-subjects")
+        refuse_beside("FILE", context, refused=("doctor",))
     found = recording_metrics(files) if files else machine_metrics(sysfs, demo=demo, doctor=doctor)
     if json:
         print_json(MetricsDocument.of(found.samples))

@@ -10,8 +10,7 @@ import typer
 
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.terminal.streams import drop_output_if_closed
-from ptttool.cli.terminal.talk import PrintedError, note, print_json, print_line, warn
+from ptttool.cli.terminal.talk import PrintedError, note, outlive_reader, print_json, print_line, warn
 from ptttool.errors import InputError, OutputError
 from ptttool.wording import clean
 
@@ -49,8 +48,7 @@ def recover(
     from ptttool.api.capture import find_unfinished
     from ptttool.capture.unfinished.recover import RecoverDocument, tidy
 
-    if not (json or dry_run):
-        drop_output_if_closed()
+    outlive_reader(is_result=json or dry_run)
     if not dry_run:
         tidy(file)
     found = find_unfinished(file)
@@ -64,7 +62,7 @@ def recover(
             raise PrintedError(failures[0])
         return
     if not found:
-        note(f"there is no unfinished recording in {clean(str(file))}")
+        note(f"there is no unfinished recording in {clean(str(file.absolute()))}")
     for leftover, one in zip(found, done, strict=True):
         print_line(clean(f"{one.unfinished}: {leftover}"))
         if one.recording is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,15 +15,13 @@ from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
-from ptttool.cli.options.origin import check_paths, origin_of
-from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic
-from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
+from ptttool.cli.options.origin import check_paths
+from ptttool.cli.recordings import Opened, Recordings, end_with
+from ptttool.cli.terminal.talk import note, print_diagnostic
+from ptttool.errors import PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
-    from ptttool.pipeline.recording import Request
-    from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.pool import Workers
     from ptttool.report.model import ReportedRecording
 
 # Bytes of trace above which one more process pays for its start-up: all analyses together take longer than any of them.
@@ -93,6 +91,7 @@ def report(
     from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.workers.pool import size_of
     from ptttool.recording.folders import with_folders
+    from ptttool.report.gather import unread
 
     cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end():
@@ -103,62 +102,22 @@ def report(
                 paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
                 downstream=downstream, strict=strict, channel=channel,
             )  # fmt: skip
-            job = _Job(request, workers, TimeOptions(time_model, tick_ns), sysfs, demo, shown)
-            reported, failures = job.run(paths)
+            read = Recordings(request, workers, sysfs, demo, time=TimeOptions(time_model, tick_ns), details=True)
+            reported, failures = read.each(paths, lambda one: _report(one, shown), unread if len(paths) > 1 else None)
         _write(reported, name, output, paths, force=force)
-    if failures:
-        failure = reading.first_of(failures)
-        raise PrintedError(failure) if name == "json" and output in (None, "-") else failure
+    end_with(failures, is_printed=name == "json" and output in (None, "-"))
 
 
-@dataclass(frozen=True)
-class _Job:
-    """The options of the command; `shown`: other names of recordings."""
+def _report(one: Opened, shown: Mapping[str, str]) -> tuple[ReportedRecording, PtttoolError | None]:
+    """Return what is found in a recording, under the name that is shown, and the error of a damaged one."""
+    from ptttool.report.gather import report_of
 
-    request: Request
-    workers: Workers
-    time: TimeOptions
-    sysfs: Path | None
-    demo: bool
-    shown: Mapping[str, str]
-
-    def run(self, paths: Sequence[str]) -> tuple[list[ReportedRecording], list[PtttoolError]]:
-        """Return what is found in recordings, and errors of damaged ones. One that cannot be read is an error, of several a chapter."""
-        from ptttool.report.gather import unread
-
-        reported: list[ReportedRecording] = []
-        failures: list[PtttoolError] = []
-        for path in paths:
-            try:
-                found, failure = self._report(path)
-            except (InputError, AccessError) as error:
-                if len(paths) == 1:
-                    raise
-                found, failure = unread(path, error), error
-            reported.append(found)
-            failures += [] if failure is None else [failure]
-        return reported, failures
-
-    def _report(self, path: str) -> tuple[ReportedRecording, PtttoolError | None]:
-        from ptttool.cli.terminal.walking import shown_progress
-        from ptttool.pipeline.recording import Recording
-        from ptttool.report.gather import report_of
-
-        with Recording(replace(self.request, path=path)) as recording:
-            origin = origin_of(recording, self.sysfs, self.demo, details=True)
-            walk = recording.walk(self.workers)
-            with shown_progress(walk.progress):
-                found = report_of(
-                    recording,
-                    self.workers,
-                    walk=walk,
-                    machine=origin.machine,
-                    command=origin.command,
-                    started=origin.started,
-                    went_offline=origin.went_offline,
-                    time=self.time,
-                )
-            return replace(found, path=self.shown.get(path, path)), reading.failure_of(recording)
+    origin, path = one.origin, one.recording.path
+    with one.watched():
+        found = report_of(
+            one.recording, one.read.workers, one.ask, one.walk, command=origin.command, started=origin.started, elapsed=origin.elapsed
+        )
+    return replace(found, path=shown.get(path, path)), one.failure()
 
 
 def _format(to: str | None, output: str | None, *, json: bool) -> str:
@@ -194,7 +153,7 @@ def _text(reported: list[ReportedRecording], name: str) -> bytes:
         from ptttool.report.markdown import markdown_of
 
         return markdown_of(reported).encode("utf-8", "backslashreplace")
-    from ptttool import __version__
+    from ptttool._version import __version__
     from ptttool.report.page.build import page_of
 
     return page_of(reported, version=__version__)

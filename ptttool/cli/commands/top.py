@@ -29,11 +29,13 @@ from ptttool.cli.options.event import (
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import json_line, note, print_diagnostics, print_line
-from ptttool.wording import clean
+from ptttool.errors import UsageError
+from ptttool.wording import clean, in_words
 
 if TYPE_CHECKING:
     from ptttool.api.sample import Sample
     from ptttool.capture.plan import Plan
+    from ptttool.machine.model import Machine
 
 # Cells of a line that goes to no terminal.
 _WIDE = 120
@@ -72,13 +74,19 @@ def top(
     payload, and how long reads take, in ticks of the Time field. It says what share of the time was seen: between two windows, nothing is.
     Where the kernel has the hisi_pcie PMU, its counters of the whole interval stand above the table.
 
-    Keys: q quits, p pauses, s and < choose the column to sort by, r reverses, / filters. --json prints one line for each sample.
+    Default: the root port with devices behind it, if there is only one.
+
+    Keys: q quits, p pauses, s and < choose the column to sort by, r reverses, / filters, ? shows the keys. --json prints one line for each
+    sample.
     On a recorded machine (--demo, --sysfs) the same recording is replayed each time.
     """
     from ptttool.api.capture import choose_event, plan_recording
     from ptttool.api.live import Sampling, samples
     from ptttool.machine.discovery import open_source, require_machine
 
+    machine = require_machine(open_source(sysfs, demo), tune=False)
+    if not rootport and requester is None:
+        rootport = [_only_port(machine)]
     options = event_options(
         rootport=rootport,
         requester=requester,
@@ -92,7 +100,6 @@ def top(
     )
     sampling = Sampling(parse_duration(interval, "--interval"), parse_duration(window, "--window"), count)
     size = parse_size(aux_size, "--aux-size")
-    machine = require_machine(open_source(sysfs, demo), tune=False)
     chosen = choose_event(options, machine, ask_driver=True)
     plan = plan_recording(chosen, duration=sampling.window, cpu=cpu, aux_size=size)
     stop, hold = Event(), Event()
@@ -105,6 +112,18 @@ def top(
             _on_screen(plan, taken, stop, hold)
         else:
             _one_by_one(taken, json=json)
+
+
+def _only_port(machine: Machine) -> str:
+    """Return the root port that has something behind it; raise a UsageError that names them where there are several."""
+    from ptttool.machine.resolve import traced_names
+
+    ports = traced_names(machine)
+    if len(ports) == 1:
+        return str(next(iter(ports)))
+    names = [clean(name[0]) for name in ports.values()]
+    hint = f"--rootport {in_words(names[:12], 'or')}" if names else "'ptttool filters' lists them"
+    raise UsageError("nothing to trace: no root port and no requester", hint=hint, code="no-filter", ports=[str(port) for port in ports])
 
 
 def _one_by_one(taken: Iterator[Sample], *, json: bool) -> None:

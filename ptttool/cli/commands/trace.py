@@ -22,7 +22,6 @@ from ptttool.cli.options.event import (
     CompletionsOption,
     CpuOption,
     DirectionOption,
-    ForceEventOption,
     FormatOption,
     PatternOption,
     RequesterOption,
@@ -30,13 +29,13 @@ from ptttool.cli.options.event import (
     TypeOption,
     event_options,
 )
+from ptttool.cli.options.given import given
 from ptttool.cli.options.purpose import ForOption
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
-from ptttool.cli.terminal.streams import drop_output_if_closed
-from ptttool.cli.terminal.talk import note, print_diagnostic, print_diagnostics, print_json, print_line
+from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostic, print_diagnostics, print_json, print_line
 from ptttool.diagnostics import Severity
-from ptttool.errors import PtttoolError
+from ptttool.errors import PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -80,7 +79,14 @@ def trace(
     format: FormatOption = Format.DW4,
     pattern: PatternOption = None,
     device: DeviceOption = None,
-    force: ForceEventOption = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Record though FILE is there: it is kept as FILE.old, and replaces one of that name. Also build what the kernel "
+            "documentation excludes and the driver takes (several types outbound), and --pattern v1 where the PMU cannot be looked at.",
+        ),
+    ] = False,
     purposes: ForOption = None,
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Record that long: 10, 1.5s, 500ms, 2m. Without it and without a "
@@ -102,8 +108,8 @@ def trace(
     ] = "64M",
     cpu: CpuOption = None,
     keep_command: Annotated[
-        bool, typer.Option("--keep-command", help="Keep the arguments of COMMAND in the recording and the file beside it. Without it only "
-        "its name and their number are kept: arguments can hold passwords.")
+        bool, typer.Option("--keep-command", help="Keep the arguments of COMMAND in the file beside the recording. Without it only its "
+        "name and their number are kept: arguments can hold passwords.")
     ] = False,
     decode: Annotated[bool, typer.Option("--decode/--no-decode", help="Read the recording afterwards and sum it up.")] = True,
     fail_on_loss: Annotated[
@@ -149,8 +155,7 @@ def trace(
     from ptttool.capture.series.record import plan_series
     from ptttool.machine.discovery import open_source, require_machine
 
-    if not (json or dry_run):
-        drop_output_if_closed()
+    outlive_reader(is_result=json or dry_run)
     options = event_options(
         rootport=rootport,
         requester=requester,
@@ -161,6 +166,7 @@ def trace(
         pattern=pattern,
         device=device,
         force=force,
+        command=command,
     )
     size = parse_size(aux_size, "--aux-size")
     seconds = None if duration is None else parse_duration(duration)
@@ -168,16 +174,30 @@ def trace(
     machine = require_machine(open_source(sysfs, demo), tune=not dry_run)
 
     def choose(each: EventOptions) -> ChosenEvent:
-        return choose_event(each, machine, ask_driver=not dry_run)
+        try:
+            return choose_event(each, machine, ask_driver=not dry_run)
+        except UsageError as error:
+            if dry_run and error.code == "ambiguous-device" and not (demo or sysfs):
+                error.hint = f"{error.hint}; without --dry-run, trace asks the driver which one it is"
+            raise
 
     whole: CapturePlan | None = None
     if purposes is None:
         runs, chosen = traced_runs(options, choose)
     else:
-        whole = _planned(purposes, options, choose, _given(context), seconds, output, size)
+        whole = _planned(purposes, options, choose, given(context), seconds, output, size)
         runs, chosen, size = [one.run for one in whole.runs], [one.chosen for one in whole.runs], whole.aux_size
     plans = [
-        plan_recording(each, output=output, duration=seconds, command=command or (), cpu=cpu, aux_size=size, keep_command=keep_command)
+        plan_recording(
+            each,
+            output=output,
+            duration=seconds,
+            command=command or (),
+            cpu=cpu,
+            aux_size=size,
+            keep_command=keep_command,
+            force=force,
+        )
         for each in chosen
     ]
     names = [run.name for run in runs]
@@ -197,11 +217,6 @@ def trace(
         job.series(plans, names, output)
     else:
         job.one(plans[0])
-
-
-def _given(context: typer.Context) -> set[str]:
-    """Return the names of the parameters that stand on the command line."""
-    return {name for name in context.params if (source := context.get_parameter_source(name)) is not None and source.name == "COMMANDLINE"}
 
 
 def _planned(
@@ -326,6 +341,8 @@ def _record(plan: Plan, *, verbose: bool, json: bool) -> Recorded:
     # With --json, standard output belongs to the document.
     live = plan.device.source is not None and plan.device.source.live
     command_stdout = sys.stderr.fileno() if json and live else None
+    if plan.force and Path(plan.output).is_file() and Path(f"{plan.output}.old").is_file():
+        note(clean(f"{plan.output} is kept as {plan.output}.old, and replaces the older recording of that name"))
     said = ""
     try:
         with nullcontext() if live else tidy_end(), progress_line(plan) as show:

@@ -9,7 +9,7 @@ import typer
 
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.terminal.talk import note, print_json, print_line
+from ptttool.cli.terminal.talk import note, outlive_reader, print_json, print_line
 from ptttool.wording import clean
 
 wireshark = app.group(
@@ -49,6 +49,7 @@ def install(
     """
     from ptttool.exporters.packets import wireshark as dissector
 
+    outlive_reader(is_result=json)
     chosen, by_tshark = dissector.plugin_folder() if folder is None else (folder.absolute(), False)
     act = dissector.uninstall if uninstall else dissector.install
     result = act(chosen, by_tshark=by_tshark, force=force)

@@ -147,7 +147,8 @@ def _ports(asked: Asked) -> Values:
     from ptttool.machine.topology import endpoints_behind, words_behind
 
     addresses = sorted({port.address for device in asked.context.devices for port in device.root_ports})
-    found = [(str(address), words_behind(machine, address)) for address in addresses]
+    # Without parentheses: fish puts its own around a description.
+    found = [(str(address), words_behind(machine, address).strip("()")) for address in addresses]
     names = [
         (name, f"behind {address}")
         for address in addresses

@@ -87,6 +87,12 @@ def command_of(path: tuple[str, ...]) -> Command | None:
     )
 
 
+def listed() -> dict[str, dict[str, str]]:
+    """Return the commands of ptttool with their help, by stage."""
+    top = _read("ptttool") or {}
+    return {stage: {name: top["commands"][name] for name in names} for stage, names in top.get("stages", {}).items()}
+
+
 def values() -> dict[str, Any]:
     """Return the values that ptttool itself defines, by kind."""
     return _read("values") or {}

@@ -131,6 +131,16 @@ class Group(TyperGroup):
 class App(typer.Typer):
     """A typer application whose commands say their stage and examples where they register themselves."""
 
+    _built: tuple[list[object], Any] | None = None
+
+    @property
+    def tree(self) -> Any:
+        """The commands as typer builds them: once, for all command lines of a process, and again where others are registered."""
+        parts = [*self.registered_commands, *self.registered_groups]
+        if self._built is None or self._built[0] != parts:
+            self._built = parts, typer.main.get_command(self)
+        return self._built[1]
+
     def command(
         self,
         name: str | None = None,

@@ -22,11 +22,21 @@ def value_name(parameter: Any) -> str:
         return ""
     if parameter.metavar is not None:
         return str(parameter.metavar).strip("<>") if "|" in str(parameter.metavar) else str(parameter.metavar)
-    choices = parameter.type_descriptor.choices
+    choices = choices_of(parameter)
     if choices:
-        return "|".join(str(choice.value if isinstance(choice, enum.Enum) else choice) for choice in choices)
-    kinds = {int: "N", float: "N"}
-    return kinds.get(parameter.type_descriptor.annotation, str(parameter.name).upper())
+        return "|".join(choices)
+    return "N" if number_of(parameter) is not None else str(parameter.name).upper()
+
+
+def choices_of(parameter: Any) -> list[str]:
+    """Return the values that an option or an argument can have; none where it can have any."""
+    return [str(choice.value if isinstance(choice, enum.Enum) else choice) for choice in getattr(parameter.type, "choices", ())]
+
+
+def number_of(parameter: Any) -> type[int] | type[float] | None:
+    """Return which kind of number an option or an argument takes; None where it takes something else."""
+    kinds: dict[str, type[int] | type[float]] = {"int": int, "float": float}
+    return kinds.get(parameter.type.name.removesuffix(" range"))
 
 
 def option_names(parameter: Any) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
-import enum
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ptttool.cli.help.about import about
-from ptttool.cli.help.described import argument_usage, is_argument, is_option, usage, value_name
+from ptttool.cli.help.described import argument_usage, choices_of, is_argument, is_option, number_of, usage, value_name
+from ptttool.cli.help.stray import check_quotes, looks_like_a_device
 from ptttool.errors import UsageError
 from ptttool.wording import did_you_mean
 
@@ -47,14 +48,20 @@ MEANT_OPTIONS = {
     "--port --root-port --rp --root --bdf --interface --nic --dev": "--rootport",
     "--out --outfile --file --save --dest": "--output",
     "--filter --query --grep --match --condition --select-where": "--where",
-    "--head --lines --rows --max --first --num": "--limit",
+    "--head --lines --rows --max --first --num --count": "--limit",
+    "--limit --head --lines --rows --max --first --num --count -n": "--top",
     "--skip --start --tail": "--offset",
     "--fields --select --cols": "--columns",
     "--threads --workers --parallel --processes --cpus --num-workers": "--jobs",
     "--time --seconds --timeout --for --secs --length": "--duration",
     "--dir": "--direction",
+    "-Y -R --display-filter": "--where",
+    "-T": "--to",
+    "-j": "--json",
+    "-t": "--tree",
     "--kinds --types --kind": "--type",
-    "--buffer --buffer-size --mmap-pages --aux --size": "--aux-size",
+    "-C --cpus --cpu-list": "--cpu",
+    "-m --buffer --buffer-size --mmap-pages --aux --size": "--aux-size",
     "--root-dir --sysfs-root --sys": "--sysfs",
     "--simulate --fake --example": "--demo",
     "--overwrite --yes --replace": "--force",
@@ -65,6 +72,20 @@ MEANT_OPTIONS = {
 }
 """What people write for an option; taken where the command has the option on the right, and not the one on the left."""
 
+HABITS = {
+    "-i -r --read --read-file --input-file --recording": "the recording stands without an option: FILE",
+    "-e --event": "the event is made of --rootport or --requester, --type and --direction; 'ptttool event' prints it",
+    "-D --dump-raw-trace": "'ptttool decode --to perf FILE' prints what perf report -D does",
+    "-s -d --slot": "the device stands without an option: DEVICE, such as 0000:00:10.0 or nvme0",
+    "-n -nn": "addresses stand beside names always; DEVICE chooses what is listed, such as nvme0",
+    "-a --all-cpus -p --pid -t --tid -F --freq -g": "a link is traced, not a process or a CPU: --rootport or --requester names it",
+    "-o --output --out": "the file stands without an option: FILE; --force replaces one that is there",
+    "-o --output": "results go to standard output: > FILE; 'ptttool report -o FILE.html' writes a page",
+}
+"""What to do instead of an option of perf, lspci, tcpdump or tshark; taken where the command has what the text names outside of quotes."""
+
+# What typer says of a value that it refuses.
+_REFUSED = re.compile(r"(?P<value>.*) is not (?:a valid|one of|in the range) ", re.DOTALL)
 _EXTRA = re.compile(r"Got unexpected extra arguments?\(?s?\)? \((?P<words>.*)\)", re.DOTALL)
 
 
@@ -134,9 +155,23 @@ def _unknown_option(name: str, context: Any, see: str, arguments: Sequence[str])
     same = [each for each in options if each.replace("-", "") == name.lower().replace("-", "")]
     suggestions = same or meant or _near(name, {each for each in options if each.startswith("--")})
     value = _value_behind(name, arguments) if len(suggestions) == 1 and not same else ""
-    hint = did_you_mean(f"{each}{value}" for each in suggestions) if suggestions else see
+    hint = did_you_mean(f"{each}{value}" for each in suggestions) if suggestions else _habit(name, context) or see
     path = context.command_path if context is not None else "ptttool"
     return UsageError(f"{path} has no option {name}", hint=hint, code="unknown-option", option=name, suggestions=suggestions)
+
+
+def _habit(name: str, context: Any) -> str | None:
+    """Return what to do instead of an option of another tool, if this command can."""
+    if context is None:
+        return None
+    has = {*_option_names(context), *re.findall("[A-Z]+", " ".join(map(argument_usage, filter(is_argument, context.command.params))))}
+    return next((text for words, text in HABITS.items() if name in words.split() and _needed(text) <= has), None)
+
+
+def _needed(habit: str) -> set[str]:
+    """Return the options and arguments that a text names outside of quotes."""
+    named = re.sub("'[^']*'", "", habit)
+    return set() if "> FILE" in named else {*re.findall(r"--[a-z]+|\b(?:FILE|DEVICE)\b", named)}
 
 
 def _value_behind(name: str, arguments: Sequence[str]) -> str:
@@ -147,7 +182,7 @@ def _value_behind(name: str, arguments: Sequence[str]) -> str:
 
 def _meant_options(name: str) -> Iterator[str]:
     for words, option in MEANT_OPTIONS.items():
-        if name.lower() in words.split():
+        if (name if len(name) == 2 else name.lower()) in words.split():  # -C is not -c
             yield option
 
 
@@ -181,8 +216,7 @@ def _bad_value(error: Any, see: str) -> UsageError:
     parameter = error.param
     what = _option(parameter) if is_option(parameter) else argument_usage(parameter)
     value = _value_of(error)
-    told = parameter.type_descriptor
-    choices = [str(each.value if isinstance(each, enum.Enum) else each) for each in told.choices or ()]
+    choices = choices_of(parameter)
     details: dict[str, Any] = {"option": what, "value": None if value is None else str(value)}
     shown = "" if value is None else f"{str(value)!r} "
     if choices:
@@ -190,33 +224,34 @@ def _bad_value(error: Any, see: str) -> UsageError:
         text = f"{what}: {shown}is not one of {', '.join(choices)}"
         hint = did_you_mean(suggestions) if len(suggestions) == 1 else see
         return UsageError(text, hint=hint, code="unknown-choice", suggestions=suggestions, **details)
-    is_number = told.annotation in (int, float)
-    number = _number(value, whole=told.annotation is int) if is_number else None
-    if number is not None and parameter.min is not None and number < parameter.min:
-        return UsageError(f"{what}: {value} is less than {parameter.min}", hint=see, code="too-small", smallest=parameter.min, **details)
-    if number is not None and parameter.max is not None and number > parameter.max:
-        return UsageError(f"{what}: {value} is more than {parameter.max}", hint=see, code="too-large", largest=parameter.max, **details)
-    if is_number:
-        kind = "a whole number" if told.annotation is int else "a number"
-        return UsageError(f"{what}: {shown}is not {kind}", hint="written with digits alone, such as 20", code="not-a-number", **details)
-    if error.__cause__ is None:  # of our own callback
-        return UsageError(f"{what}: {error.message}", hint=see, code="bad-value", **details)
+    kind = number_of(parameter)
+    number = None if kind is None else _number(value, kind)
+    smallest, largest = getattr(parameter.type, "min", None), getattr(parameter.type, "max", None)
+    if number is not None and smallest is not None and number < smallest:
+        return UsageError(f"{what}: {value} is less than {smallest}", hint=see, code="too-small", smallest=smallest, **details)
+    if number is not None and largest is not None and number > largest:
+        return UsageError(f"{what}: {value} is more than {largest}", hint=see, code="too-large", largest=largest, **details)
+    if kind is not None:
+        words = "a whole number" if kind is int else "a number"
+        return UsageError(f"{what}: {shown}is not {words}", hint="written with digits alone, such as 20", code="not-a-number", **details)
     return UsageError(f"{what}: {shown}is not valid", hint=see, code="bad-value", **details)
 
 
-def _value_of(error: Any) -> Any:
-    """Return what was written, if the error holds it."""
-    found = getattr(error.__cause__, "errors", None)
+def _value_of(error: Any) -> str | None:
+    """Return what was written: typer keeps it in its sentence alone, as Python writes it."""
+    found = _REFUSED.match(error.message)
     if found is None:
         return None
-    problems = found()
-    return problems[0].get("input") if problems else None
-
-
-def _number(value: Any, *, whole: bool) -> float | None:
     try:
-        return int(value) if whole else float(value)
-    except (TypeError, ValueError, OverflowError):
+        return str(ast.literal_eval(found["value"]))
+    except (SyntaxError, ValueError):  # inf
+        return found["value"]
+
+
+def _number(value: str | None, kind: type[int] | type[float]) -> float | None:
+    try:
+        return None if value is None else kind(value)
+    except (ValueError, OverflowError):
         return None
 
 
@@ -231,6 +266,15 @@ def _bad_use(error: Any, context: Any, see: str) -> UsageError:
 
 def _extra(words: str, context: Any, see: str) -> UsageError:
     hint = f"it takes: {context.command_path} {usage(context.command)}" if any(map(is_argument, context.command.params)) else see
+    options = {*_option_names(context)}
+    try:
+        check_quotes(context.params.get("where"), words.split())
+    except UsageError as error:
+        return error
+    if "--rootport" in options and looks_like_a_device(words):
+        hint = f"to trace it: --rootport {words}"
+    elif re.search("[a-z]=", words) and "--where" in options:
+        hint = f'a condition is written --where "{words}"'
     return UsageError(f"{words}: {context.command_path} takes no further argument", hint=hint, code="extra-argument", words=words.split())
 
 

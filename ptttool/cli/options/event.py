@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType, parse_direction, parse_types
 from ptttool.cli.help.panels import Panel
+from ptttool.cli.help.stray import looks_like_a_device
 from ptttool.cli.options.device import choose_device
 from ptttool.errors import DeviceError, MissingPackageError, UsageError
 
@@ -112,8 +114,9 @@ def event_options(
     pattern: Pattern | None,
     device: str | None,
     force: bool,
+    command: Sequence[str] | None = None,
 ) -> EventOptions:
-    """Make one object of the options, each named as the commands name them.
+    """Make one object of the options, each named as the commands name them; `command` is to run meanwhile.
 
     Raises
     ------
@@ -122,6 +125,8 @@ def event_options(
     """
     from ptttool.capture.event.choose import EventOptions
 
+    if command and not rootport and requester is None and looks_like_a_device(command[0]):
+        raise UsageError("nothing to trace: no root port and no requester", hint=f"to trace it: --rootport {command[0]}", code="no-filter")
     return EventOptions(
         root_ports=tuple(rootport or ()),
         requester=one_requester(requester),

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
-from ptttool.cli.terminal.talk import note
+from ptttool.capture.names import sidecar_path
+from ptttool.cli.terminal.talk import note, warn
+from ptttool.diagnostics import Severity
 from ptttool.errors import UsageError
 from ptttool.wording import clean
 
@@ -29,7 +32,9 @@ class Origin:
     started : str or None
         When, likewise.
     elapsed : float or None
-        Seconds from the start of the trace to its end, likewise.
+        Seconds that were traced, likewise.
+    at_least : float or None
+        Seconds that were traced at least, likewise, where ``elapsed`` is not known.
     went_offline : tuple of int
         CPUs that went offline while recording, likewise.
     """
@@ -38,13 +43,14 @@ class Origin:
     command: tuple[str, ...] | None = None
     started: str | None = None
     elapsed: float | None = None
+    at_least: float | None = None
     went_offline: tuple[int, ...] = ()
 
 
 def origin_of(recording: Recording, sysfs: Path | None, demo: bool, *, details: bool = False) -> Origin:
     """Return where a recording comes from; directions of its TLPs are then found by that machine.
 
-    A sidecar that cannot be used is reported on standard error.
+    What is not known for want of a sidecar is reported on standard error.
 
     Parameters
     ----------
@@ -55,18 +61,47 @@ def origin_of(recording: Recording, sysfs: Path | None, demo: bool, *, details: 
     details : bool
         Whether addresses and settings of the functions of a machine are read, too; a sidecar has them already.
     """
-    from ptttool.capture.sidecar import find
     from ptttool.pipeline.recording import traced_part
 
-    sidecar, problem = find(recording.path)
+    sidecar, _ = recording.beside
     is_named = sysfs is not None or demo
-    if problem is not None and not is_named:
-        note(clean(f"{problem.message}: no names of devices"))
     machine = _machine(sysfs, demo, details=details) if is_named else None if sidecar is None else sidecar.machine
     machine = recording.topology = traced_part(machine, recording)
+    say_what_is_lacking(recording, is_named=is_named)
     if sidecar is None:
         return Origin(machine)
-    return Origin(machine, sidecar.command, sidecar.started, sidecar.elapsed, sidecar.went_offline)
+    return Origin(machine, sidecar.command, sidecar.started, sidecar.seconds, sidecar.at_least, sidecar.went_offline)
+
+
+_SAID: WeakSet[Recording] = WeakSet()
+
+
+def say_what_is_lacking(recording: Recording, path: str | None = None, *, is_named: bool = False) -> None:
+    """Report once that names of devices, or directions of TLPs, are not known, and the sidecar that would tell them.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording; its topology is the machine's that is known.
+    path : str or None
+        Its name, where there are several.
+    is_named : bool
+        Whether the user has named a machine.
+    """
+    if recording in _SAID or not recording.is_ptt:
+        return
+    _SAID.add(recording)
+    sidecar, problem = (None, None) if is_named else recording.beside
+    lacks_buses = recording.lacks_buses
+    if problem is None and not lacks_buses:
+        return
+    reason = None if problem is None else problem.message
+    if sidecar is None and problem is None and not is_named and recording.path != "-":
+        reason = f"there is no {sidecar_path(recording.path)}"
+    lacking = ["no names of devices"] if sidecar is None and not is_named else []
+    lacking += ["the direction of TLPs is not known, which --downstream BUSES would tell"] if lacks_buses else []
+    text = ": ".join(part for part in (path, reason, " and ".join(lacking)) if part)
+    (warn if lacks_buses or (problem is not None and problem.severity is Severity.WARNING) else note)(clean(text))
 
 
 def _machine(sysfs: Path | None, demo: bool, *, details: bool) -> Machine:

@@ -82,7 +82,9 @@ LimitOption = Annotated[
     ),
 ]
 OffsetOption = Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Skip this number of rows (of those that --where takes).")]
-RawOption = Annotated[bool, typer.Option("--raw/--no-raw", help="Packet protocols: the packets' bytes, too, or not.")]
+RawOption = Annotated[
+    bool | None, typer.Option("--raw/--no-raw", help="Packet protocols: the packets' bytes, too (the default), or not.", show_default=False)
+]
 JsonLinesOption = Annotated[
     bool,
     typer.Option(

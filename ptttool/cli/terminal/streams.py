@@ -1,20 +1,20 @@
-"""Standard streams that the caller has closed, or that cannot take every letter."""
+"""Standard streams that the caller has closed, or that cannot take every letter, or a part of a write."""
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 
 from ptttool.cli.terminal.letters import HANDLER, has_unicode_locale
 from ptttool.errors import OutputError
+from ptttool.files.standard import write_whole
 
 CLOSED: set[str] = set()
 """Names of the standard streams that were closed when the command started (``>&-``)."""
 
 
 def settle_streams() -> None:
-    """Occupy the numbers of closed standard streams, so that no other file gets them, and let a terminal show any letter.
+    """Occupy the numbers of closed standard streams, so that no other file gets them; the others write all, in letters they take.
 
     Where the locale has no UTF-8, letters are replaced by ASCII. Reading a closed standard input, and writing to a closed standard
     output, still fails. Messages to a closed standard error are lost.
@@ -28,18 +28,8 @@ def settle_streams() -> None:
             descriptor = os.open(os.devnull, access)
             os.set_inheritable(descriptor, True)
             setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper) and name != "stdin":
-            if ascii_only:
-                stream.reconfigure(encoding="ascii", errors=HANDLER)
-            else:
-                stream.reconfigure(errors="backslashreplace")
-
-
-def drop_output_if_closed() -> None:
-    """Print to nowhere if standard output is closed: for commands that do more than print, so that they do not fail after their work."""
-    if "stdout" in CLOSED:
-        CLOSED.remove("stdout")
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+        elif name != "stdin":
+            write_whole(name, **({"encoding": "ascii", "errors": HANDLER} if ascii_only else {"errors": "backslashreplace"}))
 
 
 def no_standard_output() -> OutputError:

@@ -17,6 +17,7 @@ from ptttool.cli.terminal.streams import CLOSED
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorDocument, dumps
 from ptttool.errors import PtttoolError
+from ptttool.files.standard import Whole
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -34,6 +35,22 @@ def be_quiet(quiet: bool) -> None:
     """Write no notes from now on, or write them again: warnings and errors are always written."""
     global _is_quiet
     _is_quiet = quiet
+
+
+def outlive_reader(*, is_result: bool = False) -> None:
+    """Print to nowhere once nobody reads: for commands that do more than print, whose work and exit code do not depend on a reader.
+
+    Parameters
+    ----------
+    is_result : bool
+        Whether what is printed was asked for, as a JSON document is: then a standard output that was closed from the start still fails.
+    """
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    if isinstance(raw, Whole):
+        raw.outlives_reader = True
+    if "stdout" in CLOSED and not is_result:
+        CLOSED.remove("stdout")
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
 def note(text: str, **fields: object) -> None:
@@ -105,11 +122,6 @@ def _writable(text: str) -> str:
 def print_json(value: Any) -> None:
     """Write a JSON document to standard output."""
     sys.stdout.write(json_text(value))
-
-
-def is_read() -> bool:
-    """Tell whether standard output is open. If not, a change that was made stays a success: only its report is lost."""
-    return "stdout" not in CLOSED
 
 
 def print_line(text: str) -> None:

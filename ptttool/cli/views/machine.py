@@ -213,7 +213,7 @@ def filter_sections(machine: Machine) -> Iterator[tuple[str, Table | None]]:
         *most, last = [clean(device.name) for device in group]
         names = f"{', '.join(most)} or {last}" if most else last
         for kind, filters in ((ROOT_PORT, group[0].root_ports), (REQUESTER, group[0].requesters)):
-            multiselect = COMBINE[group[0].multiselect.get(kind, kind == ROOT_PORT)]
+            multiselect = COMBINE[group[0].multiselect.of(kind, unknown=kind == ROOT_PORT)]
             computed = "; computed from the PCI addresses" if filters and all(one.computed for one in filters) else ""
             heading = f"{names}: {kind}s ({multiselect}{computed})"
             if not filters:

@@ -41,12 +41,20 @@ def show_protocols(names: Sequence[str], *, json: bool) -> None:
                 print_labelled("", parameter.meaning, _TEXT_AT)
 
 
-def show_columns(name: str | None) -> None:
-    """Print the columns of a protocol, by default those of TLPs, with their meaning. Raises UsageError for an unknown name."""
+def show_columns(name: str | None, files: Sequence[str] | None = None) -> None:
+    """Print the columns of a protocol with their meaning: of the first recording's, or by default of TLPs.
+
+    Raises UsageError for an unknown name.
+    """
     from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
     from ptttool.decoders.elements.model import schema_of
     from ptttool.decoders.hisi_ptt.protocol import NAME
 
+    if name is None and files:
+        from ptttool.pipeline.recording import Recording, Request
+
+        with Recording(Request(files[0])) as recording:
+            name = recording.protocol
     protocol = PROTOCOLS.get(name or NAME)
     schema = protocol.schema if isinstance(protocol, RecordProtocol) else schema_of(protocol.fields)
     at = max(len(column.name) for column in schema) + 2

@@ -6,18 +6,16 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ptttool.capture.event.explain import traced_text
 from ptttool.capture.names import sidecar_path
 from ptttool.cli.terminal.talk import console, print_labelled
-from ptttool.machine.model import ROOT_PORT, Machine
-from ptttool.machine.topology import names_behind
-from ptttool.wording import clean, counted, in_words
+from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ptttool.analyses.elements import ElementSummary
     from ptttool.analyses.summary import TlpSummary
-    from ptttool.capture.event.decode import Explanation
     from ptttool.pipeline.report import Report
     from ptttool.recording.cs_etm import CsEtm
 
@@ -72,6 +70,8 @@ def _print_tlps(report: Report, summary: TlpSummary, requesters: int) -> None:
         if report.elapsed > 0 and all(sign.severity is Severity.INFO for sign in report.loss):
             rates = f": {summary.records / report.elapsed:,.0f} TLPs/s, {summary.payload_bytes / report.elapsed:,.0f} bytes/s carried"
         out.print(f"Traced for {report.elapsed:.3g} s{rates}")
+    elif report.elapsed_at_least is not None:
+        out.print(f"Traced for at least {report.elapsed_at_least:.3g} s: no rate follows from that")
     machine = traced_part(report.machine, report.recording)
     out.print()
     out.print(flow_table(summary, out.width))
@@ -151,7 +151,7 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     if recording.is_ptt:
         yield from _format(report)
         if report.machine is None and not recording.is_raw:
-            beside = "" if recording.path == "-" else f"{sidecar_path(recording.path).name} is not beside the recording: copy it, too; or "
+            beside = "" if recording.path == "-" else f"copy {sidecar_path(recording.path).name} from where it was recorded; or "
             yield "names", f"unknown: {beside}--sysfs names the machine"
     else:
         yield "protocol", recording.title
@@ -210,22 +210,3 @@ def _format(report: Report) -> Iterator[tuple[str, str]]:
     else:
         agreement = "the data could be either" if findings.undecided_payloads else "the data agree"
     yield "format", f"{' and '.join(findings.formats)} ({origin}; {agreement})"
-
-
-def traced_text(explanation: Explanation, machine: Machine | None) -> str:
-    """Describe what an event traces: ``inbound P and NP of root port 0000:00:10.0 (nvme0)``."""
-    directions = [
-        f"{direction} {in_words(groups)}"
-        for direction, groups in (("inbound", explanation.flow.inbound), ("outbound", explanation.flow.outbound))
-        if groups
-    ]
-    what = "; ".join(directions) or "nothing"
-    noun = "root port" if explanation.kind == ROOT_PORT else "requester"
-    names = []
-    for named in explanation.named:
-        if named.address is None:  # "bit 0: root port 00, 08, 10 or 18 (the value does not say which)"
-            names.append(f"{named.name.partition('root port ')[2].partition(' (')[0]} (the recording does not say which)")
-        else:
-            behind = named.name if machine is None or explanation.kind != ROOT_PORT else names_behind(machine, named.address)
-            names.append(f"{named.address} ({behind})" if behind else str(named.address))
-    return what + (f" of {noun}{'s' if len(names) > 1 else ''} {in_words(names)}" if names else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +21,8 @@ _RATE_WINDOW = 3.0
 def progress_line(plan: Plan) -> Iterator[Callable[[RecordingProgress], None] | None]:
     """Show elapsed time, size and rate on one line of standard error, if that is a terminal.
 
-    The line appears with the first call of the function that is yielded.
+    The line appears with the first call of the function that is yielded. A thread draws it: a terminal that takes nothing (Ctrl-S, a
+    stalled ssh) does not hold up the recording, and misses some of it.
     """
     if not sys.stderr.isatty():
         yield None
@@ -29,21 +31,35 @@ def progress_line(plan: Plan) -> Iterator[Callable[[RecordingProgress], None] | 
 
     from ptttool.cli.terminal.live import live_line
 
-    seen: deque[tuple[float, int]] = deque([(0.0, 0)])
-    live = live_line()
+    latest: list[RecordingProgress] = []
+    news, done = threading.Event(), threading.Event()
+
+    def draw() -> None:
+        seen: deque[tuple[float, int]] = deque([(0.0, 0)])
+        with suppress(OSError), live_line() as live:  # the terminal is gone
+            while news.wait() and not done.is_set():
+                news.clear()
+                progress = latest[-1]
+                seen.append((progress.elapsed, progress.size))
+                while len(seen) > 2 and progress.elapsed - seen[0][0] > _RATE_WINDOW:
+                    seen.popleft()
+                live.update(Text(progress_text(plan, progress, seen[0])), refresh=True)
+
+    drawer = threading.Thread(target=draw, daemon=True)
 
     def show(progress: RecordingProgress) -> None:
-        live.start()
-        seen.append((progress.elapsed, progress.size))
-        while len(seen) > 2 and progress.elapsed - seen[0][0] > _RATE_WINDOW:
-            seen.popleft()
-        live.update(Text(progress_text(plan, progress, seen[0])), refresh=True)
+        latest[:] = [progress]
+        if not drawer.ident:
+            drawer.start()
+        news.set()
 
     try:
         yield show
     finally:
-        with suppress(OSError):  # the terminal is gone
-            live.stop()
+        done.set()
+        news.set()
+        if drawer.ident:
+            drawer.join()
 
 
 def progress_text(plan: Plan, progress: RecordingProgress, since: tuple[float, int]) -> str:

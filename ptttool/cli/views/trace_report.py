@@ -188,7 +188,14 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
         for found in _ending(recorded):
             print_diagnostic(found)
     with Recording(Request(str(recorded.path))) as recording:
-        report = report_on(recording, ALONE, machine=plan.machine, elapsed=recorded.elapsed, went_offline=recorded.went_offline)
+        report = report_on(
+            recording,
+            ALONE,
+            machine=plan.machine,
+            elapsed=recorded.elapsed,
+            at_least=recorded.elapsed_at_least,
+            went_offline=recorded.went_offline,
+        )
         try:
             refuse_empty(plan, recorded, report)
         except EmptyTraceError as error:
@@ -211,7 +218,7 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
         for diagnostic in report.diagnostics:
             warn(clean(diagnostic.message))
     where = clean(str(recorded.path))
-    took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.1f} s of trace"
+    took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.3g} s of trace"
     beside = "" if recorded.sidecar is None else f", and its names in {clean(recorded.sidecar.name)}"
     note(f"recorded {where}: {mebibytes(recorded.size)}{took}{beside}; ptttool decode {shlex.quote(where)} shows its TLPs")
     return None, failure
@@ -219,9 +226,9 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
 
 def _ending(recorded: Recorded) -> Iterator[Diagnostic]:
     if recorded.old is not None:
-        yield Diagnostic(Severity.INFO, "kept-as-old", f"the previous recording is now {recorded.old}")
+        yield Diagnostic(Severity.INFO, "kept-as-old", f"{recorded.path} was there (--force): it is now {recorded.old}")
     if recorded.stopped_by is not None:
-        after = "" if recorded.elapsed is None else f" after {recorded.elapsed:.1f} s"
+        after = "" if recorded.elapsed is None else f" after {recorded.elapsed:.3g} s"
         message = f"stopped by {recorded.stopped_by}{after}; the recording is complete"
         yield Diagnostic(Severity.INFO, "stopped", message)
     if recorded.traced is not None:
@@ -230,9 +237,7 @@ def _ending(recorded: Recorded) -> Iterator[Diagnostic]:
 
 def _command_ending(traced: TracedCommand) -> Iterator[Diagnostic]:
     if traced.signal is not None and not traced.stopped:
-        # perf ends its command by SIGTERM where another process has stopped perf.
-        message = "the command was killed ({}), or perf was stopped" if traced.signal == "SIGTERM" else "the command was killed ({})"
-        yield Diagnostic(Severity.WARNING, "command-killed", f"{message.format(traced.signal)}; the recording is complete")
+        yield Diagnostic(Severity.WARNING, "command-killed", f"the command was killed ({traced.signal}); the recording is complete")
     elif traced.exit:
         message = f"the command ended with exit status {traced.exit}; the recording is complete"
         yield Diagnostic(Severity.WARNING, "command-failed", message)

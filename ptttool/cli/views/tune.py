@@ -10,7 +10,7 @@ from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import UNKNOWN, endpoints_behind, words_behind
 from ptttool.tune.attributes import meaning
 from ptttool.tune.driver import Change, TunePlan
-from ptttool.tune.profiles.match import DiffRow, RowState
+from ptttool.tune.profiles.match import ProfileDiff, RowState
 from ptttool.tune.values import Reading
 from ptttool.wording import clean, counted, in_words
 
@@ -68,18 +68,28 @@ def print_applied(plan: TunePlan) -> None:
         note(f"{len(plan.changes) - len(differing)} of {len(plan.changes)} tune attributes already have the profile's values")
 
 
-def print_rows(rows: Sequence[DiffRow], *, every: bool) -> None:
-    """Print a profile beside the machine: what differs first, the rest only if ``every`` is true."""
+def print_rows(diff: ProfileDiff, *, every: bool) -> None:
+    """Print a profile beside the machine, or beside another profile: what differs first, the rest only if ``every`` is true."""
+    rows, absent = diff.rows, value_text(None) if diff.other is None else ""
     same = [row for row in rows if row.state is RowState.SAME]
     shown = [row for row in rows if row.state is not RowState.SAME] + (same if every else [])
     if shown:
         print_table(
-            ("PTT device", "Attribute", "Profile", "Machine", "Result"),
-            [(row.device, row.attribute or "(none)", value_text(row.profile), value_text(row.machine), row.state) for row in shown],
+            ("PTT device", "Attribute", *map(clean, diff.heads), "Result"),
+            [
+                (
+                    row.device,
+                    row.attribute or "(none)",
+                    *(absent if each is None else value_text(each) for each in (row.profile, row.machine)),
+                    row.state,
+                )
+                for row in shown
+            ],
         )
     if same and not every:
         which = "all" if len(same) == len(rows) else f"{len(same)} of"
-        note(f"{which} {counted(len(rows), 'tune attribute')} {_have(len(same))} the profile's values: --all shows them")
+        whose = "the profile's values" if diff.other is None else "the same value in both"
+        note(f"{which} {counted(len(rows), 'tune attribute')} {_have(len(same))} {whose}: --all shows them")
     elif not rows:
         note("the profile names no tune attribute")
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ptttool.cli.terminal.talk import note, print_labelled, print_line, print_wrapped, warn
-from ptttool.tune.journal.history import History
+from ptttool.tune.journal.history import NO_JOURNAL, REHEARSAL, History
 from ptttool.tune.journal.records import ChangeRecord, Outcome, Step
 from ptttool.tune.profiles.named import FROM_JOURNAL
 from ptttool.tune.profiles.profile import EVERY_DEVICE, Profile
@@ -38,12 +38,9 @@ def print_history(history: History, limit: int) -> None:
     if len(history.changes) > limit:
         note(f"{counted(len(history.changes) - limit, 'earlier change')} not shown: --limit {len(history.changes)} shows all")
     if not history.changes:
-        where = (
-            "the demo machine and machines in archives have no journal: their changes are lost when the command ends"
-            if history.folder is None
-            else f"there is no change in the journal {history.folder}"
-        )
-        note(clean(where))
+        note(NO_JOURNAL if history.folder is None else clean(f"there is no change in the journal {history.folder}"))
+        if history.folder is None:
+            note(REHEARSAL)
         if os.geteuid() != 0 and history.folder is not None:
             note(f"root has a journal of its own: {as_root()}")
     for problem in history.damaged:

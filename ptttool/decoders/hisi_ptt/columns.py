@@ -11,7 +11,7 @@ import numpy as np
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Records
-from ptttool.table.batch import Batch
+from ptttool.table.batch import HOLES, Batch
 from ptttool.table.schema import DType, Schema
 from ptttool.table.values import ABSENT, NUMPY_DTYPES, Array, Mask, Values
 from ptttool.tlp.bulk import ANYTHING, KNOWN, RECORD, RULES, U32, Headers, Rule, disabled_of
@@ -58,7 +58,7 @@ def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings
                 found[name] = Values(*records.cpus())
             case _:
                 found[name] = filled.values(name)
-    return Batch(_selected(tuple(columns)), records.size, found, facts={DIRECTION: records.direction})
+    return Batch(_selected(tuple(columns)), records.size, found, facts={DIRECTION: records.direction, HOLES: records.holes})
 
 
 @lru_cache(maxsize=16)

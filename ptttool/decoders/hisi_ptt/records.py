@@ -44,6 +44,8 @@ class Piece:
         The file, where this process has it open.
     identity : tuple of int, or None
         Device and inode of the file, for other processes of this machine.
+    holes : ndarray of int64, shape (n,), or None
+        Records in front of which TLPs may be missing, although their offsets follow on: bytes from the first record.
     """
 
     path: str
@@ -54,6 +56,7 @@ class Piece:
     data: memoryview | None = None
     file: LocalFile | None = None
     identity: tuple[int, int] | None = None
+    holes: Rows | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ class Records:
         Where they come from.
     zeros : int
         Number of all-zero records that were left out.
+    holes : tuple of ndarray, or None
+        CPUs (int64) and offsets (uint64) of the records in front of which TLPs may be missing, although the offset follows on.
     direction : DirectionRule
         How their direction is found.
     """
@@ -88,6 +93,7 @@ class Records:
     dws: list[U32] = field(default_factory=list)
     runs: list[_Run] = field(default_factory=list)
     zeros: int = 0
+    holes: tuple[Array, Array] | None = None
     direction: DirectionRule = EITHER
 
     @property
@@ -135,7 +141,7 @@ class Records:
             rows = np.flatnonzero(wanted[at : at + run.count])
             at += run.count
             runs.append(_Run(len(rows), run.offset, run.cpu, rows if run.rows is None else run.rows[rows]))
-        return Records(self.layout, dws, runs, self.zeros, self.direction)
+        return Records(self.layout, dws, runs, self.zeros, self.holes, self.direction)
 
 
 def _offsets(run: _Run, record_size: int) -> Array:
@@ -145,7 +151,7 @@ def _offsets(run: _Run, record_size: int) -> Array:
 
 def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview | None], direction: DirectionRule) -> Records:
     """Make the records of pieces, from the bytes of each. All-zero records are left out."""
-    records = Records(layout, direction=direction)
+    records = Records(layout, holes=_holes(pieces), direction=direction)
     small: list[U32] = []
     for piece, part in zip(pieces, data, strict=True):
         dws = _dws(piece, part, layout)
@@ -159,6 +165,14 @@ def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryvie
             small.append(kept)
     _join(small, records.dws)
     return records
+
+
+def _holes(pieces: Sequence[Piece]) -> tuple[Array, Array] | None:
+    held = [(piece, piece.holes) for piece in pieces if piece.holes is not None and len(piece.holes)]
+    if not held:
+        return None
+    cpus = np.repeat([piece.cpu for piece, _ in held], [len(holes) for _, holes in held])
+    return cpus, np.concatenate([holes.astype(np.uint64) + np.uint64(piece.offset) for piece, holes in held])
 
 
 def _dws(piece: Piece, data: memoryview | None, layout: Layout) -> U32:

@@ -16,6 +16,7 @@ from ptttool.decoders.hisi_ptt.units import TlpRows, TlpUnit
 from ptttool.errors import InputError
 from ptttool.perfdata.budget import MAX_DESCRIPTIONS
 from ptttool.perfdata.model import AuxChunk
+from ptttool.recording.holes import Holes
 from ptttool.recording.identity import ptt_attribute
 from ptttool.recording.opening import Source
 from ptttool.tlp.bulk import U32
@@ -23,6 +24,7 @@ from ptttool.tlp.direction import EITHER, Buses, DirectionRule
 
 # Records from a pipe after which a unit ends, so that they are decoded soon after they arrive.
 PIPE_RECORDS = 1 << 15
+_NO_HOLES = np.empty(0, dtype=np.int64)
 # Bytes at the start of a payload that determine its layout. If they are all zero, more are read, up to the size of the device's ring.
 _SAMPLE, _LARGEST_SAMPLE = 64 << 10, 4 * layouts.MOST_ZEROS
 
@@ -71,6 +73,7 @@ class TlpSplitter:
         self._said = Declared(raw, pattern)
         self._revision: int | None = None
         self._looks = 0
+        self._holes = Holes()
         # The config that the event had then, and the rule that followed from it.
         self._config: int | None = None
         self._rule_key: tuple[int | None, bool] | None = None
@@ -102,10 +105,14 @@ class TlpSplitter:
         def planned() -> PlannedUnit:
             return PlannedUnit(TlpUnit(layout, tuple(pieces), self._file, direction), position)
 
-        for chunk, found in self._laid_out():
-            begin = self._source.position
+        for chunk, found, begin in self._laid_out():
             size = chunk.size // found.record_size * found.record_size
             rule = self._rule(found)
+            # A record that a hole lies in was written before it.
+            holes = _NO_HOLES
+            if marked := self._holes.of(chunk):
+                holes = np.array([hole - chunk.offset - chunk.start for hole in marked], dtype=np.int64)
+                holes = np.unique(-(-holes // found.record_size) * found.record_size)
             start = 0
             while start < size:
                 if pieces and (found != layout or rule != direction or records >= enough):
@@ -115,7 +122,8 @@ class TlpSplitter:
                 part = min(size - start, (most - records) * layout.record_size)
                 data = chunk.read(start, part) if chunk.in_memory else None
                 offset = chunk.offset + chunk.start + start
-                pieces.append(Piece(chunk.path, chunk.file_offset + start, part, offset, chunk.cpu, data, chunk.file))
+                inside = holes[slice(*np.searchsorted(holes, (start, start + part)))] - start if len(holes) else None
+                pieces.append(Piece(chunk.path, chunk.file_offset + start, part, offset, chunk.cpu, data, chunk.file, None, inside))
                 start += part
                 records += part // layout.record_size
                 position = begin + start
@@ -129,11 +137,22 @@ class TlpSplitter:
         if pieces:
             yield planned()
 
-    def _laid_out(self) -> Iterator[tuple[AuxChunk, Layout]]:
-        """Yield the chunks, each with the layout of its records."""
+    def _announced(self) -> Iterator[tuple[AuxChunk, int]]:
+        """Yield the chunks and how far the file was read; one whose AUX events have not all come waits for the next one."""
+        held: list[tuple[AuxChunk, int]] = []
+        for chunk in self._source.chunks():
+            held.append((chunk, self._source.position))
+            self._holes.update(self._source.contents)
+            while held and (len(held) > 1 or self._holes.knows(held[0][0])):
+                yield held.pop(0)
+        self._holes.update(self._source.contents)
+        yield from held
+
+    def _laid_out(self) -> Iterator[tuple[AuxChunk, Layout, int]]:
+        """Yield the chunks, each with the layout of its records, and how far the file was read."""
         declared = Declared(self._raw, self._pattern)
         number, choice = -1, None
-        for chunk in self._source.chunks():
+        for chunk, position in self._announced():
             self.findings.missing_bytes += chunk.missing
             if self._raw is None:
                 declared = self._declared()
@@ -147,7 +166,7 @@ class TlpSplitter:
             if chunk.start == 0:
                 self.findings.count_format(layout.title)
             self.findings.count_tail(chunk.size % layout.record_size)
-            yield chunk, layout
+            yield chunk, layout, position
 
     def _chosen(self, chunk: AuxChunk, declared: Declared) -> Choice:
         choice = layouts.choose_layout(_sample(chunk), declared)

@@ -19,4 +19,4 @@ BUDGETS: Final = (
     Budget("MAX_UNPACKING_MEMORY", MAX_UNPACKING_MEMORY, "bytes", "Memory for the dictionary of xz, and the window of zstd."),
     Budget("LEFT_ON_DISK", LEFT_ON_DISK, "bytes", "Free space that unpacking leaves on the disk of temporary files."),
 )
-"""All budgets of this room."""
+"""All budgets of this subpackage."""

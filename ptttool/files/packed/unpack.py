@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import errno
-import gzip
 import lzma
 import os
 import tempfile
@@ -25,6 +24,10 @@ from ptttool.files.packed.kinds import LONGEST_MAGIC, kind_of
 
 _PIECE = 1 << 20
 _ZSTD_PIECE = 1 << 12
+# What is left of a piece is copied for each stream in it.
+_STREAM_PIECE = 1 << 16
+# Streams, one behind the other, with nothing in them; of more the file is damaged. Parallel packers leave one or two.
+_MOST_EMPTY = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def first_bytes(file: BinaryIO, kind: str, count: int) -> bytes:
     file.seek(0)
     found = b""
     with suppress(*_DAMAGE, MemoryError, ImportError):
-        for piece in _pieces(file, kind):
+        for piece in pieces_of(file, kind):
             found += piece[:count]
             if len(found) >= count:
                 break
@@ -114,7 +117,7 @@ def _unpack(packed: BinaryIO, kind: str, name: str, size: int) -> Unpacked:
     done = 0
     try:
         try:
-            for piece in _pieces(packed, kind):
+            for piece in pieces_of(packed, kind):
                 done += len(piece)
                 _check(done, size, name, folder)
                 file.write(piece)
@@ -154,15 +157,13 @@ class _DamagedZstdError(ValueError):
     """Damaged zstd data; zstandard is imported only where it is needed."""
 
 
-_DAMAGE = (lzma.LZMAError, EOFError, gzip.BadGzipFile, zlib.error, _DamagedZstdError)
+_DAMAGE = (lzma.LZMAError, EOFError, zlib.error, _DamagedZstdError)
 
 
-def _pieces(file: BinaryIO, kind: str) -> Iterator[bytes]:
+def pieces_of(file: BinaryIO, kind: str) -> Iterator[bytes]:
     """Yield what is in a packed file, in bounded pieces."""
     if kind == "gzip":
-        with gzip.GzipFile(fileobj=file) as opened:
-            while piece := opened.read1(_PIECE):
-                yield piece
+        yield from _gzip_pieces(file)
     elif kind == "zstd":
         yield from _zstd_pieces(file)
     else:
@@ -175,7 +176,9 @@ def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_UNPACKING_MEMORY)
     data = file.read(_ZSTD_PIECE)
+    empty = 0
     while data:
+        empty = _one_more(empty)
         opened = decompressor.decompressobj()
         while not opened.eof:
             if not data:
@@ -185,19 +188,43 @@ def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
             except zstandard.ZstdError as error:
                 raise _DamagedZstdError(str(error)) from None
             if piece:
+                empty = 0
                 yield piece
             data = b"" if opened.eof else file.read(_ZSTD_PIECE)
         data = opened.unused_data or file.read(_ZSTD_PIECE)
 
 
+def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what is in the members of a gzip file, one behind the other."""
+    data = file.read(_STREAM_PIECE)
+    empty = 0
+    while data:
+        empty = _one_more(empty)
+        opened = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        while not opened.eof:
+            piece = opened.decompress(data, _PIECE)
+            if piece:
+                empty = 0
+                yield piece
+            data = opened.unconsumed_tail
+            if not (data or opened.eof or (data := file.read(_STREAM_PIECE))):
+                while piece := opened.decompress(b"", _PIECE):  # what its window still holds
+                    yield piece
+                if not opened.eof:
+                    raise EOFError("it ends in the middle")
+        data = opened.unused_data.lstrip(b"\0") or file.read(_STREAM_PIECE).lstrip(b"\0")
+
+
 def _stream_pieces(file: BinaryIO, kind: str) -> Iterator[bytes]:
     """Yield what is in the streams of an xz or bzip2 file, one behind the other."""
     data = b""
+    empty = 0
     while True:
+        empty = _one_more(empty)
         opened = bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_UNPACKING_MEMORY)
         while not opened.eof:
             if opened.needs_input:
-                data = data or file.read(_PIECE)
+                data = data or file.read(_STREAM_PIECE)
                 if not data:
                     raise EOFError("it ends in the middle")
             try:
@@ -206,7 +233,14 @@ def _stream_pieces(file: BinaryIO, kind: str) -> Iterator[bytes]:
                 raise EOFError(str(error)) from None
             data = b""
             if piece:
+                empty = 0
                 yield piece
-        data = opened.unused_data.lstrip(b"\0") or file.read(_PIECE).lstrip(b"\0")
+        data = opened.unused_data.lstrip(b"\0") or file.read(_STREAM_PIECE).lstrip(b"\0")
         if not data:
             return
+
+
+def _one_more(empty: int) -> int:
+    if empty >= _MOST_EMPTY:
+        raise EOFError(f"{_MOST_EMPTY:,} streams with nothing in them")
+    return empty + 1

@@ -6,6 +6,7 @@ privileges, the kernel gives the first 64 bytes alone, which have no capabilitie
 
 from __future__ import annotations
 
+from ptttool.documents import Hex
 from ptttool.machine.model import AddressSpace, Bar, Transfers
 
 # Lines of sysfs's ``resource`` that are BARs; what follows is the expansion ROM, BARs of virtual functions and windows of bridges.
@@ -46,7 +47,7 @@ def bars_of(resource: str, config: bytes) -> tuple[Bar, ...]:
         space = AddressSpace.IO if flags & _IO else AddressSpace.MEMORY
         base = _address(config, number, space) or first
         if base + last - first < 1 << 64:
-            found.append(Bar(number, base, base + last - first, space, bool(flags & _PREFETCHABLE)))
+            found.append(Bar(number, Hex(base), Hex(base + last - first), space, bool(flags & _PREFETCHABLE)))
     return tuple(found)
 
 
@@ -64,8 +65,18 @@ def _address(config: bytes, number: int, space: AddressSpace) -> int | None:
     return (low & ~0xF) | (_word(config, at + 4, 4) << 32 if low & 0x6 == 0x4 else 0)
 
 
-def transfers_of(config: bytes) -> Transfers | None:
-    """Return what the PCI Express capability says; None without one."""
+def transfers_of(config: bytes, *, of_virtual: bool = False) -> Transfers | None:
+    """Return what the PCI Express capability says; None without one.
+
+    Parameters
+    ----------
+    config : bytes
+        The start of the configuration space.
+    of_virtual : bool
+        Whether its settings are asked for as those of a virtual function, `config` being that of its physical function: the fields for MPS,
+        MRRS and extended tags are reserved in a virtual function (7.5.3.4). Whether it has tags of 10 bits, the SR-IOV capability says,
+        which is not among these bytes; it cannot where the physical function does not support them (7.5.3.15).
+    """
     at = _find_express(config)
     if at is None:
         return None
@@ -74,12 +85,15 @@ def transfers_of(config: bytes) -> Transfers | None:
     supported, control = _word(config, at + 4, 4), _word(config, at + 8, 2)
     # Older functions (version 1) end before the second set of registers.
     control_2 = _word(config, at + 0x28, 2) if version_and_type & 0xF > 1 and len(config) >= at + 0x2A else None
+    ten_bit_tags = None if control_2 is None else bool(control_2 & 1 << 12)
+    if of_virtual and ten_bit_tags is not None:
+        ten_bit_tags = None if _word(config, at + 0x24, 4) & 1 << 17 else False
     return Transfers(
         max_payload_supported=_size(supported),
         max_payload=_size(control >> 5),
         max_read_request=_size(control >> 12),
         extended_tags=bool(control & 1 << 8),
-        ten_bit_tags=None if control_2 is None else bool(control_2 & 1 << 12),
+        ten_bit_tags=ten_bit_tags,
         read_boundary=(128 if _word(config, at + 0x10, 2) & 1 << 3 else 64) if has_boundary and len(config) >= at + 0x12 else None,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ptttool.documents import Hex
 from ptttool.machine.budget import MAX_MEMORY_RANGES
 from ptttool.machine.model import MemoryRange
 
@@ -58,9 +59,9 @@ def memory_ranges(text: str) -> tuple[tuple[MemoryRange, ...] | None, int]:
         if not _is_wanted(match) or not first <= last or last == 0:
             continue
         if found and found[-1].name == name and found[-1].last + 1 == first:
-            found[-1] = MemoryRange(found[-1].first, last, name)
+            found[-1] = MemoryRange(found[-1].first, Hex(last), name)
         else:
-            found.append(MemoryRange(first, last, name))
+            found.append(MemoryRange(Hex(first), Hex(last), name))
     if is_hidden:
         return None, 0
     found.sort(key=lambda one: (one.first, one.last))

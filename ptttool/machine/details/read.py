@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_BYTES, MAX_MEMORY_RANGES
 from ptttool.machine.details.config_space import bars_of, transfers_of
 from ptttool.machine.details.memory_map import memory_ranges
-from ptttool.machine.model import Machine, MemoryRange, PciFunction
+from ptttool.machine.model import Machine, MemoryRange, PciFunction, PciFunctions
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened
@@ -31,20 +31,27 @@ def with_details(source: Source, machine: Machine) -> Machine:
         The machine, or a part of it: no other functions are read.
     """
     functions = dict(machine.functions)
+    physical: dict[str, bytes] = {}
     for path in source.devices("pci"):
         address = PciAddress.try_parse(path.rpartition("/")[2])
         if address in functions:
-            functions[address] = _detailed(source, path, functions[address])
+            functions[address] = _detailed(source, path, functions[address], physical)
     memory, left_out = _memory(source)
     diagnostics = machine.diagnostics
     if left_out:
         message = f"{left_out:,} ranges of {_MEMORY} are left out: {MAX_MEMORY_RANGES:,} are kept"
         diagnostics += (Diagnostic(Severity.INFO, OVER_BUDGET, message, where=_MEMORY, details={"left_out": left_out}),)
-    return replace(machine, functions=functions, memory=memory, diagnostics=diagnostics)
+    return replace(machine, functions=PciFunctions(functions), memory=memory, diagnostics=diagnostics)
 
 
-def _detailed(source: Source, path: str, function: PciFunction) -> PciFunction:
-    config = _bytes(source, f"{path}/config", MAX_CONFIG_BYTES)
+def _detailed(source: Source, path: str, function: PciFunction, physical: dict[str, bytes]) -> PciFunction:
+    """Return a function with its details. `physical`: configuration spaces that virtual functions asked for, by path."""
+    config = settings = _bytes(source, f"{path}/config", MAX_CONFIG_BYTES)
+    owner = _physical(source, path)
+    if owner is not None:
+        if owner not in physical:
+            physical[owner] = _bytes(source, f"{owner}/config", MAX_CONFIG_BYTES)
+        settings = physical[owner]
     try:
         resource = source.read(f"{path}/resource")
     except OSError:
@@ -56,9 +63,20 @@ def _detailed(source: Source, path: str, function: PciFunction) -> PciFunction:
     return replace(
         function,
         bars=None if resource is None else bars_of(resource, config),
-        transfers=transfers_of(config),
+        transfers=transfers_of(settings, of_virtual=owner is not None),
         iommu=None if iommu is None else iommu.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+        physical=None if owner is None else PciAddress.try_parse(owner.rpartition("/")[2]),
     )
+
+
+def _physical(source: Source, path: str) -> str | None:
+    """Return the path of the physical function that a virtual one belongs to; None for other functions."""
+    link = f"{path}/physfn"
+    try:
+        target = source.resolve(link)
+    except OSError:
+        return None
+    return None if target == link else target
 
 
 def _memory(source: Source) -> tuple[tuple[MemoryRange, ...] | None, int]:

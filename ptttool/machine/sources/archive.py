@@ -107,6 +107,9 @@ def _read(path: Path) -> _Root:
 
 
 def _not_an_archive(path: Path) -> InputError:
+    with path.open("rb") as file:
+        if file.read(8) == b"PERFILE2":
+            return InputError(path, "a recording, not a machine", hint="name it as FILE, without --sysfs", code="not-a-machine")
     return InputError(
         path,
         "neither a folder nor a tar archive of a machine",

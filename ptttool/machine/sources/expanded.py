@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final
 
-import zstandard
-
 from ptttool.budget import over_budget
 from ptttool.errors import InputError
-from ptttool.machine.budget import ARCHIVE_FREE, ARCHIVE_RATIO, MAX_ARCHIVE_BYTES, MAX_DICTIONARY
+from ptttool.files.packed.kinds import LONGEST_MAGIC, kind_of
+from ptttool.files.packed.unpack import pieces_of
+from ptttool.machine.budget import ARCHIVE_FREE, ARCHIVE_RATIO, MAX_ARCHIVE_BYTES
 
-GZIP: Final = b"\x1f\x8b"
-XZ: Final = b"\xfd7zXZ\x00"
-BZIP2: Final = b"BZh"
-ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
 PACK_LESS: Final = "pack sys/ alone: tar czf machine.tar.gz sys"
 _PIECE: Final = 1 << 16
 # The longest header of a tar archive that is read at once: names and links of real ones are far shorter.
@@ -60,8 +54,11 @@ class Expanded:
         self.most = min(MAX_ARCHIVE_BYTES, ARCHIVE_FREE + ARCHIVE_RATIO * about.st_size)
         self._position = 0
         self.last = b""
-        self._expanding = _expanding(self._file)
-        self.is_packed = self._expanding is not self._file
+        kind = kind_of(self._file.read(LONGEST_MAGIC))
+        self._file.seek(0)
+        self.is_packed = kind is not None
+        self._pieces = _plain(self._file) if kind is None else pieces_of(self._file, kind)
+        self._piece = memoryview(b"")
 
     def __enter__(self) -> Expanded:
         return self
@@ -78,8 +75,14 @@ class Expanded:
         if not 0 <= size <= _LONGEST_READ:
             raise InputError(self._path, f"a header of {size:,} bytes", offset=self._position, code="damaged-archive")
         found = bytearray()
-        while len(found) < size and (piece := self._expanding.read(size - len(found))):
-            found += piece
+        while len(found) < size:
+            if not self._piece:
+                self._piece = memoryview(next(self._pieces, b""))
+                if not self._piece:
+                    break
+            wanted = size - len(found)
+            found += self._piece[:wanted]
+            self._piece = self._piece[wanted:]
         self._position += len(found)
         self.last = bytes(found)
         if self._position > self.most:
@@ -97,40 +100,6 @@ class Expanded:
         return self._position
 
 
-def _expanding(file: BinaryIO) -> BinaryIO | _Xz:
-    start = file.read(6)
-    file.seek(0)
-    if start.startswith(GZIP):
-        return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
-    if start.startswith(BZIP2):
-        return bz2.BZ2File(file)  # type: ignore[return-value]
-    if start.startswith(XZ):
-        return _Xz(file)
-    if start.startswith(ZSTANDARD):
-        return zstandard.ZstdDecompressor(max_window_size=MAX_DICTIONARY).stream_reader(file, read_across_frames=True)
-    return file
-
-
-class _Xz:
-    """What :class:`lzma.LZMAFile` is, with a limit for the memory that the file asks for."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DICTIONARY * 2)
-
-    def read(self, size: int) -> bytes:
-        """Read at most so many bytes; none at the end."""
-        while True:
-            if self._decompressor.eof:  # streams may follow each other
-                rest = self._decompressor.unused_data.lstrip(b"\x00") or self._file.read(_PIECE).lstrip(b"\x00")
-                if not rest:
-                    return b""
-                self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DICTIONARY * 2)
-                found = self._decompressor.decompress(rest, size)
-            else:
-                packed = self._file.read(_PIECE) if self._decompressor.needs_input else b""
-                if self._decompressor.needs_input and not packed:
-                    raise EOFError("the file ends within its packed data")
-                found = self._decompressor.decompress(packed, size)
-            if found:
-                return found
+def _plain(file: BinaryIO) -> Iterator[bytes]:
+    while piece := file.read(_PIECE):
+        yield piece

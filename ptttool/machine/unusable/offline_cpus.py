@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus, parse_cpu_list

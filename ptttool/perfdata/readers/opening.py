@@ -113,7 +113,7 @@ def _open_file(path: Path) -> LocalFile | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise InputError(path.parent, "a folder without a file 'data' in it, so not a perf.data folder", code="no-such-file") from None
+        raise _no_recording(path.parent) from None
     except OSError as error:
         raise _cannot_open(str(path), error) from None
     about = os.fstat(descriptor)
@@ -135,3 +135,12 @@ def _cannot_open(path: str, error: OSError) -> InputError | AccessError:
     if error.errno == errno.ENOENT:
         return InputError(path, "no such file", code="no-such-file")
     return InputError(path, error.strerror or str(error))
+
+
+def _no_recording(folder: Path) -> InputError:
+    """Return the error for a folder that perf record did not write, by its whole path."""
+    where = os.path.abspath(folder)
+    hint = "name a recording in it; analyze, report and metrics take folders of recordings"
+    if any(os.path.isdir(os.path.join(where, name)) for name in ("sys", "bus", "devices")):  # noqa: PTH112, PTH118 - False where not permitted
+        hint = f"a machine is for --sysfs: ptttool list --sysfs {where}"
+    return InputError(where, "a folder without a file 'data' in it, so not a perf.data folder", hint=hint, code="no-such-file")

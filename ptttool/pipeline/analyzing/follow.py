@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ptttool.analyses.follow import Follow, FollowAnalysis, Match, Row, followed
 from ptttool.errors import UsageError
 from ptttool.perfdata.problems import damage_of
+from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.query import Query, no_such_index
-from ptttool.pipeline.report import result_of, run_kinds
 from ptttool.pipeline.workers.pool import Alone
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ptttool.files.progress import Progress
-    from ptttool.machine.model import Machine
     from ptttool.pipeline.recording import Recording
-    from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
 
@@ -34,9 +33,7 @@ def follow(
     recording: Recording,
     index: int,
     workers: Workers,
-    *,
-    machine: Machine | None = None,
-    time: TimeOptions | None = None,
+    ask: Ask,
     watch: Callable[[Progress], AbstractContextManager[None]],
 ) -> Follow:
     """Return the transaction of a TLP.
@@ -49,10 +46,8 @@ def follow(
         Number of the TLP: of a request or of a completion.
     workers : Workers
         Who matches.
-    machine : Machine or None
-        The machine that was recorded.
-    time : TimeOptions or None
-        What the user says of time.
+    ask : Ask
+        What the analysis is to know.
     watch : callable
         Shows the progress.
 
@@ -74,11 +69,9 @@ def follow(
     requester, tag = key
     walk = recording.walk(workers)
     with watch(walk.progress):
-        (analysis,) = run_kinds(
-            recording, (FollowAnalysis,), workers, walk, machine=machine, time=time,
-            options={FollowAnalysis.name: {"index": index, "requester": requester, "tag": tag}},
-        )  # fmt: skip
-    matched = result_of(analysis, recording, walk, machine)
+        options = {FollowAnalysis.name: {"index": index, "requester": requester, "tag": tag}}
+        answer = run(recording, (FollowAnalysis,), workers, replace(ask, options=options), walk)
+    matched = answer.results[FollowAnalysis.name]
     found = matched.transaction
     if found is None:
         return followed(recording.path, row, matched, None, [])

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.loss import signs_of_loss
-from ptttool.pipeline.report import captured_by, lacks_of, result_of, run_all
+from ptttool.analyses.loss.analysis import Loss
+from ptttool.pipeline.analyzing.ask import Ask, captured_by, lacks_of, run
+from ptttool.recording.identity import ptt_attribute
+
+LOSS = Loss.name
 
 if TYPE_CHECKING:
     from ptttool.analyses.needs import Captured, Lack
     from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Contents
-    from ptttool.pipeline.query import Query
     from ptttool.pipeline.recording import Recording
-    from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
 
@@ -130,41 +132,40 @@ def analyze_recording(
     recording: Recording,
     names: Sequence[str],
     workers: Workers,
-    *,
+    ask: Ask | None = None,
     walk: Walk | None = None,
-    machine: Machine | None = None,
-    query: Query | None = None,
-    went_offline: Sequence[int] = (),
-    time: TimeOptions | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
     sums: Sums | None = None,
 ) -> Analyzed:
     """Return what several analyses find in a recording, which is read once.
 
     Parameters
     ----------
-    recording, names, workers, walk, machine, query, went_offline, time, options
-        As :func:`ptttool.pipeline.report.analyze_all` takes them.
+    recording, names, workers, ask, walk
+        As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
     sums : Sums or None
         What the recording is added to.
 
     Raises
     ------
     UsageError
-        As :func:`ptttool.pipeline.report.analyze_all` does.
+        As :func:`ptttool.pipeline.analyzing.ask.run` does.
     """
-    walk = recording.walk(workers) if walk is None else walk
-    parts = run_all(recording, names, workers, walk, machine=machine, query=query, time=time, options=options)
+    ask = Ask() if ask is None else ask
+    # What a condition leaves says nothing of what the event asked for; nor do rows that are not a PTT recording's.
+    checks = ask.query is None and LOSS not in names and ptt_attribute(recording.contents) is not None
+    answer = run(recording, [*names, LOSS] if checks else names, workers, ask, walk)
+    results = answer.results
+    signs = results.pop(LOSS).signs if checks else signs_of_loss(recording.contents, went_offline=ask.went_offline)
     found = Analyzed(
         path=recording.path,
         protocol=recording.title,
-        results={name: result_of(part, recording, walk, machine, went_offline) for name, part in parts.items()},
-        lacks={name: lacks_of(recording, name, machine) for name in parts},
+        results=results,
+        lacks={name: lacks_of(recording, name, ask.machine) for name in results},
         problems=tuple(recording.contents.problems),
-        findings=tuple(walk.findings.diagnostics()),
-        loss=tuple(signs_of_loss(recording.contents, went_offline=went_offline)),
-        machine=machine,
+        findings=tuple(answer.walk.findings.diagnostics()),
+        loss=tuple(signs),
+        machine=ask.machine,
     )
     if sums is not None:
-        sums.add(recording, parts, machine)
+        sums.add(recording, {name: answer.analyses[name] for name in results}, ask.machine)
     return found

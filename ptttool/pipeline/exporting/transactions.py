@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _RECORDS = 1 << 17
 # Intervals of the counters of bytes.
 _INTERVALS = 2_000
-_CARRIED = ("address",)
+_CARRIED = ("address", "direction")
 _ROWS = ("direction", "payload_bytes")
 
 

@@ -20,4 +20,4 @@ BUDGETS: Final = (
         "Results of parts of a recording that wait to be merged; beyond it, processes wait. There is always one under way.",
     ),
 )
-"""All budgets of this room."""
+"""All budgets of this subpackage."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, TypeVar, cast
 
-from ptttool import __version__
+from ptttool._version import __version__
 from ptttool.errors import MissingPackageError, WorkersError
 from ptttool.pipeline.workers.pool import Promise, Workers
 from ptttool.pipeline.workers.scheduler import Scheduler

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,8 @@ class Scheduler:
             No files are given, and Dask's configuration has none (``no-certificates``).
         InputError
             A file does not hold what it should (``bad-certificate``).
+        AccessError
+            Others can read the key, or change it (``open-key``).
         """
         if not self.encrypted:
             return None
@@ -93,6 +97,7 @@ class Scheduler:
                 code="no-certificates",
             )
         _try(security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
+        _require_private(security.tls_client_key or security.tls_client_cert)
         return security
 
 
@@ -117,6 +122,17 @@ def _try(ca: str, certificate: str, key: str | None) -> None:
             reason = getattr(error, "reason", None) or error.strerror or str(error)
             what = "not certificates of an authority" if path == ca else "not a certificate with this key"
             raise InputError(path, f"{what} in PEM form ({reason})", code="bad-certificate") from None
+
+
+def _require_private(key: str) -> None:
+    """Raise AccessError for a key that every user of the machine can read, or others can change."""
+    if "\n" in key:
+        return
+    mode = stat.S_IMODE(os.stat(key).st_mode)  # noqa: PTH116 - a text, as Dask has it
+    if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
+        raise AccessError(
+            f"{key}: other users can read or change this key (mode {mode:04o})", hint=f"chmod 600 {shlex.quote(key)}", code="open-key"
+        )
 
 
 def _require(path: Path) -> None:

@@ -9,7 +9,7 @@ from ptttool.analyses.bandwidth.document import Bandwidth
 from ptttool.diagnostics import Severity
 from ptttool.report.model import Advice, around
 
-# Share of the link from which it is the limit, and how far above the mean a burst is worth a look.
+# Share of the link from which little is left, and how far above the mean a burst is worth a look.
 _FULL: Final = 0.8
 _BURST: Final = 10.0
 
@@ -17,13 +17,14 @@ _BURST: Final = 10.0
 def on_bandwidth(result: Bandwidth) -> Iterator[Advice]:
     """Yield advice on a full link and on bursts."""
     for flow in result.directions:
-        if flow.share is not None and flow.share >= _FULL:
+        if flow.share is not None and _FULL <= flow.share <= 1:
             yield Advice(
                 Severity.WARNING,
                 "link-full",
                 "bandwidth",
-                f"{flow.direction} TLPs take {100 * flow.share:.1f} % of what the link can carry: the link is the limit in this direction. "
-                "Check that it runs at its full speed and width.",
+                f"{flow.direction} TLPs take {100 * flow.share:.1f} % of the link's bytes in the mean. TLPs can never have all of them: "
+                "acknowledgements and flow control, which a trace does not have, take their part. So little room is left in this "
+                "direction, and at times there may have been none. Check that the link runs at its full speed and width.",
                 "ptttool list --tree",
                 {"direction": flow.direction, "share_percent": round(100 * flow.share, 1)},
             )

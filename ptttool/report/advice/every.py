@@ -58,12 +58,12 @@ def _on_lacks(lacks: Mapping[str, Sequence[Lack]]) -> Iterator[Advice]:
                 wanted.setdefault(lack.options, []).append((name, lack))
     for options, asking in sorted(wanted.items(), key=lambda item: -len(item[1]))[:_MOST_LACKS]:
         names = list(dict.fromkeys(name for name, _ in asking))
-        what = ", ".join(dict.fromkeys(lack.what for _, lack in asking))
+        what, why = ("; ".join(dict.fromkeys(texts)) for texts in ([lack.what for _, lack in asking], [lack.why for _, lack in asking]))
         yield Advice(
             Severity.INFO,
             "record-more",
             names[0],
-            f"{len(names)} of {len(lacks)} analyses could not see everything ({what}), since {asking[0][1].why}. Another recording has it.",
+            f"{len(names)} of {len(lacks)} analyses could not see everything ({what}), since {why}. Another recording has it.",
             f"ptttool trace {options}",
             {"analyses": ", ".join(names)},
         )

@@ -15,20 +15,20 @@ _OFTEN: Final = 0.1
 
 
 def on_outstanding(result: Outstanding) -> Iterator[Advice]:
-    """Yield advice on devices that use all of their tags."""
+    """Yield advice on devices that use all of their tags, where it is known how many they have."""
     for load in result.requesters:
         tags = load.tags
-        if tags is None or tags.share < _NEAR:
+        if tags is None or not tags.is_known or tags.share < _NEAR:
             continue
         often = tags.time_near is not None and tags.time_near >= _OFTEN
         near = "" if tags.time_near is None else f", and is near it {100 * tags.time_near:.1f} % of the time"
-        known = "has" if tags.is_known else "may have"
         yield Advice(
-            Severity.WARNING if often and tags.is_known else Severity.INFO,
+            Severity.WARNING if often else Severity.INFO,
             "tags",
             "outstanding",
-            f"{load.requester} had {load.peak:,} requests under way at once, {100 * tags.share:.0f} % of the {tags.limit} that it {known} "
-            f"tags for{near}. More tags (ExtTag, 10-Bit Tag) or larger reads (MRRS) let it have more data under way.",
+            f"{load.requester} had {load.peak:,} requests under way at once, {100 * tags.share:.0f} % of the {tags.limit} that its tags "
+            f"allow{near}. While it is there, it cannot ask for more: more tags (ExtTag, 10-Bit Tag) or larger reads (MRRS) may help, if "
+            "the device can use them.",
             around(load.index),
             {"requester": load.requester, "peak": load.peak, "tags": tags.limit, "index": load.index},
         )

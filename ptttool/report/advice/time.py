@@ -31,8 +31,8 @@ def on_time(results: Mapping[str, object]) -> Iterator[Advice]:
             Severity.INFO,
             "tick-unknown",
             name,
-            f"The recording spans {facts.elapsed_ticks or 0:,} ticks of unknown length. If you know how long a tick is, name it: times are "
-            "then nanoseconds, and rates bytes per second. A longer recording may give it, too.",
+            f"The recording spans {'at least ' if facts.is_at_least else ''}{facts.elapsed_ticks or 0:,} ticks of unknown length. If you "
+            "know how long a tick is, name it: times are then nanoseconds, and rates bytes per second. A longer recording may tell, too.",
             "ptttool report FILE --tick-ns NANOSECONDS -o report.html",
             {"elapsed_ticks": facts.elapsed_ticks or 0},
         )

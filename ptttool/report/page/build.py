@@ -11,10 +11,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.drawing.numbers import cell_text, head_text, number_text
-from ptttool.analyses.drawing.pieces import without_empty_columns
+from ptttool.analyses.drawing.pieces import way_to, without_empty_columns
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Part, Table, Timeline, Unit
 from ptttool.diagnostics import Severity
-from ptttool.report.chapters import heading
+from ptttool.report.chapters import FIRST, heading
 from ptttool.report.model import Advice, Chapter, ReportedRecording
 from ptttool.report.page.assets import FOLDER, scripts, source_hash, styles
 from ptttool.report.page.charts import chart_data, chart_words
@@ -171,6 +171,21 @@ class _Section:
         return [(label, text_of(text)) for label, text in self.reported.facts]
 
     @property
+    def title(self) -> str:
+        """The recording and the devices that it is of."""
+        return ", ".join([*map(text_of, self.reported.devices), self.path])
+
+    @property
+    def first(self) -> Sequence[_ShownChapter]:
+        """The chapters in front of the advice: whether the numbers can be trusted."""
+        return [each for each in self.chapters if each.chapter.analysis in FIRST]
+
+    @property
+    def others(self) -> Sequence[_ShownChapter]:
+        """The chapters behind the advice."""
+        return [each for each in self.chapters if each.chapter.analysis not in FIRST]
+
+    @property
     def verdict(self) -> tuple[str, str]:
         """Whether something was lost: how bad, and in words."""
         return _verdict(self.reported)
@@ -198,10 +213,11 @@ class _Section:
 
     def _chapter(self, chapter: Chapter) -> _ShownChapter:
         parts = [self._part(part) for part in chapter.parts[: self.limits.parts]]
-        return _ShownChapter(f"{self.id}-{chapter.analysis}", chapter, parts, max(len(chapter.parts) - self.limits.parts, 0))
+        more = max(len(chapter.parts) - self.limits.parts, 0)
+        return _ShownChapter(f"{self.id}-{chapter.analysis}", chapter, parts, more, way_to(chapter.parts, text_of(self.reported.path)))
 
     def _part(self, part: Part) -> Mapping[str, Any]:
-        part = limited(part, self.limits)
+        whole, part = part, limited(part, self.limits)
         if isinstance(part, Facts):
             return {"kind": "facts", "part": part}
         if isinstance(part, Table):
@@ -211,7 +227,8 @@ class _Section:
         if isinstance(part, Histogram | Timeline):
             name = f"chart{self.number}-{len(self.charts)}"
             self.charts.append({"id": name, "file": self.number - 1, **chart_data(part)})
-            return {"kind": "chart", "part": part, "id": name, "words": chart_words(part), "unit": _axis_unit(part)}
+            words = [text_of(sentence, 2000) for sentence in chart_words(whole)]  # type: ignore[arg-type]
+            return {"kind": "chart", "part": part, "id": name, "words": words}
         return {"kind": "note", "part": part, "word": _WORDS[part.severity]}
 
 
@@ -221,6 +238,7 @@ class _ShownChapter:
     chapter: Chapter
     parts: Sequence[Mapping[str, Any]]
     more: int
+    way: str | None
 
     @property
     def also(self) -> Iterator[tuple[str, str, int]]:
@@ -232,10 +250,6 @@ def _evidence(name: str, value: object) -> str:
     if isinstance(value, int | float):
         return number_text(value, Unit.INDEX if name.endswith("index") else Unit.NONE)
     return text_of(str(value))
-
-
-def _axis_unit(part: Histogram | Timeline) -> str:
-    return part.what if isinstance(part, Histogram) else str(part.unit)
 
 
 def _rows(table: Table) -> Iterator[list[tuple[str, str]]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ptttool.analyses.drawing.pieces import fewer_bins
 from ptttool.analyses.shown import Cell, Facts, Histogram, Note, Part, Series, Table, Timeline
 from ptttool.wording import clean, shortened
 
@@ -71,7 +72,8 @@ def limited(part: Part, limits: Limits) -> Part:
             note=text_of(part.note),
         )
     if isinstance(part, Histogram):
-        return _fewer_bins(part, limits.points)
+        part = fewer_bins(part, limits.points)
+        return replace(part, title=text_of(part.title), marks={text_of(name): value for name, value in part.marks.items()})
     if isinstance(part, Timeline):
         return _fewer_points(part, limits.points)
     return Note(text_of(part.text, 2000), part.severity)
@@ -84,15 +86,6 @@ def text_of(text: str, most: int = _TEXT) -> str:
 
 def _cell(cell: Cell) -> Cell:
     return text_of(cell) if isinstance(cell, str) else cell
-
-
-def _fewer_bins(part: Histogram, most: int) -> Histogram:
-    """Join neighbouring bins."""
-    step = -(-len(part.counts) // most) if part.counts else 1
-    if step > 1:
-        edges = [*part.edges[:-1:step], part.edges[-1]]
-        part = replace(part, edges=edges, counts=[sum(group) for group in _groups(part.counts, step)])
-    return replace(part, title=text_of(part.title), marks={text_of(name): value for name, value in part.marks.items()})
 
 
 def _fewer_points(part: Timeline, most: int) -> Timeline:

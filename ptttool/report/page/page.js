@@ -138,13 +138,37 @@
     context.stroke();
   }
 
+  // Where the bins of a histogram are on its axis: [left, right] of each. Between two bins the border is half way.
+  function placed({ lows, highs, scale }) {
+    if (scale === "categories") return lows.map((_, at) => [at - 0.5, at + 0.5]);
+    const half = lows.length > 1 ? (lows[1] - highs[0]) / 2 : 0.5;
+    const borders = lows.map((low, at) => (at ? (low + highs[at - 1]) / 2 : low - half));
+    borders.push(highs[highs.length - 1] + half);
+    const at = borders.map((border) => position(border, scale));
+    if (!Number.isFinite(at[0])) at[0] = at[1] - 1; // of a bin that holds 0
+    return lows.map((_, bin) => [at[bin], at[bin + 1]]);
+  }
+
+  const position = (value, scale) => (scale === "logarithmic" ? Math.log2(Math.max(value, 0)) : value);
+
+  // Round values between two positions of a logarithmic axis.
+  function rounded(min, max, most) {
+    const all = [];
+    for (let power = Math.floor(min / Math.log2(10)); power <= Math.ceil(max / Math.log2(10)); power++) for (const digit of [1, 2, 5]) all.push([Math.log2(digit * 10 ** power), digit]);
+    const inside = all.filter(([at]) => at >= min && at <= max);
+    const tens = inside.filter(([, digit]) => digit === 1);
+    const chosen = inside.length > most && tens.length > 1 ? tens : inside;
+    return chosen.filter((_, at) => at % Math.ceil(chosen.length / most) === 0).map(([at]) => at);
+  }
+
   class Chart {
     constructor(data) {
       this.data = data;
       this.figure = document.getElementById(data.id);
       this.file = files[data.file];
       this.isHistogram = data.kind === "histogram";
-      this.xs = this.isHistogram ? data.counts.map((_, at) => at) : data.times;
+      this.bins = this.isHistogram ? placed(data) : [];
+      this.xs = this.isHistogram ? this.bins.map(([left, right]) => (left + right) / 2) : data.times;
       this.lines = this.isHistogram ? [{ name: data.what, values: data.counts }] : data.series;
       this.hidden = new Set();
       this.log = false;
@@ -204,19 +228,24 @@
 
     get whole() {
       const last = this.xs.length - 1;
-      return this.isHistogram ? [-0.5, last + 0.5] : last ? [this.xs[0], this.xs[last]] : [this.xs[0] - 0.5, this.xs[0] + 0.5];
+      return this.isHistogram ? [this.bins[0][0], this.bins[last][1]] : last ? [this.xs[0], this.xs[last]] : [this.xs[0] - 0.5, this.xs[0] + 0.5];
     }
 
-    // Text of a position on the x axis.
-    edge(at) {
-      const value = this.data.edges[Math.round(at + 0.5)];
-      return value === null ? "∞" : value === undefined ? "" : SCALES[this.data.unit] ? quantity(value, this.data.unit) : number(value);
+    // The values that a bin takes.
+    bin(at, say = number) {
+      const { lows, highs } = this.data;
+      return lows[at] === highs[at] ? say(lows[at]) : `${say(lows[at])} to ${say(highs[at])}`;
     }
 
-    // The unit below the x axis, where the numbers there do not have it.
-    get axisLabel() {
-      const unit = this.isHistogram ? this.data.unit : this.data.timeUnit;
-      return SCALES[unit] ? undefined : unit === "index" ? "number of the TLP" : unit || undefined;
+    // What the axes are, with the unit where the numbers do not have it.
+    get xLabel() {
+      const { axis, unit, timeUnit } = this.data;
+      if (!this.isHistogram) return timeUnit === "index" ? "Number of the TLP" : SCALES[timeUnit] ? "Time" : `Time [${timeUnit}]`;
+      return `${axis}${!unit || SCALES[unit] && unit !== "bytes" ? "" : ` [${unit}]`}${this.data.scale === "logarithmic" ? ", logarithmic" : ""}`;
+    }
+
+    get yLabel() {
+      return this.isHistogram ? `${this.data.what[0].toUpperCase()}${this.data.what.slice(1)} in each bar` : this.data.unit;
     }
 
     values(line) {
@@ -250,26 +279,29 @@
     draw() {
       if (!this.xs.length) return;
       if (this.chart) this.chart.destroy();
-      const width = printing ? 640 : Math.max(this.plot.clientWidth, 200);
+      const width = printing ? 760 : Math.max(this.plot.clientWidth, 200);
       const ink = colour("--faint");
       const grid = { stroke: colour("--grid"), width: 1 };
       const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif';
       const scaled = { bytes: "bytes", ns: "ns" }[this.data.unit] && !this.isHistogram ? this.data.unit : "";
-      const xAxis = { stroke: ink, grid, ticks: grid, font, space: 90, label: this.axisLabel, labelFont: font, labelSize: 18, size: 34 };
-      if (this.isHistogram) {
+      const xAxis = { stroke: ink, grid, ticks: grid, font, space: 90, label: this.xLabel, labelFont: font, labelSize: 20, size: 34 };
+      if (this.data.scale === "categories") {
+        const wide = 16 + 7 * Math.max(...this.xs.map((_, at) => this.bin(at).length));
         xAxis.splits = (u, axis, min, max) => {
-          const step = Math.max(1, Math.ceil((max - min) / Math.max(2, width / 85)));
-          const splits = [];
-          for (let at = Math.ceil(min + 0.5); at - 0.5 <= max + 1e-9; at += step) splits.push(at - 0.5);
-          return splits;
+          const step = Math.max(1, Math.ceil(((max - min) * wide) / width));
+          return this.xs.filter((x, at) => x > min && x < max && at % step === 0);
         };
-        xAxis.values = (u, splits) => splits.map((split) => this.edge(split));
-      } else xAxis.values = (u, splits) => splits.map((split) => short(split, this.data.timeUnit));
+        xAxis.values = (u, splits) => splits.map((split) => this.bin(split));
+      } else if (this.data.scale === "logarithmic") {
+        xAxis.splits = (u, axis, min, max) => rounded(min, max, Math.max(3, width / 70));
+        xAxis.values = (u, splits) => splits.map((split) => short(Number((2 ** split).toPrecision(3)), this.data.unit));
+      } else if (this.isHistogram) xAxis.values = (u, splits) => splits.map((split) => short(split, this.data.unit));
+      else xAxis.values = (u, splits) => splits.map((split) => short(split, this.data.timeUnit));
       const options = {
         width,
         height: width < 500 ? 220 : 270,
         legend: { show: false },
-        padding: [18, 14, 0, 0],
+        padding: [18, 34, 0, 0],
         scales: {
           x: { time: false, range: () => this.range || this.whole },
           y: { distr: this.log ? 3 : 1, range: () => this.yRange() },
@@ -277,7 +309,8 @@
         axes: [
           xAxis,
           {
-            stroke: ink, grid, ticks: grid, font,
+            stroke: ink, grid, ticks: grid, font, label: this.yLabel, labelFont: font, labelSize: 20,
+            labelGap: 6,
             size: (u, values) => Math.max(46, ...(values || []).map((value) => 14 + 7 * String(value || "").length)),
             values: (u, splits) => splits.map((split) => (this.log && Math.abs(Math.log10(split) % 1) > 1e-9 ? "" : short(split, scaled))),
           },
@@ -306,8 +339,30 @@
     series(line, at) {
       const stroke = lineColour(at);
       const shared = { label: line.name, stroke, show: !this.hidden.has(at) };
-      if (this.isHistogram) return { ...shared, width: 1, fill: printing ? "#999" : stroke + (isDark() ? "99" : "b0"), paths: uPlot.paths.bars({ size: [0.94, 100], align: 0 }), points: { show: false } };
+      if (this.isHistogram) return { ...shared, width: 1, fill: printing ? "#999" : stroke + (isDark() ? "99" : "b0"), paths: (u, series, first, last) => this.bars(u, first, last), points: { show: false } };
       return { ...shared, width: 1.8, dash: DASHES[at % DASHES.length], points: { show: this.xs.length < 2 }, spanGaps: false };
+    }
+
+    // Bars as wide as the values that they take.
+    bars(u, first, last) {
+      const fill = new Path2D();
+      const floor = u.valToPos(u.scales.y.min, "y", true);
+      const isApart = this.data.scale === "categories";
+      for (let at = first; at <= last; at++) {
+        const value = u.data[1][at];
+        if (!value) continue;
+        const [left, right] = this.bins[at].map((x) => u.valToPos(x, "x", true));
+        const gap = isApart ? Math.max((right - left) / 6, (right - left - 160) / 2) : Math.min((right - left) / 10, 1);
+        const top = Math.min(u.valToPos(value, "y", true), floor - 1);
+        fill.rect(left + gap, top, Math.max(right - left - 2 * gap, 1), floor - top);
+      }
+      return { fill, stroke: fill };
+    }
+
+    // Where a value is on the axis; of sizes, which have no place between them: behind the last one that is not larger.
+    markAt(value) {
+      const { highs, scale } = this.data;
+      return scale === "categories" ? highs.filter((high) => high <= value).length - 0.5 : position(value, scale);
     }
 
     // Marks of a histogram; limits and shapes of lines.
@@ -336,11 +391,11 @@
       context.restore();
     }
 
-    // The name of a level line, readable above other lines.
-    label(context, ratio, text, x, y) {
+    // The name of a line, readable above bars and other lines.
+    label(context, ratio, text, x, y, align = "right") {
       context.save();
       context.setLineDash([]);
-      context.textAlign = "right";
+      context.textAlign = align;
       context.strokeStyle = colour("--paper");
       context.lineWidth = 4 * ratio;
       context.lineJoin = "round";
@@ -351,29 +406,24 @@
 
     drawMarks(u, context, ratio) {
       const { bbox } = u;
-      const { edges, marks } = this.data;
-      let previous = -Infinity;
-      let level = 0;
+      const taken = []; // right ends of the names in each line
       context.strokeStyle = context.fillStyle = markColour();
-      context.setLineDash([4 * ratio, 3 * ratio]);
-      const placed = marks.filter(([, value]) => value !== null).map(([name, value]) => {
-        let bin = edges.findIndex((edge, at) => at + 1 < edges.length && value < (edges[at + 1] ?? Infinity));
-        if (bin < 0) bin = edges.length - 2;
-        const wide = (edges[bin + 1] ?? edges[bin]) - edges[bin];
-        return { name, x: bin - 0.5 + (wide > 0 ? Math.min(Math.max((value - edges[bin]) / wide, 0), 1) : 0.5) };
-      }).sort((a, b) => a.x - b.x);
-      for (const { name, x } of placed) {
+      const said = (name, value) => (this.data.scale === "categories" && !/\d/.test(name) ? `${name} ${number(value)}` : name);
+      const marks = this.data.marks.filter(([, value]) => value !== null).map(([name, value]) => [said(name, value), this.markAt(value)]).sort((a, b) => a[1] - b[1]);
+      for (const [name, x] of marks) {
         const left = u.valToPos(x, "x", true);
-        if (left < bbox.left || left > bbox.left + bbox.width) continue;
-        const wide = context.measureText(name).width + 6 * ratio;
-        level = left - previous < wide ? level + 1 : 0;
-        previous = left;
+        if (left < bbox.left - 1 || left > bbox.left + bbox.width + 1) continue;
+        const wide = context.measureText(name).width + 8 * ratio;
+        const isLeft = left + wide > bbox.left + bbox.width;
+        const from = isLeft ? left - wide : left;
+        let level = taken.findIndex((end) => end <= from);
+        if (level < 0) level = taken.length;
+        taken[level] = from + wide;
         const top = (11 + 14 * (level % 5)) * ratio;
+        context.setLineDash([4 * ratio, 3 * ratio]);
         context.beginPath(); context.moveTo(left, top + 3 * ratio); context.lineTo(left, bbox.top + bbox.height); context.stroke();
-        context.textAlign = left + wide > bbox.left + bbox.width ? "right" : "left";
-        context.fillText(name, left + (context.textAlign === "right" ? -3 : 3) * ratio, top);
+        this.label(context, ratio, name, left + (isLeft ? -4 : 4) * ratio, top, isLeft ? "right" : "left");
       }
-      context.setLineDash([]);
     }
 
     drawMarkers(u, context, ratio, line, at) {
@@ -425,10 +475,9 @@
     words(at) {
       const lines = [];
       if (this.isHistogram) {
-        const { edges, counts, unit, what } = this.data;
+        const { counts, unit, what } = this.data;
         const total = counts.reduce((sum, count) => sum + count, 0) || 1;
-        const to = edges[at + 1] === null ? "∞" : quantity(edges[at + 1], unit);
-        lines.push([`${quantity(edges[at], unit)} to below ${to}`, ""]);
+        lines.push([`${this.bin(at)} ${unit}`.trim(), ""]);
         lines.push([`${whole.format(counts[at])} ${what}`, `${((100 * counts[at]) / total).toFixed(1)} %`]);
         return lines;
       }
@@ -511,13 +560,13 @@
     }
 
     table() {
-      const heads = this.isHistogram ? [["From", true], ["To below", true], [this.data.what, true]] : [[this.data.timeUnit === "index" ? "TLP" : `Time${this.data.timeUnit ? ` (${this.data.timeUnit})` : ""}`, true], ...this.lines.map((line) => [line.name, true]), ...(this.data.indexes ? [["First TLP", true]] : [])];
+      const heads = this.isHistogram ? [["From", true], ["To", true], [this.data.what, true]] : [[this.data.timeUnit === "index" ? "TLP" : `Time${this.data.timeUnit ? ` (${this.data.timeUnit})` : ""}`, true], ...this.lines.map((line) => [line.name, true]), ...(this.data.indexes ? [["First TLP", true]] : [])];
       const row = make("tr", {}, ...heads.map(([text]) => make("th", { scope: "col", class: "n" }, text)));
       const body = make("tbody");
       const say = (value) => (value === null || value === undefined ? "" : number(value));
       this.xs.forEach((x, at) => {
         const cells = this.isHistogram
-          ? [say(this.data.edges[at]), this.data.edges[at + 1] === null ? "∞" : say(this.data.edges[at + 1]), say(this.data.counts[at])]
+          ? [say(this.data.lows[at]), say(this.data.highs[at]), say(this.data.counts[at])]
           : [say(x), ...this.lines.map((line) => say(line.values[at]))];
         const line = make("tr", {}, ...cells.map((text) => make("td", { class: "n" }, text)));
         if (!this.isHistogram && this.data.indexes) line.append(make("td", { class: "n i" }, String(this.data.indexes[at])));
@@ -532,6 +581,18 @@
   }
 
   for (const table of document.querySelectorAll("table.sortable")) sortable(table);
+
+  // Bars to scroll with are hidden on many screens: a table that is wider than its place says so.
+  const byWidth = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const around = target.closest(".scroll");
+      const line = around.nextElementSibling;
+      const isWide = around.scrollWidth > around.clientWidth + 1;
+      if (line && line.classList.contains("wide")) line.hidden = !isWide;
+      else if (isWide) around.after(make("p", { class: "wide js", "aria-hidden": "true" }, "← wider than the page: scroll it sideways →"));
+    }
+  });
+  for (const table of document.querySelectorAll(".scroll > table")) for (const each of [table, table.parentElement]) byWidth.observe(each);
   for (const line of document.querySelectorAll(".command")) copyable(line);
 
   const shown = charts.map((data) => new Chart(data));

@@ -23,8 +23,6 @@ class Where:
     ----------
     text : str
         The condition as the user wrote it.
-    sql : str
-        The condition as polars gets it.
     expr : polars.Expr
         The expression.
     columns : tuple of str
@@ -32,7 +30,6 @@ class Where:
     """
 
     text: str
-    sql: str
     expr: pl.Expr
     columns: tuple[str, ...]
 
@@ -63,7 +60,8 @@ class Where:
                 mask = mask.fill_null(False)
         except pl.exceptions.PolarsError as error:
             raise _refused(error) from None
-        return mask.to_numpy() if self.columns else np.full(rows, mask.to_list() == [True])
+        # polars gives one row for what is the same for all.
+        return mask.to_numpy() if mask.len() == rows else np.full(rows, mask.to_list() == [True])
 
     def filter(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows for which the condition is true."""
@@ -88,15 +86,11 @@ def compile_where(text: str, schema: Schema, find_id: Callable[[str], int | None
         The condition is wrong; ``position`` in its details is the character, counted from 1.
     """
     node, columns = parse(text, schema, find_id)
-    try:
-        expr = pl.sql_expr(node.sql)
-    except pl.exceptions.PolarsError as error:
-        raise _refused(error) from None
-    where = Where(text, node.sql, expr, columns)
+    where = Where(text, node.expr, columns)
     for rows in (0, 2):
         frame = _frame(rows, columns, schema)
         try:
-            found = frame.select(expr.alias("where")).schema
+            found = frame.select(node.expr.alias("where")).schema
         except pl.exceptions.PolarsError as error:
             raise _refused(error) from None
         if found["where"] != pl.Boolean:

@@ -1,22 +1,28 @@
-"""The nodes of a condition's syntax tree, and their SQL for polars."""
+"""The nodes of a condition's syntax tree: each is an expression of polars, with its type."""
 
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Literal
+
+import polars as pl
 
 from ptttool.budget import over_budget_text
 from ptttool.errors import UsageError
 from ptttool.pci import PciAddress
-from ptttool.table.budget import MAX_LEVELS, MAX_SQL
+from ptttool.table.budget import MAX_LEVELS, MAX_NODES
+from ptttool.table.frame import type_of
 from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.where.tokens import wrong
 from ptttool.wording import did_you_mean
 
 Type = Literal["truth", "number", "text", "bytes", "null"]
+Comparison = Callable[[pl.Expr, pl.Expr], pl.Expr]
 TYPE_NAMES: dict[Type, str] = {"truth": "a condition", "number": "a number", "text": "a text", "bytes": "a byte string", "null": "NULL"}
 
 
@@ -28,10 +34,8 @@ class Node:
     ----------
     type : str
         Type of its value.
-    sql : str
-        SQL for polars, in parentheses where they are needed.
-    exact : str
-        The same SQL with 128-bit integers, and with texts instead of enums. Arithmetic and functions use it, so nothing wraps around.
+    expr : polars.Expr
+        Its expression.
     position : int
         Position in the condition, from 0.
     column : Column or None
@@ -40,77 +44,78 @@ class Node:
         The value, if the node is just a literal.
     of_id : bool
         Whether the value is computed from an ID, so that it can be compared with ``'01:00.0'``.
+    of_fraction : bool
+        Whether the value is computed from a fraction, or by a division, so that it may be no integer.
     find_id : callable or None
         Returns the ID of the device that has this text for a name.
+    size : int
+        Number of nodes that its expression is made of; those that occur twice count twice, as polars evaluates them.
     levels : int
-        How deep polars' parser descends in its SQL: a level for each parenthesis, and one for what stands behind an operator or keyword.
+        How deep the nodes below it are nested.
     """
 
     type: Type
-    sql: str
-    exact: str
+    expr: pl.Expr
     position: int
     column: Column | None = None
     literal: int | float | str | None = None
     of_id: bool = False
-    levels: int = 0
+    of_fraction: bool = False
     find_id: Callable[[str], int | None] | None = None
+    size: int = 1
+    levels: int = 0
+
+    @property
+    def exact(self) -> pl.Expr:
+        """The expression with 128-bit integers, and with texts instead of enums. Arithmetic and functions use it: nothing wraps around."""
+        if isinstance(self.literal, int):
+            return pl.lit(self.literal, dtype=pl.Int128)
+        if self.column is None or self.type not in ("number", "text"):
+            return self.expr
+        return self.expr.cast(pl.Int128 if self.type == "number" else pl.String)
 
 
-def check_size(characters: int, position: int) -> None:
-    """Raise UsageError for SQL that is longer than the budget."""
-    if characters > MAX_SQL:
-        raise over_budget_text(f"--where: what the condition becomes (character {position + 1})", MAX_SQL, "characters", hint="split it up")
-
-
-def made(type: Type, sql: str, position: int, *parts: Node, behind: Sequence[Node] = ()) -> Node:
+def made(type: Type, expr: pl.Expr, position: int, *parts: Node) -> Node:
     """Make a node from others.
 
     Parameters
     ----------
     type : str
         Type of its value.
-    sql : str
-        Its SQL: the parts are in parentheses.
+    expr : polars.Expr
+        Its expression, made of those of the parts.
     position : int
         Position in the condition, from 0.
     *parts : Node
-        Nodes that stand behind a parenthesis or a comma.
-    behind : sequence of Node
-        Nodes that stand behind an operator or a keyword.
+        The other nodes.
 
     Raises
     ------
     UsageError
-        It is too long, or nested too deeply.
+        It is too large, or nested too deeply.
     """
-    check_size(len(sql), position)
-    levels = max((*(part.levels + 1 for part in parts), *(part.levels + 2 for part in behind)), default=0)
-    if levels > MAX_LEVELS:
-        raise over_budget_text(
-            f"--where: what the condition becomes (character {position + 1})", MAX_LEVELS, "levels", hint="use fewer parentheses"
-        )
-    of_id = type == "number" and any(part.of_id for part in (*parts, *behind))
-    return Node(type, sql, sql, position, of_id=of_id, levels=levels)
+    size, levels = 1 + sum(part.size for part in parts), 1 + max((part.levels for part in parts), default=-1)
+    for value, most, unit, hint in (
+        (size, MAX_NODES, "values and operations", "split it up"),
+        (levels, MAX_LEVELS, "levels", "use fewer parentheses"),
+    ):
+        if value > most:
+            raise over_budget_text(f"--where: what the condition becomes (character {position + 1})", most, unit, hint=hint)
+    is_number = type == "number"
+    of_id, of_fraction = is_number and any(part.of_id for part in parts), is_number and any(part.of_fraction for part in parts)
+    return Node(type, expr, position, of_id=of_id, of_fraction=of_fraction, size=size, levels=levels)
 
 
 def column_node(name: str, position: int, schema: Schema) -> Node:
     """Make the node of a column, by its name. Raises UsageError for an unknown column."""
     found = name if name in schema else name.lower()
     if found not in schema:
-        raise wrong(position, f"unknown column {name!r}", hint=_near(name.lower(), schema.names, "columns"), code="unknown-column")
+        raise wrong(
+            position, f"unknown column {name!r}", hint=_near(name.lower(), schema.names, "columns"), code="unknown-column", column=name
+        )
     column = schema[found]
-    quoted = f'"{column.name}"'
-    match column.dtype:
-        case DType.ENUM:
-            return Node("text", quoted, f"CAST({quoted} AS VARCHAR)", position, column, levels=1)
-        case DType.TEXT:
-            return Node("text", quoted, quoted, position, column)
-        case DType.BOOL:
-            return Node("truth", quoted, quoted, position, column)
-        case DType.BYTES:
-            return Node("bytes", quoted, quoted, position, column)
-    return Node("number", quoted, f"CAST({quoted} AS INT128)", position, column, of_id=column.style == Style.ID, levels=1)
+    types: dict[DType, Type] = {DType.ENUM: "text", DType.TEXT: "text", DType.BOOL: "truth", DType.BYTES: "bytes"}
+    return Node(types.get(column.dtype, "number"), pl.col(column.name), position, column, of_id=column.style == Style.ID)
 
 
 def number_node(text: str, position: int) -> Node:
@@ -124,57 +129,68 @@ def number_node(text: str, position: int) -> Node:
         if value >= 1 << 100:
             raise wrong(position, f"{text} is larger than any column can be")
         return integer_node(value, position)
-    return Node("number", text, text, position, literal=float(text))
+    return Node("number", pl.lit(_fraction(text, position)), position, literal=float(text), of_fraction=True)
+
+
+def _fraction(text: str, position: int) -> Decimal | float:
+    """Read a number with a fraction: with an exponent, it is a binary one. Quotients have as many digits: at least six."""
+    if "e" in text.lower():
+        return float(text)
+    value = Decimal(text)
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    if len(digits) > 38:
+        raise wrong(position, f"{text} has more than 38 digits", hint="with an exponent, a number is rounded: 1.5e40")
+    return value.quantize(Decimal("1e-6")) if exponent > -6 and len(digits) <= 31 else value
 
 
 def integer_node(value: int, position: int) -> Node:
-    """Make the node of an integer. Its exact form has its own type, since polars calculates with plain integers in 32 bits."""
-    return Node("number", str(value), f"CAST({value} AS INT128)", position, literal=value, levels=1)
+    """Make the node of an integer."""
+    return Node("number", pl.lit(value), position, literal=value)
 
 
 def text_node(value: str, position: int, find_id: Callable[[str], int | None] | None = None) -> Node:
     """Make the node of a text; it may be the name of a device, of which `find_id` returns the ID."""
-    quoted = "'" + value.replace("'", "''") + "'"
-    return Node("text", quoted, quoted, position, literal=value, find_id=find_id)
+    return Node("text", pl.lit(value), position, literal=value, find_id=find_id)
 
 
-def compared(left: Node, operator: str, right: Node, position: int) -> Node:
-    """Make ``left operator right``, after converting literals to the type of the other side."""
+def negated(node: Node, position: int) -> Node:
+    """Make ``NOT node``."""
+    return made("truth", node.expr.cast(pl.Boolean).not_(), position, node)
+
+
+def compared(left: Node, comparison: Comparison, right: Node, position: int) -> Node:
+    """Make ``comparison(left, right)``, after converting literals to the type of the other side."""
     left, right = _settled(left, right), _settled(right, left)
     if "null" not in (left.type, right.type) and left.type != right.type:
         raise wrong(position, f"{TYPE_NAMES[left.type]} and {TYPE_NAMES[right.type]} cannot be compared")
-    equality = operator in ("=", "<>", "<=>")
+    equality = comparison in (operator.eq, operator.ne, pl.Expr.eq_missing)
     plain = (_is_constant(left) or _is_constant(right)) and (equality or left.type == "number")
-    sides = (left.sql, right.sql) if plain else (left.exact, right.exact)
-    return made("truth", f"({sides[0]} {operator} {sides[1]})", position, left, behind=(right,))
+    sides = (left.expr, right.expr) if plain else (left.exact, right.exact)
+    return made("truth", comparison(*sides), position, left, right)
 
 
 def among(tested: Node, choices: list[Node], position: int) -> Node:
     """Make ``tested IN (choices)``."""
     settled = [_settled(choice, tested) for choice in choices]
-    if all(_is_constant(choice) and choice.type == tested.type for choice in settled):
-        # polars compares computed numbers correctly only if they are as wide as the numbers in the list.
-        wide = tested.type == "number" and tested.column is None
-        return made(
-            "truth", f"({tested.exact if wide else tested.sql} IN ({', '.join(choice.sql for choice in settled)}))", position, tested
-        )
-    check_size(len(tested.exact) * len(choices), position)
-    return any_of([compared(tested, "=", choice, position) for choice in choices], "OR", position)
+    values = [choice.literal for choice in settled]
+    if tested.type == "number" and not tested.of_fraction and all(isinstance(value, int) for value in values):
+        # Numbers that the column cannot have are left out.
+        dtype = pl.Int128() if tested.column is None else type_of(tested.column)
+        numbers = pl.Series(values, dtype=pl.Int128).cast(dtype, strict=False).drop_nulls()
+        return made("truth", tested.expr.is_in(numbers), position, tested, *settled)
+    if tested.type == "text" and all(isinstance(value, str) for value in values):
+        return made("truth", tested.expr.is_in(pl.Series(values, dtype=pl.String)), position, tested, *settled)
+    return any_of([compared(tested, operator.eq, choice, position) for choice in choices], "OR", position)
 
 
-def any_of(parts: list[Node], operator: str, position: int) -> Node:
-    """Join conditions by AND or OR."""
-    check_size(sum(len(part.sql) for part in parts), position)
-    return _halved(parts, operator, position)
-
-
-def _halved(parts: list[Node], operator: str, position: int) -> Node:
-    """Join conditions as a balanced tree: polars takes cubic time for a deep tree, and rejects a very deep one."""
+def any_of(parts: Sequence[Node], word: str, position: int) -> Node:
+    """Join conditions by AND or OR, as a balanced tree: polars takes cubic time for a deep tree, and rejects a very deep one."""
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    left, right = _halved(parts[:middle], operator, position), _halved(parts[middle:], operator, position)
-    return made("truth", f"({left.sql} {operator} {right.sql})", position, left, behind=(right,))
+    left, right = any_of(parts[:middle], word, position), any_of(parts[middle:], word, position)
+    return made("truth", left.expr & right.expr if word == "AND" else left.expr | right.expr, position, left, right)
 
 
 def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, position: int) -> Node:
@@ -196,7 +212,8 @@ def like(tested: Node, pattern: Node, *, ignore_case: bool, escape: str | None, 
         return among(tested, [text_node(value, position) for value in values], position)
     if escape is not None:
         raise wrong(position, "ESCAPE works on columns only")
-    return made("truth", f"({tested.exact} {'ILIKE' if ignore_case else 'LIKE'} {pattern.sql})", position, tested, behind=(pattern,))
+    text = "".join({_ANY: ".*", _ONE: "."}.get(token, pl.escape_regex(token)) for token in tokens)
+    return made("truth", tested.exact.str.contains(f"(?s{'i' if ignore_case else ''})^{text}$"), position, tested, pattern)
 
 
 # What % and _ stand for; other tokens of a pattern are characters.
@@ -310,8 +327,10 @@ def expect(node: Node, wanted: Type, user: str) -> Node:
     """
     if node.type not in (wanted, "null"):
         raise _unexpected(node, wanted, user)
-    return node
+    return replace(node, expr=pl.lit(None, dtype=pl.Int128)) if node.type == "null" and wanted == "number" else node
 
 
 def _unexpected(node: Node, wanted: Type, user: str) -> UsageError:
-    return wrong(node.position, f"{user} needs {TYPE_NAMES[wanted]}, not {TYPE_NAMES[node.type]}")
+    joined = {"||": "OR", "'|'": "OR", "'&'": "AND"}.get(user)
+    hint = None if joined is None else f"conditions are joined by {joined}"
+    return wrong(node.position, f"{user} needs {TYPE_NAMES[wanted]}, not {TYPE_NAMES[node.type]}", hint=hint)

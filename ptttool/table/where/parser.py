@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+import polars as pl
 
 from ptttool.errors import UsageError
 from ptttool.table.schema import Schema
 from ptttool.table.where import functions
 from ptttool.table.where.nodes import (
     TYPE_NAMES,
+    Comparison,
     Node,
+    Type,
     among,
     any_of,
-    check_size,
     column_node,
     compared,
     expect,
     integer_node,
     like,
     made,
+    negated,
     number_node,
     text_node,
 )
@@ -32,7 +37,10 @@ RESERVED = frozenset(
     "AS".split()
 )
 STATEMENTS = frozenset("SELECT EXISTS UNION WHERE GROUP ORDER LIMIT HAVING WITH INSERT UPDATE DELETE DROP".split())
-COMPARISONS = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
+COMPARISONS: dict[str, Comparison] = {
+    "=": operator.eq, "==": operator.eq, "<>": operator.ne, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, "<=>": pl.Expr.eq_missing,
+}  # fmt: skip
 REGEX_OPERATORS = ("~", "~*", "!~", "!~*")
 # From the weakest operators to the strongest; all are left-associative.
 PRECEDENCE = {
@@ -40,11 +48,20 @@ PRECEDENCE = {
     for number, operators in enumerate(("|", "&", "XOR", "<< >>", "+ - ||", "* / // DIV %"))
     for operator in operators.split()
 }
-TYPES = {
-    **dict.fromkeys("VARCHAR TEXT STRING CHAR".split(), ("text", "VARCHAR")),
-    **dict.fromkeys("BOOL BOOLEAN".split(), ("truth", "BOOLEAN")),
-    **dict.fromkeys("INT INTEGER BIGINT HUGEINT INT128".split(), ("number", "INT128")),
-    **dict.fromkeys("FLOAT DOUBLE REAL".split(), ("number", "DOUBLE")),
+_MEANT: dict[object, str] = {
+    ("&", "&"): "write AND for &&",
+    "||": "write OR for ||",
+    ("=", ">"): "write >=",
+    ("=", "<"): "write <=",
+    ("=", "~"): "write ~ alone for a regular expression",
+    ",": "several values: IN ('MRd', 'MWr'); several conditions: AND, OR",
+}
+"""What is written here for the operators of other languages: by the operator, or by its last two tokens."""
+TYPES: dict[str, tuple[Type, type[pl.DataType]]] = {
+    **dict.fromkeys("VARCHAR TEXT STRING CHAR".split(), ("text", pl.String)),
+    **dict.fromkeys("BOOL BOOLEAN".split(), ("truth", pl.Boolean)),
+    **dict.fromkeys("INT INTEGER BIGINT HUGEINT INT128".split(), ("number", pl.Int128)),
+    **dict.fromkeys("FLOAT DOUBLE REAL".split(), ("number", pl.Float64)),
 }
 
 
@@ -120,7 +137,11 @@ class Parser:
         if self.next.kind != "end":
             raise self._misplaced()
         if node.type != "truth":
-            raise wrong(node.position, f"a condition is needed, not {TYPE_NAMES[node.type]}")
+            hint = None
+            if node.column is not None:
+                example = f"{node.column.name} = '{node.column.values[0]}'" if node.column.values else f"{node.column.name} > 0"
+                hint = f'compare the column, and put the whole condition in quotes: "{example}"'
+            raise wrong(node.position, f"a condition is needed, not {TYPE_NAMES[node.type]}", hint=hint)
         return node
 
     def either(self) -> Node:
@@ -146,7 +167,7 @@ class Parser:
             return self.predicate()
         position = self.take().position
         node = self._deeper(self.negation)
-        return made("truth", f"(NOT {expect(node, 'truth', 'NOT').sql})", position, behind=(node,))
+        return negated(expect(node, "truth", "NOT"), position)
 
     def predicate(self) -> Node:
         """Parse a comparison, or another test of a value."""
@@ -167,24 +188,24 @@ class Parser:
             elif token.word == "NOT" and self.tokens[self.place + 1].word in ("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP"):
                 self.take()
                 node = self._tested(node, token.position)
-                node = made("truth", f"(NOT {node.sql})", token.position, behind=(node,))
+                node = negated(node, token.position)
             else:
                 return node
 
     def _is(self, node: Node, position: int) -> Node:
-        negated = self.took("NOT")
+        is_negated = self.took("NOT")
         if self.took("DISTINCT", "FROM"):
-            found = compared(node, "<=>", self.bits(), position)
-            negated = not negated
+            found = compared(node, pl.Expr.eq_missing, self.bits(), position)
+            is_negated = not is_negated
         elif self.took("NULL"):
-            return made("truth", f"({node.sql} IS {'NOT ' if negated else ''}NULL)", position, node)
+            return made("truth", node.expr.is_not_null() if is_negated else node.expr.is_null(), position, node)
         elif self.took("UNKNOWN"):
-            found = made("truth", f"({expect(node, 'truth', 'IS UNKNOWN').sql} IS NULL)", position, node)
+            found = made("truth", expect(node, "truth", "IS UNKNOWN").expr.is_null(), position, node)
         elif self.next.word in ("TRUE", "FALSE"):
-            found = made("truth", f"({expect(node, 'truth', 'IS').sql} <=> {self.take().word})", position, node)
+            found = made("truth", expect(node, "truth", "IS").expr.eq_missing(self.take().word == "TRUE"), position, node)
         else:
             raise wrong(self.next.position, f"IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, not {_shown(self.next)}")
-        return made("truth", f"(NOT {found.sql})", position, behind=(found,)) if negated else found
+        return negated(found, position) if is_negated else found
 
     def _tested(self, node: Node, position: int) -> Node:
         word = self.take().word
@@ -195,7 +216,7 @@ class Parser:
             low = self.bits()
             self.need("AND", "BETWEEN")
             high = self.bits()
-            return any_of([compared(node, ">=", low, position), compared(node, "<=", high, position)], "AND", position)
+            return any_of([compared(node, operator.ge, low, position), compared(node, operator.le, high, position)], "AND", position)
         if word in ("RLIKE", "REGEXP"):
             return functions.regex(node, "~", self.bits(), position)
         pattern = self.bits()
@@ -228,8 +249,8 @@ class Parser:
         node = self.sign()
         while (precedence := PRECEDENCE.get(self.next.word, -1)) >= weakest:
             token = self.take()
-            operator = "//" if token.word == "DIV" else token.word
-            node = functions.operation(node, operator, self.bits(precedence + 1), token.position)
+            sign = "//" if token.word == "DIV" else token.word
+            node = functions.operation(node, sign, self.bits(precedence + 1), token.position)
         return node
 
     def sign(self) -> Node:
@@ -244,8 +265,8 @@ class Parser:
         if token.word == "-" and isinstance(node.literal, int):
             return integer_node(-node.literal, token.position)
         if token.word == "-" and isinstance(node.literal, float):
-            return replace(node, sql=f"-{node.sql}", exact=f"-{node.exact}", literal=-node.literal, position=token.position)
-        return made("number", f"(0 - {node.exact})" if token.word == "-" else f"(-1 - {node.exact})", token.position, behind=(node,))
+            return replace(node, expr=-node.expr, literal=-node.literal, position=token.position)
+        return made("number", (0 if token.word == "-" else -1) - node.exact, token.position, node)
 
     def cast(self) -> Node:
         """Parse a value with casts after it."""
@@ -259,8 +280,8 @@ class Parser:
         token = self.take()
         if token.word not in TYPES:
             raise wrong(token.position, f"{_shown(token)} is not a type to cast to", hint="types: " + ", ".join(TYPES))
-        type, name = TYPES[token.word]
-        return replace(made(type, f"CAST({node.exact} AS {name})", position, node), of_id=False)  # type: ignore[arg-type]
+        type, dtype = TYPES[token.word]
+        return replace(made(type, node.exact.cast(dtype), position, node), of_id=False, of_fraction=dtype == pl.Float64)
 
     def single(self) -> Node:
         """Parse one value: a number, a text, a column, a call, parentheses."""
@@ -281,9 +302,9 @@ class Parser:
         if token.kind == "word" and following == "(" and token.word not in RESERVED | STATEMENTS:
             return self._call(token)
         if token.word in ("TRUE", "FALSE"):
-            return made("truth", token.word, token.position)
+            return made("truth", pl.lit(token.word == "TRUE"), token.position)
         if token.word == "NULL":
-            return made("null", "NULL", token.position)
+            return made("null", pl.lit(None), token.position)
         if token.word == "CASE":
             return self._case(token.position)
         if token.word == "CAST":
@@ -331,13 +352,12 @@ class Parser:
         branches: list[tuple[Node, Node]] = []
         while self.took("WHEN"):
             when = self._deeper(self.either)
-            check_size(0 if subject is None else len(subject.exact) * (len(branches) + 1), position)
-            when = expect(when, "truth", "WHEN") if subject is None else compared(subject, "=", when, when.position)
+            when = expect(when, "truth", "WHEN") if subject is None else compared(subject, operator.eq, when, when.position)
             self.need("THEN", "CASE")
             branches.append((when, self._deeper(self.either)))
         if not branches:
             raise wrong(self.next.position, f"CASE needs 'WHEN' here, not {_shown(self.next)}")
-        otherwise = self._deeper(self.either) if self.took("ELSE") else made("null", "NULL", position)
+        otherwise = self._deeper(self.either) if self.took("ELSE") else made("null", pl.lit(None), position)
         self.need("END", "CASE")
         return functions.choice(branches, otherwise, position)
 
@@ -355,7 +375,8 @@ class Parser:
             return wrong(token.position, f"{token.text}: only one condition is accepted, no statements")
         if token.kind == "end":
             return wrong(token.position, "the condition ends too early")
-        return wrong(token.position, f"{_shown(token)} is unexpected here")
+        before = self.tokens[self.place - 1].text if self.place else ""
+        return wrong(token.position, f"{_shown(token)} is unexpected here", hint=_MEANT.get((before, token.text)) or _MEANT.get(token.text))
 
 
 def _shown(token: Token) -> str:

@@ -52,9 +52,9 @@ class Token:
         return self.text[1:-1].replace(quote * 2, quote)
 
 
-def wrong(position: int, what: str, *, hint: str | None = None, code: str = "bad-where") -> UsageError:
+def wrong(position: int, what: str, *, hint: str | None = None, code: str = "bad-where", **details: str) -> UsageError:
     """Make an error about a condition; the message counts characters from 1, ``position`` from 0."""
-    return UsageError(f"--where: {what} (character {position + 1})", hint=hint, code=code, position=position + 1)
+    return UsageError(f"--where: {what} (character {position + 1})", hint=hint, code=code, position=position + 1, **details)
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -86,6 +86,23 @@ def _not_a_token(text: str, position: int) -> UsageError:
     if character.isdigit():
         written = re.match(r"[0-9a-zA-Z_.:]+", text[position:])
         assert written is not None
-        hint = "IDs are written in quotes: '01:00.0'" if ":" in written[0] else None
-        return wrong(position, f"{written[0]} is not a number", hint=hint)
-    return wrong(position, f"{character!r} has no meaning here")
+        return wrong(position, f"{written[0]} is not a number", hint=_number_hint(written[0]))
+    hint = {"!": "write NOT, or <> for 'is not'", "$": "the shell takes $: single quotes around the condition keep it"}.get(character)
+    return wrong(position, f"{character!r} has no meaning here", hint=hint)
+
+
+def _number_hint(text: str) -> str | None:
+    """Return how a number is written, where something else stands in its place."""
+    if ":" in text:
+        return f"IDs are written in quotes: '{text}'"
+    if text[:2] in ("0x", "0X"):
+        return "after 0x come the digits 0 to 9 and a to f"
+    match = re.fullmatch(r"(\d+)([a-zA-Z]+)", text)
+    if match is None:
+        return None
+    number, unit = match[1], match[2].lower()
+    if unit in ("s", "ms", "us", "ns", "tick", "ticks"):
+        return f"the Time field is raw and has no unit: write the number alone, such as {number}"
+    if unit in ("k", "m", "g", "t", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"):
+        return f"sizes are in bytes; {number}{unit[0].upper()}i is {number} times a power of 1024"
+    return f"write the number alone: {number}" if unit in ("b", "byte", "bytes", "dw") else None

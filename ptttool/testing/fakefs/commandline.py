@@ -6,7 +6,6 @@ into typer, which no longer sees that both are the same.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,8 +22,8 @@ def typer_patches() -> Iterator[tuple[object, str, Callable[..., Any]]]:
             continue
         if "lenient_issubclass" in vars(module):
             yield module, "lenient_issubclass", _knowing_paths(module.lenient_issubclass)
-        if "_coerce_path_result" in vars(module):
-            yield module, "_coerce_path_result", _fake_path
+        if "get_click_type" in vars(module):
+            yield module, "get_click_type", _of_fake_paths(module.get_click_type)
 
 
 def _knowing_paths(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -34,7 +33,8 @@ def _knowing_paths(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any],
     return lenient_issubclass
 
 
-def _fake_path(value: Any, path_type: Any) -> Any:
-    if path_type is bytes:
-        return os.fsencode(value)
-    return value if path_type is None or path_type is str else Path(value)
+def _of_fake_paths(original: Callable[..., Any]) -> Callable[..., Any]:
+    def get_click_type(*, annotation: Any, **options: Any) -> Any:
+        return original(annotation=Path if annotation is REAL_PATH[0] else annotation, **options)
+
+    return get_click_type

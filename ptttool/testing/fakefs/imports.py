@@ -1,26 +1,106 @@
-"""Import what would be imported later, while the file system is a fake one."""
+"""Modules that are imported while the file system is a fake one, and that outlive the test."""
 
 from __future__ import annotations
 
-import functools
-import importlib
-import pkgutil
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
-import ptttool
+if TYPE_CHECKING:
+    from pyfakefs.fake_filesystem import FakeFilesystem
+    from pyfakefs.fake_filesystem_unittest import DynamicPatcher
 
-# Parts of libraries that ptttool imports when it needs them.
-OTHERS = ("pyudev", "rich.table", "rich.tree", "rich.text", "rich.progress", "tomli_w")
+# ptttool, and what it imports when it needs it. A script under test is not among them: it may read the machine when it is imported.
+KEPT = frozenset(
+    "ptttool capstone distributed fsspec jinja2 msgspec numpy perfetto polars pyudev rich textual tomli_w typer zstandard".split()
+)
 
 
-@functools.cache
-def import_all() -> None:
-    """Import every module of ptttool that can be imported, once a process.
+class RealImports(MetaPathFinder):
+    """Import ptttool and its libraries with the real file system, for this test and all later ones.
 
-    pyfakefs removes modules that are imported during a test when the test ends: the next test would get other copies of the same
-    classes, which are not equal to the first ones.
+    pyfakefs gives its own ``os`` to a module that is imported during a test, and forgets the module when the test ends: the next test
+    would import it again, and get other copies of the same classes, which are not equal to the first ones. To import everything
+    before the first test takes seconds.
+
+    Parameters
+    ----------
+    fs
+        The file system of pyfakefs.
+    after
+        Called after each import.
     """
-    found = (module.name for module in pkgutil.walk_packages(ptttool.__path__, "ptttool.") if not module.name.endswith("__main__"))
-    for name in (*found, *OTHERS):
-        with suppress(ImportError):
-            importlib.import_module(name)
+
+    def __init__(self, fs: FakeFilesystem, after: Callable[[], None]) -> None:
+        self._fs = fs
+        self._after = after
+        self._kept: set[str] = set()
+
+    def install(self) -> None:
+        """Stand behind the finder of pyfakefs, which takes away the first finder when it ends."""
+        sys.meta_path.insert(1, self)
+
+    def remove(self) -> None:
+        """Import as before."""
+        sys.meta_path.remove(self)
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return how to import a module that is kept; None for others, and while the file system is the real one."""
+        top = fullname.partition(".")[0]
+        if not self._fs.patcher.is_patching or (top not in KEPT and top not in sys.stdlib_module_names):
+            return None
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _RealLoader(spec.loader, self)
+                return spec
+        return None
+
+    def load(self, loader: Loader, module: ModuleType) -> None:
+        """Run a module's code."""
+        self._kept.add(module.__name__)
+        with self.real_files():
+            loader.exec_module(module)
+        self._after()
+
+    @contextmanager
+    def real_files(self) -> Iterator[None]:
+        """Give the real file system back for the ``with`` block, and keep the modules that the test has imported."""
+        before = dict(sys.modules)
+        self._fs.pause()
+        forgotten = [name for name in before if name not in sys.modules]
+        sys.modules.update({name: before[name] for name in forgotten})
+        try:
+            yield
+        finally:
+            # What the block has imported gets the fake modules like what was there before.
+            self._fs.patcher._find_modules()
+            self._fs.resume()
+            finder = cast("DynamicPatcher", sys.meta_path[0])
+            for name in forgotten:
+                if name not in self._kept:
+                    finder.needs_patch(name)  # also notes it as one to forget when the test ends
+
+
+class _RealLoader(Loader):
+    """A loader that runs the code of a module with the real file system."""
+
+    def __init__(self, loader: Loader, imports: RealImports) -> None:
+        self._loader = loader
+        self._imports = imports
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Let the module's own loader make it."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own loader back and run it."""
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._imports.load(self._loader, module)

@@ -71,7 +71,9 @@ class FakeContext:
             for folder in (f"/sys/bus/{name}/devices", f"/sys/class/{name}"):
                 if os.path.isdir(folder):  # noqa: PTH112 - the fake file system's
                     for entry in sorted(os.listdir(folder)):  # noqa: PTH208
-                        yield FakeDevice(self.database, os.path.realpath(f"{folder}/{entry}"))
+                        # Links of the kernel lead to the folder itself: no need of realpath(), which takes ten times as long.
+                        target = os.path.join(folder, os.readlink(os.path.join(folder, entry)))  # noqa: PTH115, PTH118
+                        yield FakeDevice(self.database, os.path.normpath(target))
 
 
 class FakeDevices:
@@ -82,6 +84,6 @@ class FakeDevices:
         """Return the device at a path. Raises pyudev.DeviceNotFoundAtPathError for none."""
         if not os.path.isdir(path):  # noqa: PTH112
             raise pyudev.DeviceNotFoundAtPathError(path)
-        return FakeDevice(context.database, os.path.realpath(path))
+        return FakeDevice(context.database, path if path in context.database else os.path.realpath(path))
 
     from_path = from_sys_path

@@ -13,6 +13,8 @@ from ptttool.tune.journal.author import boot_id
 from ptttool.tune.journal.records import ChangeRecord, Outcome, Step
 from ptttool.tune.journal.store import journal_of
 
+NO_JOURNAL = "the demo machine and machines in archives have no journal: their changes are lost when the command ends"
+REHEARSAL = "to rehearse on a machine that lasts: ptttool collect --demo -o demo.tar.gz; tar xf demo.tar.gz; then --sysfs machine"
 # After a change that ended so, attributes had other values than before it.
 EFFECTIVE = (Outcome.DONE, Outcome.COMPLETE, Outcome.SUPERSEDED, Outcome.KEPT)
 

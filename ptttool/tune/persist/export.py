@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, UsageError
@@ -19,6 +20,8 @@ from ptttool.wording import clean, own_command
 
 # The program where this process is not ptttool's command.
 PROGRAM = ("/usr/bin/ptttool",)
+# Where packages, and docs/install.md, put it.
+_PLACES = ("/usr/bin/ptttool", "/usr/local/bin/ptttool")
 _LONGEST_LABEL = 60
 
 
@@ -53,7 +56,15 @@ class Export:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def export_profile(target: str, profile: Profile, devices: Sequence[PttDevice], *, ignore_missing: bool = False) -> Export:
+def export_profile(
+    target: str,
+    profile: Profile,
+    devices: Sequence[PttDevice],
+    *,
+    ignore_missing: bool = False,
+    root: Path = Path("/"),
+    program: str | None = None,
+) -> Export:
     """Return what makes the values of a profile permanent on a machine; nothing is written.
 
     Parameters
@@ -66,11 +77,16 @@ def export_profile(target: str, profile: Profile, devices: Sequence[PttDevice], 
         All devices of the machine.
     ignore_missing : bool
         Leave out what the machine does not have.
+    root : Path
+        The root of the system that it is for: its ptttool is run.
+    program : str or None
+        The absolute path of ptttool there; None: where it is found.
 
     Raises
     ------
     UsageError
-        ``unknown-target``; ``nothing-to-export``: the profile has no value for this machine.
+        ``unknown-target``; ``nothing-to-export``: the profile has no value for this machine; ``no-program``: a service would run ptttool,
+        which is not below `root`; ``bad-program``: its path is not absolute.
     DeviceError, InputError
         The machine does not have what the profile names, or has a device with an odd name.
     """
@@ -86,11 +102,11 @@ def export_profile(target: str, profile: Profile, devices: Sequence[PttDevice], 
         values.setdefault(setting.device.name, {})[setting.attribute] = setting.value
     if not values:
         raise UsageError(f"{clean(profile.path)}: no value for this machine", hint="give a profile with values", code="nothing-to-export")
-    program = own_command()
-    permanent = PermanentValues(label_of(profile.path), values, tuple(program or PROGRAM))
+    words = _program(target, root, program)
+    permanent = PermanentValues(label_of(profile.path), values, words)
     missing = [name if attribute is None else f"{name}/{attribute}" for name, attribute in matched.missing]
     notes = [Diagnostic(Severity.WARNING, "missing", f"{what} is not on this machine: left out", where=what) for what in missing]
-    if target == "systemd":
+    if target == "systemd" and root == Path("/"):
         notes += _about_program(permanent.program)
     return Export(
         target,
@@ -107,6 +123,26 @@ def label_of(path: str) -> str:
     """Return the name of a profile in plain letters, which mean nothing in any format: that of its file without the suffix."""
     label = re.sub(r"[^A-Za-z0-9._-]", "_", PurePath(path).stem)[:_LONGEST_LABEL].strip("._-")
     return label or "profile"
+
+
+def _program(target: str, root: Path, program: str | None) -> tuple[str, ...]:
+    """Return the command that runs ptttool on the system below a folder."""
+    if program is not None:
+        if not program.startswith("/"):
+            raise UsageError(f"{clean(program)}: not an absolute path", hint="--program /usr/bin/ptttool", code="bad-program")
+        return (program,)
+    own = tuple(own_command() or PROGRAM)
+    if target != "systemd" or root == Path("/"):
+        return own
+    places = dict.fromkeys((*_PLACES, own[0]) if len(own) == 1 else _PLACES)
+    found = next((place for place in places if os.path.lexists(root / place.lstrip("/"))), None)
+    if found is None:
+        raise UsageError(
+            f"{clean(str(root))}: the service would run ptttool, which is not there: no {' and no '.join(map(clean, places))}",
+            hint="install it there first, or say where it will be: --program /usr/bin/ptttool",
+            code="no-program",
+        )
+    return (found,)
 
 
 def _about_program(program: Sequence[str]) -> list[Diagnostic]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, InputError
 from ptttool.machine.model import PttDevice
-from ptttool.tune.attributes import find_attribute, suggest
+from ptttool.tune.attributes import MEANINGS, find_attribute, suggest
 from ptttool.tune.driver import Change, OnChange, Setting, TunePlan, plan_changes
 from ptttool.tune.profiles.profile import EVERY_DEVICE, Profile
 from ptttool.tune.session import tuning
@@ -59,9 +59,9 @@ class DiffRow:
     attribute : str or None
         Name of the attribute; null for a device without any in the profile.
     profile : int or None
-        The profile's value.
+        The profile's value; null if only a second profile has it.
     machine : int or None
-        The machine's value; null if the state is ``missing``.
+        The machine's value, or that of a second profile; null if it has none.
     state : RowState
         The result.
     """
@@ -75,7 +75,7 @@ class DiffRow:
 
 @dataclass(frozen=True)
 class ProfileDiff:
-    """A profile compared with the values of a machine.
+    """A profile compared with the values of a machine, or with those of a second profile.
 
     Parameters
     ----------
@@ -87,21 +87,29 @@ class ProfileDiff:
         Devices and attributes that the profile does not name; they are no difference.
     diagnostics : tuple of Diagnostic
         Values that were clamped.
+    other : str or None
+        The second profile's file; None for the machine.
     """
 
     profile: str
     rows: tuple[DiffRow, ...]
     left_alone: tuple[tuple[str, str | None], ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    other: str | None = None
 
     @property
     def equal(self) -> bool:
-        """True if the machine has every value of the profile."""
+        """True if the machine has every value of the profile, or if two profiles have the same values."""
         return all(row.state == RowState.SAME for row in self.rows)
 
     def _repr_html_(self) -> str:
         rows = [(row.device, row.attribute, row.profile, row.machine, row.state) for row in self.rows]
-        return html_table(("PTT device", "Attribute", "Profile", "Machine", "Result"), rows)
+        return html_table(("PTT device", "Attribute", *self.heads, "Result"), rows)
+
+    @property
+    def heads(self) -> tuple[str, str]:
+        """The heads of the two columns of values."""
+        return ("Profile", "Machine") if self.other is None else (self.profile, self.other)
 
 
 def plan_profile(profile: Profile, devices: Sequence[PttDevice], *, ignore_missing: bool = False) -> TunePlan:
@@ -177,6 +185,36 @@ def diff_profile(profile: Profile, devices: Sequence[PttDevice]) -> ProfileDiff:
     matched = match_profile(profile, devices, known, ignore_missing=True)
     rows = compare(profile, matched, plan_changes(matched.settings))
     return ProfileDiff(profile.path, tuple(rows), matched.left_alone, profile.diagnostics)
+
+
+def diff_profiles(first: Profile, second: Profile, devices: Sequence[PttDevice] = ()) -> ProfileDiff:
+    """Compare two profiles.
+
+    Parameters
+    ----------
+    first, second : Profile
+        The profiles.
+    devices : Sequence[PttDevice]
+        The devices of the machine they are for: values for every device stand for each of them. Without devices they stand for themselves.
+    """
+    known = _known(devices)
+    before, after = (_values(on_machine(profile, known) if known else profile, known) for profile in (first, second))
+    order = {device: place for place, device in enumerate(dict.fromkeys(device for device, _ in (*before, *after)))}
+    rows = []
+    for device, attribute in sorted({**before, **after}, key=lambda key: order[key[0]]):
+        values = before.get((device, attribute)), after.get((device, attribute))
+        state = RowState.MISSING if None in values else RowState.SAME if values[0] == values[1] else RowState.DIFFERS
+        rows.append(DiffRow(device, attribute, *values, state))
+    return ProfileDiff(first.path, tuple(rows), (), (*first.diagnostics, *second.diagnostics), second.path)
+
+
+def _values(profile: Profile, known: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], int]:
+    """Return the values of a profile by device and attribute, which has one of its two names."""
+    return {
+        (device, find_attribute(known.get(device) or tuple(MEANINGS), asked) or asked): value
+        for device, attributes in profile.devices.items()
+        for asked, value in attributes.items()
+    }
 
 
 def on_machine(profile: Profile, known: Mapping[str, Sequence[str]]) -> Profile:

@@ -29,6 +29,7 @@ from ptttool.tune.budget import MAX_DOTS, MAX_PROFILE_BYTES
 from ptttool.wording import shortened
 
 VERSION = 1
+_MAKE = "a profile is a TOML file: make one with 'ptttool tune save FILE'"
 EVERY_DEVICE = "*"
 """In a profile: every device that has tune attributes."""
 # A number of TOML has 64 bits.
@@ -85,7 +86,11 @@ def load_profile(path: str | Path) -> Profile:
     except PermissionError as error:
         raise AccessError(f"{path}: {error.strerror}") from None
     except FileNotFoundError:
-        raise InputError(path, "no such file", hint="make one with 'ptttool tune save FILE'", code="no-such-file") from None
+        raise InputError(path, "no such file", hint=_MAKE, code="no-such-file") from None
+    except IsADirectoryError:
+        raise InputError(
+            Path(path).absolute(), "a folder, not a tune profile", hint=f"{_MAKE}; --sysfs DIR names a machine", code="is-a-folder"
+        ) from None
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from None
 
@@ -98,23 +103,25 @@ def parse_profile(data: bytes, path: str) -> Profile:
     InputError
         The bytes are not a profile; the message names the line or the key.
     """
+    if data.startswith(b"PERFILE2"):
+        raise InputError(path, "a recording, not a tune profile", hint=_MAKE, code="not-a-profile")
     if len(data) > MAX_PROFILE_BYTES:
         raise over_budget(path, "the profile", MAX_PROFILE_BYTES, "bytes", hint="is it a tune profile?")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(path, "not UTF-8 text: not a tune profile", offset=error.start, code="not-a-profile") from None
+        raise InputError(path, "not UTF-8 text: not a tune profile", offset=error.start, hint=_MAKE, code="not-a-profile") from None
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > MAX_DOTS:
             raise over_budget(path, f"line {number}", MAX_DOTS, "dots", hint="is it a tune profile?")
     try:
         document = tomllib.loads(text)
     except RecursionError:
-        raise InputError(path, "not valid TOML: nested too deeply", code="bad-toml") from None
+        raise InputError(path, "not valid TOML: nested too deeply", hint=_MAKE, code="bad-toml") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(path, f"not valid TOML: {error}", code="bad-toml") from None
+        raise InputError(path, f"not valid TOML: {error}", hint=_MAKE, code="bad-toml") from None
     except ValueError:  # Python's limit on the digits of a number
-        raise InputError(path, "not valid TOML: a number has too many digits", code="bad-toml") from None
+        raise InputError(path, "not valid TOML: a number has too many digits", hint=_MAKE, code="bad-toml") from None
     return _checked(document, path)
 
 
@@ -125,7 +132,7 @@ def _checked(document: dict[str, Any], path: str) -> Profile:
         return InputError(path, f"{key}: {reason}", hint=hint, code="bad-profile", key=key)
 
     if not document:
-        raise InputError(path, "empty: not a tune profile", hint="make one with 'ptttool tune save FILE'", code="not-a-profile")
+        raise InputError(path, "empty: not a tune profile", hint=_MAKE, code="not-a-profile")
     version = document.pop("version", None)
     if version is None:
         raise wrong("version", "missing; not a tune profile", hint=f"a profile starts with the line: version = {VERSION}")

@@ -11,7 +11,7 @@ from ptttool.errors import DeviceError, HardwareError, PtttoolError, UsageError
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.driver import Change, OnChange, Setting, apply_changes, plan_changes
-from ptttool.tune.journal.history import History, read_history
+from ptttool.tune.journal.history import NO_JOURNAL, REHEARSAL, History, read_history
 from ptttool.tune.journal.records import ChangeRecord
 from ptttool.tune.journal.store import journal_of
 from ptttool.tune.journal.unfinished import HALF_DONE, Unfinished, find_unfinished
@@ -132,16 +132,15 @@ def _chosen(history: History, count: int) -> tuple[ChangeRecord, ...]:
     units = list(islice(history.to_undo(), count))
     if len(units) == count:
         return tuple(sorted((change for unit in units for change in unit), key=lambda change: change.number))
-    where = "the demo machine and machines in archives have no journal" if history.folder is None else f"the journal {history.folder} has"
+    if history.folder is None:
+        raise UsageError(NO_JOURNAL, hint=REHEARSAL, code="nothing-to-undo", possible=0)
+    where = f"the journal {history.folder} has"
     if units:
         message = f"{where} {counted(len(units), 'change')} that can be undone, not {count}"
         raise UsageError(message, hint="see 'ptttool tune history'", code="too-many-changes", possible=len(units))
     before = " since the machine was started" if history.boot is not None and history.changes else ""
-    message = where if history.folder is None else f"{where} no change to undo{before}"
     hint = "after a restart the hardware has its power-on values" if before else None
-    if history.folder is None:
-        hint = "their changes are lost when the command ends"
-    raise UsageError(message, hint=hint, code="nothing-to-undo", possible=0)
+    raise UsageError(f"{where} no change to undo{before}", hint=hint, code="nothing-to-undo", possible=0)
 
 
 def _gone(gone: list[tuple[str, str]]) -> PtttoolError:

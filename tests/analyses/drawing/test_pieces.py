@@ -47,21 +47,20 @@ def test_a_unit_that_columns_share_stands_in_the_title() -> None:
 
 
 def test_bars() -> None:
-    """From the first to the last that is not empty; limits of whole numbers as people count them."""
-    histogram = Histogram("h", (0, 1, 2, 4, 8, 16), (0, 3, 0, 1, 0), Unit.TICKS, marks={"p50": 1, "max": 8})
+    histogram = Histogram("h", "Time", (1, 2, 4), (1, 3, 7), (3, 0, 1), Unit.TICKS, marks={"p50": 1, "max": 7})
     found = bars(histogram)
     assert [(bar.label, bar.count, bar.share, bar.marks) for bar in found] == [
         ("1", 3, 75.0, ("p50",)),
         ("2 to 3", 0, 0.0, ()),
         ("4 to 7", 1, 25.0, ("max",)),
     ]
-    assert bars(Histogram("h", (0, 1), (0,), Unit.NONE)) == []
+    assert bars(Histogram("h", "Time", (0,), (1,), (0,), Unit.NONE)) == []
     assert [row[1] for row in histogram_table(histogram).rows] == [3, 0, 1]
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.integers(1, 40))
 def test_no_count_is_lost(counts: list[int], most: int) -> None:
-    found = bars(Histogram("h", range(len(counts) + 1), counts, Unit.NONE), most)
+    found = bars(Histogram("h", "Level", range(len(counts)), range(len(counts)), counts, Unit.NONE), most)
     assert sum(bar.count for bar in found) == sum(counts)
     assert len(found) <= most
 

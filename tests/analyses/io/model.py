@@ -293,6 +293,35 @@ class Controller:
         self.truth.tx_bytes += size
 
 
+class QueueController:
+    """A network controller as ConnectX: entries of work that it fetches several at a time, and of completions in rings of their own."""
+
+    def __init__(self, random_: random.Random, memory: Memory, requester: int, *, depth: int = 256) -> None:
+        self.random, self.requester = random_, requester
+        self.receive, self.transmit = (Ring(memory.pages(-(-depth * 64 // PAGE)), depth, 64) for _ in range(2))
+        self.completion, self.events = (Ring(memory.pages(-(-depth * 64 // PAGE)), depth, 64) for _ in range(2))
+        self.buffers = [memory.pages() for _ in range(24)]
+        self.truth = Truth()
+
+    def run(self, packets: list[tuple[bool, int]]) -> Iterator[Tlp]:
+        """Yield the TLPs of packets: whether each is received, and its size."""
+        fetched = 0
+        for is_received, size in packets:
+            kind, ring = ("MWr", self.receive) if is_received else ("MRd", self.transmit)
+            if not is_received:
+                yield Tlp("MRd", self.requester, ring.slot(), 64)
+            elif not fetched % 4:
+                yield Tlp("MRd", self.requester, ring.slot(), 256)
+                ring.next = (ring.next + 3) % ring.slots
+            fetched += is_received
+            buffer = self.random.choice(self.buffers) + 64
+            yield from pieces(kind, self.requester, buffer, -(-size // 4) * 4, 256 if is_received else 512, size)
+            yield Tlp("MWr", self.requester, self.completion.slot(), 64)
+            if not self.random.randrange(3):
+                yield Tlp("MWr", self.requester, self.events.slot(), 64)
+                yield Tlp("MWr", self.requester, 0x8090040)
+
+
 def mixed(random_: random.Random, streams: list[Iterator[Tlp]]) -> list[Tlp]:
     """Return the TLPs of several devices, each in its order, with times."""
     left, tlps, time = list(streams), list[Tlp](), 0

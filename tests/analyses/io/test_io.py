@@ -18,10 +18,10 @@ from ptttool.analyses.io.results import Drive as DriveResult
 from ptttool.analyses.io.results import IoResult
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import TimeModel
-from ptttool.machine.model import Machine, PciFunction
+from ptttool.machine.model import Hex24, Machine, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Contents, Mode
-from tests.analyses.io.model import Command, Controller, Drive, EagerDrive, Memory, Tlp, batch_of, mixed
+from tests.analyses.io.model import Command, Controller, Drive, EagerDrive, Memory, QueueController, Tlp, batch_of, mixed
 
 CONTEXT = AnalysisContext("-", Contents(Mode.FILE))
 SCOPE = Scope(TimeModel.COUNTER)
@@ -107,6 +107,30 @@ def assert_latency(found: DriveResult, drive: Drive) -> None:
 
 
 @given(data=st.data())
+def test_latency_leaves_out_commands_that_do_not_end(data: st.DataObject) -> None:
+    """Two requests for events, fetched first, that stay open; and what a recording that begins and ends anywhere shows."""
+    source = random.Random(data.draw(st.integers(0, 1 << 32)))
+    drive = Drive(source, Memory(source), 0x100, depth=64)
+    events = [Tlp("MRd", 0x100, drive.submission[0].slot(), 64) for _ in range(2)]
+    sizes = [4096 * source.choice((1, 2, 30)) for _ in range(60)]
+    rest = drive.run([drive.command(is_read=source.random() < 0.5, size=size) for size in sizes], data.draw(st.sampled_from((1, 8))))
+    tlps = mixed(source, [itertools.chain(events, rest)])
+    first = data.draw(st.sampled_from((0, 0, 1, 2, 40, 200)))
+    part = tlps[first : data.draw(st.sampled_from((None, None, -1, -200)))]
+    (found,) = result_of(part, data.draw(st.lists(st.integers(0, len(part)), max_size=10))).nvme.drives
+    flight, inside = found.in_flight, {id(tlp) for tlp in part}
+    whole = [done.time - entry.time for entry, done in drive.pairs if id(entry) in inside and id(done) in inside]
+    assert flight is not None and (flight.ticks is None) is not flight.is_whole
+    if len(whole) != (found.completed or 0) - flight.at_start:
+        return  # commands were open all along, of which nothing is seen
+    assert flight.ticks_least is not None and flight.ticks_most is not None
+    assert flight.ticks_least - 1e-9 <= sum(whole) / len(whole) <= flight.ticks_most + 1e-9
+    if part == tlps:
+        assert (flight.at_start, flight.at_end, flight.ticks) == (0, 2, None)
+        assert flight.ticks_least == pytest.approx(sum(whole) / len(whole)), "the events are the commands that are open the longest"
+
+
+@given(data=st.data())
 def test_packets_and_their_bytes(data: st.DataObject) -> None:
     source = random.Random(data.draw(st.integers(0, 1 << 32)))
     memory = Memory(source)
@@ -122,6 +146,47 @@ def test_packets_and_their_bytes(data: st.DataObject) -> None:
     assert result.nic.rx_wire_bytes == truth.rx_bytes + 4 * truth.rx_packets
     assert result.nic.tx_sends_least == truth.tx_frames == result.nic.tx_sends_most
     assert result.nic.interrupts == truth.interrupts
+
+
+MACHINE_WITH_NIC = {
+    driver: Machine(
+        origin="test",
+        functions=PciFunctions.of_json((PciFunction(PciAddress.from_id(0x200), None, None, Hex24(0x020000), "", driver=driver),)),
+    )
+    for driver in (None, "mlx5_core", "igb")
+}
+
+
+@pytest.mark.parametrize("kinds", [{"MRd", "MWr"}, {"MRd"}, {"MWr"}])
+@pytest.mark.parametrize("driver", [None, "mlx5_core", "igb"])
+def test_packets_of_rings_that_are_not_understood_are_not_told(driver: str | None, kinds: set[str]) -> None:
+    """1,000 packets of 1,500 bytes received, 500 sent."""
+    source = random.Random(3)
+    nic = QueueController(source, Memory(source), 0x200)
+    tlps = [tlp for tlp in mixed(source, [nic.run([(number % 3 != 0, 1500) for number in range(1500)])]) if tlp.kind in kinds]
+    unknown = result_of(tlps)
+    assert not unknown.nvme.drives and not unknown.nic.controllers and [each.requester for each in unknown.unexplained] == ["02:00.0"]
+    answers = [Tlp("CplD", 0x200, size=tlp.size, byte_count=tlp.size, time=tlp.time) for tlp in tlps if tlp.kind == "MRd"]
+    assert not result_of(answers).nvme.drives
+    analysis = Io(SCOPE)
+    analysis.update(batch_of(tlps))
+    result = analysis.result(AnalysisContext("-", Contents(Mode.FILE), MACHINE_WITH_NIC[driver]))
+    (found,) = result.nic.controllers
+    written, asked = (sum(tlp.enabled or tlp.size for tlp in tlps if tlp.kind == kind) for kind in ("MWr", "MRd"))
+    assert (found.is_understood, found.written_bytes, found.asked_bytes) == (False, written or None, asked or None)
+    assert {found.rx_packets, found.rx_bytes, found.tx_bytes, found.tx_sends_most, found.interrupts} == {None}
+    assert (result.nic.rx_packets, result.nic.rx_bytes, result.nic.tx_bytes, result.nic.tx_sends_most) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(("driver", "is_understood"), [(None, True), ("igb", True), ("vfio-pci", True), ("mlx5_core", False)])
+def test_a_driver_of_another_kind_forbids_to_count_packets(driver: str | None, is_understood: bool) -> None:
+    source = random.Random(3)
+    nic = Controller(source, Memory(source), 0x200)
+    functions = PciFunctions.of_json((PciFunction(PciAddress.from_id(0x200), None, None, Hex24(0x020000), "", driver=driver),))
+    analysis = Io(SCOPE)
+    analysis.update(batch_of(mixed(source, [nic.run([(True, 1500, False)] * 50)])))
+    (found,) = analysis.result(AnalysisContext("-", Contents(Mode.FILE), Machine(origin="test", functions=functions))).nic.controllers
+    assert (found.is_understood, found.rx_packets) == (is_understood, 50 if is_understood else None)
 
 
 @given(data=st.data())
@@ -214,7 +279,7 @@ def test_the_class_code_decides_where_the_machine_is_known(code: int, count: int
     source = random.Random(1)
     drive = Drive(source, Memory(source), 0x100)
     address = PciAddress.from_id(0x100)
-    machine = Machine("test", functions={address: PciFunction(address, None, None, code, "")})
+    machine = Machine(origin="test", functions=PciFunctions({address: PciFunction(address, None, None, Hex24(code), "")}))
     analysis = Io(SCOPE)
     analysis.update(batch_of(mixed(source, [drive.run([drive.command(is_read=True, size=4096) for _ in range(20)], 4)])))
     result = analysis.result(AnalysisContext("-", Contents(Mode.FILE), machine))

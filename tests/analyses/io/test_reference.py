@@ -13,7 +13,7 @@ from ptttool.analyses.io.analysis import Io
 from ptttool.analyses.io.results import IoResult
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import TimeModel
-from ptttool.machine.model import Machine, PciFunction
+from ptttool.machine.model import Hex24, Machine, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Contents, Mode
 from tests.analyses.io.model import Controller, Drive, EagerDrive, Memory, Tlp, batch_of, mixed
@@ -21,8 +21,8 @@ from tests.reference.io import Access, controller, drive
 
 NVME, NIC = 0x100, 0x200
 CLASSES = {NVME: 0x010802, NIC: 0x020000}
-FUNCTIONS = {PciAddress.from_id(id_): PciFunction(PciAddress.from_id(id_), None, None, code, "") for id_, code in CLASSES.items()}
-CONTEXT = AnalysisContext("-", Contents(Mode.FILE), Machine("test", functions=FUNCTIONS))
+FUNCTIONS = PciFunctions.of_json(tuple(PciFunction(PciAddress.from_id(id_), None, None, Hex24(code), "") for id_, code in CLASSES.items()))
+CONTEXT = AnalysisContext("-", Contents(Mode.FILE), Machine(origin="test", functions=FUNCTIONS))
 
 
 def accesses_of(tlps: Sequence[Tlp], requester: int) -> list[Access]:
@@ -85,5 +85,10 @@ def test_a_controller(tlps: list[Tlp], unit: int) -> None:
         return
     (found,) = result_of(tlps, unit).nic.controllers
     expected = controller(accesses)
+    assert (found.written_bytes, found.asked_bytes) == tuple(
+        sum(each.enabled for each in accesses if each.is_read is is_read) for is_read in (False, True)
+    )
+    if not found.is_understood:
+        return
     assert (found.rx_packets, found.rx_bytes, found.tx_bytes) == (expected.rx_packets, expected.rx_bytes, expected.tx_bytes)
     assert (found.tx_descriptors, found.tx_sends_most) == (expected.descriptors, expected.with_data)

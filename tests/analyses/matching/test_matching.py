@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.matching import borders
+from ptttool.analyses.matching import part
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
 from ptttool.analyses.matching.transactions import Ending, Orphans
 from ptttool.analyses.scope import Scope
-from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
+from ptttool.analyses.time.model import TimeModel
 from ptttool.generate import tlps
 from ptttool.table.batch import Batch, Whole
 from ptttool.tlp.columns import KINDS, STATUSES
@@ -167,26 +167,31 @@ def test_real_recordings(name: str, tmp_path: Path) -> None:
         check(analysis, reference.match(capture_rows(path, eight_dw=eight_dw), model.value), model)
 
 
-@given(traffic(), st.lists(st.integers(0, 60), max_size=6), st.sampled_from((0x0100, 0x0000)))
-def test_rows_that_a_condition_leaves_out_are_no_holes(made: Traffic, cuts: list[int], requester: int) -> None:
+@given(traffic(), st.lists(st.integers(0, 60), max_size=6), st.integers(0, (1 << 60) - 1))
+def test_a_condition_says_what_counts_of_all_that_is_matched(made: Traffic, cuts: list[int], chosen: int) -> None:
     scope = Scope(time_model=TimeModel.COUNTER, time_bits=32 if made.eight_dw else 11)
     parts = []
     for batch in made.batches(tuple(cuts), Listed.columns):
-        ids = batch.values("requester")
-        wanted = np.zeros(batch.size, dtype=np.bool_) if ids.array is None else np.asarray(ids.array) == requester
+        indexes: Any = batch.values("index").array
+        wanted = np.array([bool(chosen >> index & 1) for index in indexes], dtype=np.bool_)
         taken = batch.take(wanted)
-        parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch.select(CLOCK_COLUMNS), wanted)))
+        parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch, wanted)))
     analysis = merged(Listed, parts, scope)
-    found = [{name: row[name] for name in CHECKED} for row in analysis.result(CONTEXT)]
-    every = reference.match(made.rows()).transactions
-    assert found == [{name: one[name] for name in CHECKED} for one in every if one["requester"] == requester]
-
-
-CHECKED = ("request", "first", "last", "ending", "to_first", "to_last", "received", "address")
+    assert isinstance(analysis, Listed)
+    every = reference.match(made.rows())
+    assert analysis.result(CONTEXT) == [
+        {name: one[name] for name in (*FIELDS, "kind", "status", "address")} for one in every.transactions if chosen >> one["request"] & 1
+    ]
+    early = [ends for index, ends in every.early_rows if chosen >> index & 1]
+    assert (analysis.totals.early.completions, analysis.totals.early.transactions) == (len(early), sum(early))
+    orphans = [(requester, tag) for requester, tag, index in every.without_request if chosen >> index & 1]
+    assert analysis.orphans == Counter(orphans)
+    first = min((index for _, _, index in every.without_request if chosen >> index & 1), default=None)
+    assert analysis.first_orphan == first
 
 
 def test_too_many_open_requests_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(borders, "MAX_BORDER_ROWS", 16)
+    monkeypatch.setattr(part, "MAX_BORDER_ROWS", 16)
     made = Traffic(eight_dw=True)
     for number in range(200):
         made.add(tlps.request(tlps.MRD, number, 0, 0x1000, 64), number)

@@ -23,7 +23,7 @@ from ptttool.pci import PciAddress
 
 DEVICE = PttDevice(name="hisi_ptt0_0", sicl=0, core=0, sysfs="/sys/devices/hisi_ptt0_0", cpus=(0, 1))
 REQUEST = TraceRequest("hisi_ptt0_0", (PciAddress.parse("00:10.0"),))
-PLAN = Plan(ChosenEvent(REQUEST, build(REQUEST), DEVICE, Machine("here", (DEVICE,))), 0)
+PLAN = Plan(ChosenEvent(REQUEST, build(REQUEST), DEVICE, Machine(origin="here", devices=(DEVICE,))), 0)
 ROOT = Rights(capabilities=(1 << 41) - 1, paranoid=4, mlock_kb=516, memlock=8 << 20, cpus=4)
 USER = replace(ROOT, capabilities=0)
 OUTPUT = OutputFile(path="perf.data", folder=".", folder_exists=True, folder_writable=True, free=1 << 40)

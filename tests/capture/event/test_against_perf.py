@@ -29,7 +29,7 @@ def machine(request: pytest.FixtureRequest) -> str:
 
 def words(machine: str, folder: Path) -> list[str]:
     run = umockdev(machine, folder)
-    dump = Path(run[2])
+    dump = folder / f"{machine}.umockdev"
     text, count = re.subn(
         r"(P: \S*/hisi_ptt\S*\n(?:[^\n]+\n)*?A: type=)(\d+)", lambda found: f"{found[1]}{STRANGE_TYPE + int(found[2])}", dump.read_text()
     )

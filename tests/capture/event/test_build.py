@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from ptttool.capture.event.build import BuiltEvent, TraceRequest, build
 from ptttool.capture.event.explain import explain
@@ -17,7 +18,7 @@ from ptttool.capture.event.terms import DEFAULT_TERMS, FORMATS, PATTERN_TERM, Fl
 from ptttool.capture.perf.command import perf_command, size_text
 from ptttool.diagnostics import Severity
 from ptttool.errors import DeviceError, PtttoolError, UsageError
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FormatTerm, PttDevice
+from ptttool.machine.model import Filter, FormatTerm, Multiselect, PttDevice
 from ptttool.pci import PciAddress
 from ptttool.testing import FakeMachine
 
@@ -214,11 +215,11 @@ def listed() -> PttDevice:
 
 
 def device(**changes: object) -> PttDevice:
-    return replace(listed(), **changes)  # type: ignore[arg-type]
+    return structs.replace(listed(), **changes)
 
 
 def test_the_drivers_list_decides() -> None:
-    odd = device(root_ports=(Filter(ROOT_PORT, PORT, 0x80040),))
+    odd = device(root_ports=(Filter(PORT, 0x80040),))
     built = build(request(), device=odd)
     assert (built.fields["filter"], built.checked) == (0x80040, True)
     with pytest.raises(DeviceError) as refused:
@@ -227,11 +228,11 @@ def test_the_drivers_list_decides() -> None:
     assert refused.value.details["listed"] == ["0000:00:10.0", "0000:00:11.0"]
     assert refusal(request(root_ports=(), requester=PORT), device()) == "no-such-filter"
     two_ports = request(root_ports=(PORT, PciAddress.parse("00:11.0")))
-    assert refusal(two_ports, device(multiselect={ROOT_PORT: False, REQUESTER: False})) == "no-multiselect"
+    assert refusal(two_ports, device(multiselect=Multiselect(root_ports=False, requesters=False))) == "no-multiselect"
 
 
 def test_a_port_that_shares_its_bit_is_reported_even_if_not_asked_for() -> None:
-    twin = Filter(ROOT_PORT, PciAddress.parse("00:10.1"), 0x80001)
+    twin = Filter(PciAddress.parse("00:10.1"), 0x80001)
     built = build(request(), device=device(root_ports=(*device().root_ports, twin)))
     (shared,) = built.diagnostics
     assert shared.code == "shared-bit"
@@ -257,11 +258,11 @@ def test_pattern_where_the_pmu_has_it() -> None:
 
 
 MOVED = {
-    "format": FormatTerm("format", "config", 0, 3),
-    "direction": FormatTerm("direction", "config", 4, 5),
-    "type": FormatTerm("type", "config", 8, 10),
-    "pattern": FormatTerm("pattern", "config", 11, 11),
-    "filter": FormatTerm("filter", "config", 40, 63),
+    "format": FormatTerm("config", 0, 3),
+    "direction": FormatTerm("config", 4, 5),
+    "type": FormatTerm("config", 8, 10),
+    "pattern": FormatTerm("config", 11, 11),
+    "filter": FormatTerm("config", 40, 63),
 }
 
 
@@ -275,8 +276,8 @@ def test_bit_positions_are_the_devices() -> None:
     ("terms", "kind", "code"),
     [
         ({name: DEFAULT_TERMS[name] for name in ("filter", "type")}, DeviceError, "unknown-format"),
-        ({**DEFAULT_TERMS, "filter": FormatTerm("filter", "config", 0, 15)}, UsageError, "value-too-big"),
-        ({**DEFAULT_TERMS, "format": FormatTerm("format", "config1", 0, 3)}, DeviceError, "unknown-format"),
+        ({**DEFAULT_TERMS, "filter": FormatTerm("config", 0, 15)}, UsageError, "value-too-big"),
+        ({**DEFAULT_TERMS, "format": FormatTerm("config1", 0, 3)}, DeviceError, "unknown-format"),
     ],
 )
 def test_terms_that_cannot_be_used(terms: Mapping[str, FormatTerm], kind: type[PtttoolError], code: str) -> None:

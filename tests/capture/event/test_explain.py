@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from ptttool.capture.documents import ExplanationBody
 from ptttool.capture.event.decode import Explanation, Named

@@ -41,7 +41,7 @@ def typed(folder: Path, shell: list[str], before: str, line: str, wanted: str) -
     if pid == 0:
         os.chdir(folder)
         os.execve(shell[0], shell, environment(folder))
-    shown, end = "", time.monotonic() + 40
+    shown, end = "", time.monotonic() + 120
     try:
         os.write(terminal, f"{before}; echo rea''dy\n".encode())
         sent = False
@@ -77,7 +77,7 @@ def test_zsh(folder: Path) -> None:
     start = [program("zsh"), "-f", "-i"]
     before = "PS1='> '; autoload -Uz compinit; compinit -u -D; source ./complete.zsh"
     shown = typed(folder, start, before, "ptttool trace --demo --rootport 0000:00:1", "ens6f0, ens6f1")
-    assert "0000:00:12.0  (empty)" in shown
+    assert "0000:00:12.0  empty" in shown
 
 
 def test_zsh_finds_it_in_its_path(folder: Path) -> None:

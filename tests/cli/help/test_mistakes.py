@@ -289,3 +289,115 @@ def test_whether_a_file_can_be_read_is_not_for_typer_to_say() -> None:
     found = dict(_path_options(app))
     assert len(found) > 30
     assert [name for name, one in found.items() if one.default.readable] == []
+
+
+UNQUOTED = [
+    ("decode a.data --where kind = MRd -n 2", "kind = 'MRd'"),
+    ("decode --where tag = 1 AND kind = MRd a.data", "tag = 1 AND kind = 'MRd'"),
+    ("analyze latency a.data --where kind = MRd", "kind = 'MRd'"),
+    ("compare a.data a.data -w kind = MRd", "kind = 'MRd'"),
+]
+
+
+@pytest.mark.parametrize(("line", "meant"), UNQUOTED)
+def test_conditions_without_quotes(
+    line: str, meant: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    code, error = failure(line, capsys)
+    assert (code, error["code"], error["suggestions"]) == (2, "condition-quotes", [meant])
+
+
+IN_CONDITIONS = [
+    ("kind = 'MRd' && tag = 1", "AND"),
+    ("kind = 'MRd' || tag = 1", "OR"),
+    ("! tag = 1", "NOT"),
+    ("tag => 1", ">="),
+    ("address > 0xzz", "0x"),
+    ("time > 1us", "no unit"),
+    ("payload_bytes > 4KB", "4Ki"),
+    ("kind", "kind = 'MRd'"),
+    ("payload_bytes", "payload_bytes > 0"),
+    ("latency > 1000", "ptttool analyze latency"),
+    ("p99 > 1000", "ptttool analyze latency"),
+    ("requestr = '01:00.0'", "requester"),
+]
+
+
+@pytest.mark.parametrize(("condition", "hint"), IN_CONDITIONS)
+def test_what_is_wrong_in_a_condition(
+    condition: str, hint: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    code, error = failure(f"decode a.data --where {shlex.quote(condition)}", capsys)
+    assert code == 2
+    assert hint in error["hint"]
+
+
+MEANT = [
+    ("analyze a.data latency", "name-first", "ptttool analyze latency a.data"),
+    ("analyze a.data latency,loss a.data", "name-first", "ptttool analyze latency,loss a.data a.data"),
+    ("analyze a.data", "missing-argument", "ptttool analyze latency a.data"),
+    ("trace --demo nvme0", "no-filter", "--rootport nvme0"),
+    ("event --demo 01:00.0", "no-filter", "--rootport 01:00.0"),
+    ("top --demo nvme0", "extra-argument", "--rootport nvme0"),
+    ("analyze latency a.data --limit 3", "unknown-option", "--top 3"),
+    ("decode -r a.data", "unknown-option", "FILE"),
+    ("trace --demo -e x", "unknown-option", "ptttool event"),
+    ("info -D a.data", "unknown-option", "--to perf"),
+    ("compare a.data a.data -o x.html", "unknown-option", "> FILE"),
+    ("list -s 00:10.0", "unknown-option", "DEVICE"),
+    ("list -d 19e5:a12e", "unknown-option", "DEVICE"),
+    ("list -nn -s", "unknown-option", "DEVICE"),
+    ("trace --demo --rootport nvme0 -C 0", "unknown-option", "--cpu 0"),
+    ("trace --demo --rootport nvme0 -m 64M", "unknown-option", "--aux-size 64M"),
+    ("tune save --demo -o prof.toml", "unknown-option", "--force"),
+    ("list -e x", "unknown-option", "ptttool list --help"),
+    ("list --demo eth1", "unknown-device", "ens2"),
+    ("tune set --demo eth1 qos_tx_p=1", "unknown-device", "nvme0"),
+]
+
+
+@pytest.mark.parametrize(("line", "name", "hint"), MEANT)
+def test_what_is_meant(
+    line: str, name: str, hint: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    _, error = failure(line, capsys)
+    assert error["code"] == name
+    assert hint in error["hint"]
+
+
+OTHER_KINDS = [
+    ("info m.tar.gz", "foreign-file", "ptttool list --sysfs m.tar.gz"),
+    ("decode m.tar", "foreign-file", "ptttool list --sysfs m.tar"),
+    ("explain m.tar", "foreign-file", "ptttool list --sysfs m.tar"),
+    ("info p.toml", "foreign-file", "ptttool tune apply p.toml"),
+    ("info a.data.ptttool.json", "foreign-file", ": a.data"),
+    ("decode t.csv", "foreign-file", "perf.data"),
+    ("info machine", "no-such-file", "--sysfs"),
+    ("info .", "no-such-file", "name a recording"),
+    ("list --sysfs a.data", "not-a-machine", "without --sysfs"),
+    ("tune diff --demo a.data", "not-a-profile", "tune save"),
+    ("tune diff --demo text.txt", "bad-toml", "tune save"),
+    ("tune diff --demo .", "is-a-folder", "--sysfs"),
+]
+
+
+@pytest.mark.parametrize(("line", "name", "hint"), OTHER_KINDS)
+def test_files_and_folders_of_another_kind(
+    line: str, name: str, hint: str, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tarfile
+
+    monkeypatch.chdir(files)
+    Path("machine/sys").mkdir(parents=True, exist_ok=True)
+    Path("p.toml").write_text("version = 1\n")
+    Path("t.csv").write_text("index,time\n0,1\n")
+    for archive, mode in (("m.tar", "w"), ("m.tar.gz", "w:gz")):
+        with tarfile.open(archive, mode) as tar:  # type: ignore[call-overload]
+            tar.add("machine")
+    code, error = failure(line, capsys)
+    assert (code, error["code"]) == (6, name)
+    assert hint in error["hint"]
+    assert str(files) in error["message"] or not line.endswith(" .")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-import typer
-import typer.main
 
 from ptttool.cli import app as application
 from ptttool.cli import manpages
@@ -18,7 +16,7 @@ from ptttool.cli.main import load_commands, main
 from ptttool.cli.terminal import colours
 
 load_commands()
-ROOT_COMMAND = typer.main.get_command(application.app)
+ROOT_COMMAND = application.app.tree
 CONTEXT = ROOT_COMMAND.make_context("ptttool", [], resilient_parsing=True)
 COMMANDS = dict(manpages.walk(ROOT_COMMAND, "ptttool"))
 
@@ -97,3 +95,10 @@ def test_every_command_has_examples(path: str) -> None:
     """State them in the command's file: see ``ptttool/cli/help/about.py``."""
     command = COMMANDS[path]
     assert hasattr(command, "commands") or about(command).examples
+
+
+def test_the_list_of_commands_is_that_of_all_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("ptttool.cli.main.load_commands", pytest.fail)
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.rstrip("\n") == page_of("ptttool").rstrip("\n")

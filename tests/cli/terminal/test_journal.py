@@ -50,7 +50,7 @@ def received(stream: Stream, tmp_path: Path) -> Iterator[socket.socket]:
     """The journal's socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(tmp_path / "socket"))
-        listening.settimeout(5)
+        listening.settimeout(60)
         yield listening
 
 

@@ -19,7 +19,10 @@ from ptttool.diagnostics import Severity
 
 COLUMNS = (text_column("Requester"), text_column("Name", 3), Column("TLPs"), Column("P", weight=2), Column("Bytes"))
 ROWS = [("01:00.0", "nvme0, nvme0n1", 123456, 12, 1 << 30), ("02:00.0", None, 7, 1, 0)]
-HISTOGRAM = Histogram("Latency", [2**power for power in range(20)], range(1, 20), Unit.TICKS, marks={"p50": 5000.0, "p99": 500_000.0})
+HISTOGRAM = Histogram(
+    "Latency", "Time", [2**power for power in range(19)], [2**power - 1 for power in range(1, 20)], range(1, 20), Unit.TICKS,
+    marks={"p50": 5000.0, "p99": 500_000.0},
+)  # fmt: skip
 POINTS = [None if number == 5 else float(number % 100) for number in range(1000)]
 TIMELINE = Timeline("Rate", range(1000), Unit.TICKS, (Series("in", POINTS),), "bytes", indexes=range(1000), limits={"link": 120.0})
 TWO = Timeline("Rates", range(1000), Unit.TICKS, (Series("in", POINTS), Series("out", [0.0] * 1000)), "bytes")

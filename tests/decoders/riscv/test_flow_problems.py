@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.decoders.elements.model import Element, Flags
+from ptttool.decoders.elements.model import CODES, Element, Flags
+from ptttool.decoders.riscv.flow.problems import PROBLEMS
 from ptttool.errors import InputError, UsageError
+from ptttool.table.schema import DType
 from tests.decoders.riscv import bits
-from tests.decoders.riscv.bits import C_NOP, MRET, NOP, Memory
+from tests.decoders.riscv.bits import C_NOP, MRET, NOP, Memory, jal
 from tests.decoders.riscv.etrace import Layout, compressed, packed
 from tests.decoders.riscv.etrace_encoder import Cycle, Encoder, Kind, Packet, Settings, Trap, framed
 from tests.decoders.riscv.flow_checks import addresses, retired
@@ -133,10 +135,47 @@ def test_a_loop_without_an_end(tmp_path: Path, jump: bytes) -> None:
 
 
 def test_a_long_way_of_jumps_is_no_endless_loop(tmp_path: Path) -> None:
-    path = written(tmp_path, *[bits.c_jump(2)] * 4000, NOP)
-    found = told(decoded(path, start(AT), to(8000), ENDS))
-    assert len(found) == 4001
-    assert found[-1] == ("instr_range", AT + 8000, AT + 8004)
+    path = written(tmp_path, *[bits.c_jump(2)] * 200, NOP)
+    found = told(decoded(path, start(AT), to(400), ENDS))
+    assert len(found) == 201
+    assert found[-1] == ("instr_range", AT + 400, AT + 404)
+
+
+def ranges_of(given: Stream) -> tuple[int, set[str]]:
+    """How many ranges there are, and the problems."""
+    count, problems = 0, set()
+    for found in batches("riscv-flow", given):
+        count += int((found.kind == CODES["instr_range"]).sum())
+        some, known = found.column("problem", DType.ENUM)
+        problems |= {PROBLEMS[each] for each in some[known].tolist()}
+    return count, problems
+
+
+def test_long_loops_are_followed_whole(tmp_path: Path) -> None:
+    """A packet of two bytes reports 31 rounds, each with a jump: no program has more ranges for a byte and a branch for long."""
+    path = written(tmp_path, jal(0, 4), bits.branch(0, 0, 0, -4))
+    count, problems = ranges_of(stream(path, start(AT), *[full_map()] * 4000, ENDS))
+    assert (count, problems) == (2 * 31 * 4000, set())
+
+
+@pytest.mark.parametrize("harts", [1, 60])
+def test_jumps_that_no_packet_reports_are_followed_for_a_while(tmp_path: Path, harts: int) -> None:
+    path = written(tmp_path, *[jal(0, 4)] * 100, jal(0, -400))
+    packets = [start(AT + 4 * 50 * (number % 2)) for number in range(400)]
+    data = b"".join(bytes([len(each), number]) + each for each in packets for number in range(harts))
+    given = Stream(data, {**SETTINGS.parameters(), "elf": str(path), "srcid_bits": "8"})
+    count, problems = ranges_of(given)
+    assert 16 * 400 * harts * 0.5 < count < (16 * 400 + 1024) * harts
+    assert problems == {"over_budget"}
+
+
+def test_a_loop_of_jumps_is_followed_for_a_while(tmp_path: Path) -> None:
+    """As many ranges for a byte as no loop has: the budget is of the bytes."""
+    path = written(tmp_path, *[jal(0, 4)] * 10, bits.branch(0, 0, 0, -40))
+    given = stream(path, *[start(AT), *[full_map()] * 20] * 100, ENDS)
+    count, problems = ranges_of(given)
+    assert 16 * len(given.data) < count < 32 * len(given.data) + 1024
+    assert problems == {"over_budget"}
 
 
 @pytest.mark.parametrize(

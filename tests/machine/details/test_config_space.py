@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import re
-from dataclasses import astuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
+from ptttool.documents import Hex
 from ptttool.machine.details.config_space import bars_of, transfers_of
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
@@ -43,7 +44,7 @@ def test_bars_are_those_of_lspci(machine: Machine, lspci: dict[PciAddress, str])
             count = int(size.rstrip("KMG")) * _UNITS[size.lstrip("0123456789")]
             space = AddressSpace.MEMORY if kind == "Memory" else AddressSpace.IO
             prefetchable = bool(about) and "non-prefetchable" not in about
-            expected.append(Bar(int(number), int(first, 16), int(first, 16) + count - 1, space, prefetchable))
+            expected.append(Bar(int(number), Hex(first, 16), Hex(int(first, 16) + count - 1), space, prefetchable))
         assert machine.functions[address].bars == tuple(expected)
 
 
@@ -106,6 +107,14 @@ def test_transfers(capability: bytes, expected: tuple[object, ...]) -> None:
     found = transfers_of(config(express=capability))
     assert found is not None
     assert astuple(found) == expected
+
+
+def test_tags_of_virtual_functions() -> None:
+    able = bytearray(express(control_2=1 << 12))
+    found = [transfers_of(config(express=bytes(able)), of_virtual=virtual) for virtual in (False, True)]
+    able[0x24:0x28] = (1 << 17).to_bytes(4, "little")
+    found.append(transfers_of(config(express=bytes(able)), of_virtual=True))
+    assert [each.ten_bit_tags for each in found if each is not None] == [True, False, None]
 
 
 def test_transfers_unknown() -> None:

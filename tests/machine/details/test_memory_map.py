@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ptttool.documents import Hex
 from ptttool.machine.budget import MAX_MEMORY_RANGES
 from ptttool.machine.details.memory_map import is_doorbell, memory_ranges
 from ptttool.machine.model import MemoryRange
@@ -25,10 +26,10 @@ e0000000-efffffff : PCI Bus 0000:00
 def test_ranges() -> None:
     ranges, left_out = memory_ranges(TEXT)
     assert ranges == (
-        MemoryRange(0, 0x3FFF_FFFF, "System RAM"),
-        MemoryRange(0x4001_0000, 0x5FFF_FFFF, "System RAM"),
-        MemoryRange(0xE000_0000, 0xEFFF_FFFF, "PCI Bus 0000:00"),
-        MemoryRange(0x2_0210_0000, 0x2_0211_FFFF, "GICv3 ITS"),
+        MemoryRange(Hex(0), Hex(0x3FFF_FFFF), "System RAM"),
+        MemoryRange(Hex(0x4001_0000), Hex(0x5FFF_FFFF), "System RAM"),
+        MemoryRange(Hex(0xE000_0000), Hex(0xEFFF_FFFF), "PCI Bus 0000:00"),
+        MemoryRange(Hex(0x2_0210_0000), Hex(0x2_0211_FFFF), "GICv3 ITS"),
     )
     assert left_out == 0
     assert [is_doorbell(one) for one in ranges] == [False, False, False, True]
@@ -36,7 +37,7 @@ def test_ranges() -> None:
 
 def test_names_of_a_doorbell() -> None:
     names = ["GICv3 ITS", "8080000.its its@8080000", "interrupt-controller@8000000", "System RAM", "items", "transits@1"]
-    assert [is_doorbell(MemoryRange(0, 1, name)) for name in names] == [True, True, False, False, False, False]
+    assert [is_doorbell(MemoryRange(Hex(0), Hex(1), name)) for name in names] == [True, True, False, False, False, False]
 
 
 def test_hidden() -> None:

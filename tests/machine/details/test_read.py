@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 
 from ptttool.capture.sidecar import Sidecar, load, part_of, save
+from ptttool.documents import Hex, to_json
 from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_RANGES
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.documents import as_json, from_json
+from ptttool.machine.documents import from_json
 from ptttool.machine.model import AddressSpace, Bar, Machine, MemoryRange, Transfers
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
 from tests.support.machines import BUS, MACHINES, NEW, OLD, contents, in_memory
 
-NVME = PciAddress(0, 1, 0, 0)
+NVME, VIRTUAL = PciAddress(0, 1, 0, 0), PciAddress(0, 1, 0, 2)
 IOMEM = b"40000000-13fffffff : System RAM\n08080000-0809ffff : GICv3 ITS\n"
 
 
@@ -34,7 +35,7 @@ def test_read(name: str) -> None:
     machine = read_machine(source)
     assert all((one.bars, one.transfers) == (None, None) for one in machine.functions.values())
     nvme = with_details(source, machine).functions[NVME]
-    assert nvme.bars == (Bar(0, 0x1000_0000, 0x1000_3FFF, AddressSpace.MEMORY, False),)
+    assert nvme.bars == (Bar(0, Hex(0x1000_0000), Hex(0x1000_3FFF), AddressSpace.MEMORY, False),)
     assert nvme.transfers == Transfers(256, 256, 512, True, False, 64)
 
 
@@ -66,9 +67,51 @@ def test_memory_and_iommu() -> None:
     files["/proc/iomem"] = IOMEM
     files[f"{BUS}/0000:00:10.0/0000:01:00.0/iommu_group/type"] = b"DMA-FQ\n"
     machine = detailed(files, links)
-    assert machine.memory == (MemoryRange(0x808_0000, 0x809_FFFF, "GICv3 ITS"), MemoryRange(0x4000_0000, 0x1_3FFF_FFFF, "System RAM"))
+    assert machine.memory == (
+        MemoryRange(Hex(0x808_0000), Hex(0x809_FFFF), "GICv3 ITS"),
+        MemoryRange(Hex(0x4000_0000), Hex(0x1_3FFF_FFFF), "System RAM"),
+    )
     assert machine.functions[NVME].iommu == "DMA-FQ"
-    assert from_json(json.loads(json.dumps(as_json(machine)))) == machine
+    assert from_json(json.loads(json.dumps(to_json(machine)))) == machine
+
+
+def with_virtual(*, physical: bool = True) -> tuple[dict[str, bytes], dict[str, str]]:
+    """A machine with a virtual function of the NVMe drive, in which all that holds for it is reserved; `physical`: the drive is there."""
+    files, links = contents(NEW)
+    port = f"{BUS}/0000:00:10.0"
+    config = bytearray(files[f"{port}/0000:01:00.0/config"])
+    at = config[0x34]
+    while config[at] != 0x10:
+        at = config[at + 1]
+    config[at + 8 : at + 10] = bytes(2)
+    files |= {f"{port}/0000:01:00.2/{name}": files[f"{port}/0000:01:00.0/{name}"] for name in ("vendor", "device", "class", "resource")}
+    files[f"{port}/0000:01:00.2/config"] = bytes(config)
+    links[f"{port}/0000:01:00.2/physfn"] = "../0000:01:00.0"
+    links["/sys/bus/pci/devices/0000:01:00.2"] = f"../../..{port[4:]}/0000:01:00.2"
+    if not physical:
+        files = {path: data for path, data in files.items() if not path.startswith(f"{port}/0000:01:00.0/")}
+        del links["/sys/bus/pci/devices/0000:01:00.0"]
+    return files, links
+
+
+def test_settings_of_a_virtual_function_are_those_of_its_physical_one() -> None:
+    machine = detailed(*with_virtual())
+    assert machine.functions[VIRTUAL].physical == NVME
+    assert machine.functions[VIRTUAL].transfers == machine.functions[NVME].transfers == Transfers(256, 256, 512, True, False, 64)
+    assert machine.functions[NVME].physical is None
+    assert from_json(json.loads(json.dumps(to_json(machine)))) == machine
+    alone = detailed(*with_virtual(physical=False)).functions[VIRTUAL]
+    assert (alone.physical, alone.transfers) == (NVME, None)
+
+
+def test_settings_of_an_old_sidecar_that_may_be_those_of_a_virtual_function() -> None:
+    document = json.loads(json.dumps(to_json(detailed(*contents(NEW)))))
+    for function in document["functions"]:
+        del function["physical"]
+    nvme = next(function for function in document["functions"] if function["address"] == str(NVME))
+    assert from_json(document).functions[NVME].transfers == Transfers(256, 256, 512, True, False, 64)
+    nvme["transfers"] |= {"max_payload": 128, "max_read_request": 128, "extended_tags": False}
+    assert from_json(document).functions[NVME].transfers == Transfers(256, read_boundary=64)
 
 
 def test_too_many_ranges_are_counted() -> None:
@@ -133,7 +176,7 @@ def test_a_sidecar_keeps_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [{"first": "0x10", "last": "0x1"}, {"first": "0x0", "last": hex(1 << 64)}, {"first": 1, "last": "0x1"}])
 def test_damaged_ranges(damage: dict[str, object]) -> None:
-    body = as_json(Machine("here", memory=(MemoryRange(0, 1, "x"),)))
+    body = to_json(Machine(origin="here", memory=(MemoryRange(Hex(0), Hex(1), "x"),)))
     body["memory"][0].update(damage)
     with pytest.raises(ValueError, match=r"range|description"):
         from_json(body)

@@ -13,6 +13,7 @@ import pytest
 
 from ptttool.errors import UsageError
 from ptttool.table.frame import type_of
+from ptttool.table.schema import Column, DType, Schema
 from ptttool.table.where import compile_where
 from ptttool.table.where.parser import parse
 from ptttool.tlp.columns import KINDS, TLP_SCHEMA
@@ -150,6 +151,30 @@ def selected(condition: str) -> list[int]:
         ("dw0 >> 24 = 0x4a -- a CplD\n and /* nothing */ true", [2]),
         ("'MRd' in (kind, 'x')", [0]),
         ("kind = class", []),
+        ("cpu // 2 = 0", [0, 1, 2, 3]),
+        ("(cpu - 6) // 4 = -1", [0, 1, 2, 3, 5]),
+        ("(cpu - 6) % 4 = -2", [0, 1]),
+        ("mod(cpu, 0 - 2) = 1", [3]),
+        ("(cpu - 1) >> 1 = -1", [2]),
+        ("tag // 0 = 1 or tag % null = 1 or null // tag = 1 or abs(null) = 1", []),
+        ("tag in (255, 256, -1)", [4]),
+        ("tag not in (256, -1)", [0, 2, 3, 4]),
+        ("tag in (256)", []),
+        ("tag + 1 in (256, 4)", [2, 4]),
+        ("tag / 2 in (1, 127.5)", [4]),
+        ("tag / 2 in (0, 1)", [3]),
+        ("tag * 0.1 = 0.3", [2]),
+        ("tag + 1.5 = 2.5", [0]),
+        ("tag / 1.5 = 0.666667", [0]),
+        ("tag * 1e2 = 300", [2]),
+        ("-1.5 < cpu and cpu < -.5", [2]),
+        ("substr(kind, 2) = 'Wr' and substr(kind, 1, 1) = 'M' and substr(kind, 0, 2) = 'M'", [1]),
+        ("nullif(tag, 1) is null", [0, 1, 5]),
+        ("if(tag > 2, 'a', 'b') = 'a'", [2, 4]),
+        ("bit_count(tag) = 8 or sign(cpu) = -1", [2, 4]),
+        ("12 // 12 < coalesce(null, 9223372036854775807, tag)", [0, 1, 2, 3, 4, 5]),
+        ("6 in (6) and tag = 1", [0]),
+        ("not null or tag = 1", [0]),
     ],
 )
 def test_selects(condition: str, rows: list[int]) -> None:
@@ -238,6 +263,7 @@ def test_selects(condition: str, rows: list[int]) -> None:
         ("tag = @", "'@' has no meaning here (character 7)", None),
         ("tag = 0x10000000000000000000000000", "larger than any column", None),
         ("tag >> tag = 1", "number of bits", None),
+        ("tag < 1.00000000000000000000000000000000000001", "more than 38 digits (character 7)", "1.5e40"),
         ("tag << 64 = 1", "number of bits", None),
         ("tag::blob = 1", "not a type to cast to", "VARCHAR"),
         ("(" * 100 + "tag = 1" + ")" * 100, "levels of parentheses", None),
@@ -257,6 +283,36 @@ def test_refuses(condition: str, message: str, hint: str | None) -> None:
         assert caught.value.hint is not None
         assert hint in caught.value.hint
     assert caught.value.exit_code == 2
+
+
+TEXTS = ["ab", "a.b", "a\nb", "A%b", None, "xaby", ""]
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("text LIKE 'a%b'", [0, 1, 2]),
+        ("text LIKE 'a.b'", [1]),
+        ("text LIKE 'a_b'", [1, 2]),
+        ("text ILIKE 'A%B'", [0, 1, 2, 3]),
+        ("text NOT LIKE '%a%'", [3, 6]),
+        ("text LIKE ''", [6]),
+        ("text ~ 'a.b'", [1]),
+        ("text !~* 'AB'", [1, 2, 3, 6]),
+        ("text IN ('ab', '')", [0, 6]),
+        ("text || 'x' = 'abx'", [0]),
+        ("text < 'a'", [3, 6]),
+    ],
+)
+def test_texts(condition: str, rows: list[int]) -> None:
+    schema = Schema((Column("text", DType.TEXT, "a text"),))
+    found = compile_where(condition, schema).mask(pl.DataFrame({"text": TEXTS}), len(TEXTS))
+    assert [row for row, is_found in enumerate(found) if is_found] == rows
+
+
+def test_a_condition_that_is_the_same_for_all_rows_has_a_mask_of_each() -> None:
+    for condition in ("12 // 12 < coalesce(null, 9223372036854775807, tag)", "18446744073709551615 in (255) or true or tag = 1"):
+        assert compile_where(condition, TLP_SCHEMA).mask(ROWS, ROWS.height).tolist() == [True] * ROWS.height
 
 
 def test_ids_have_names() -> None:
@@ -312,6 +368,9 @@ def test_what_fails_on_the_data_is_a_usage_error() -> None:
         "index BETWEEN 1 AND 2" + " BETWEEN TRUE AND TRUE" * 40,
         "index = 1" + " IN (index = 1, index = 2)" * 30,
         "index = 1 OR " * 3000 + "index = 1",
+        "substr(" * 9 + "lower(kind)" + ", 1, 2)" * 9 + " = 'x'",
+        "mod(" * 20 + "tag" + ", 3)" * 20 + " = 1",
+        "index" + " // 2" * 20 + " = 1",
     ],
 )
 def test_conditions_that_become_too_long(text: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from ptttool.cli.main import main
-from ptttool.errors import PtttoolError
+from ptttool.errors import PtttoolError, UsageError
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.tune.persist.contract import TARGETS, PermanentFile, PermanentValues, Target
@@ -71,7 +71,8 @@ def test_hostile_names_of_attributes_are_refused(tree: Path, target: str) -> Non
 
 @pytest.mark.parametrize("target", EVERY)
 def test_a_machine_with_odd_names(tree: Path, target: str) -> None:
-    odd = replace(list_devices(TreeSource(tree))[0], name='hisi_ptt0_0"\n[Service]')
+    source = TreeSource(tree)
+    odd = structs.replace(list_devices(source)[0], name='hisi_ptt0_0"\n[Service]').read_from(source)
     with pytest.raises(PtttoolError) as caught:
         export_profile(target, Profile("p", {odd.name: {"qos_tx_p": 1}}), [odd])
     assert caught.value.code == "odd-name"
@@ -159,3 +160,23 @@ def test_a_new_target_is_one_class(toy: None, tree: Path, tmp_path: Path, capsys
     assert (root / "etc/rc.local").read_text() == text
     assert main(["tune", "export", "--uninstall", "--to", "rc-local", "--yes", "--root", str(root)]) == 0
     assert not (root / "etc").exists()
+
+
+def test_a_service_in_an_image_runs_the_ptttool_that_is_there(tree: Path, tmp_path: Path) -> None:
+    devices = list_devices(TreeSource(tree))
+    image = tmp_path / "image"
+
+    def started(program: str | None = None) -> str:
+        found = export_profile("systemd", Profile("p", {"hisi_ptt0_0": {"qos_tx_p": 2}}), devices, root=image, program=program)
+        assert found.diagnostics == ()
+        return next(line for line in found.files[0].text.splitlines() if line.startswith("ExecStart="))
+
+    with pytest.raises(UsageError) as refused:
+        started()
+    assert refused.value.code == "no-program"
+    assert started("/srv/bin/ptttool") == "ExecStart=/srv/bin/ptttool tune apply -"
+    with pytest.raises(UsageError):
+        started("bin/ptttool")
+    (image / "usr/local/bin").mkdir(parents=True)
+    (image / "usr/local/bin/ptttool").symlink_to("/opt/ptttool/bin/ptttool")
+    assert started() == "ExecStart=/usr/local/bin/ptttool tune apply -"

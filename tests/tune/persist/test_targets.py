@@ -193,6 +193,7 @@ def test_ansible_takes_the_playbook(new_tree: Path, tmp_path: Path) -> None:
     export = exported("ansible", new_tree)
     file = written(export, tmp_path)
     (play,) = yaml.safe_load(file.read_text())
+    assert all(each["name"][0].isupper() for each in (play, *play["tasks"])), "ansible-lint: name[casing]"
     copied = next(task["ansible.builtin.copy"] for task in play["tasks"] if "ansible.builtin.copy" in task)
     assert copied["content"] == exported("udev", new_tree).files[0].text
     program = Path(sys.executable).with_name("ansible-playbook")

@@ -105,7 +105,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load_profile(tmp_path / "missing.toml")
     assert caught.value.code == "no-such-file"
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="a folder"):
         load_profile(str(tmp_path))
 
 

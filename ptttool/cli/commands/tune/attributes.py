@@ -10,7 +10,7 @@ from ptttool.cli.app import DemoOption, JsonOption, SysfsOption
 from ptttool.cli.commands.tune.group import JOURNAL, DryRunOption, NoJournalOption, carry_out, tune
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options.device import DEVICE_HELP, DeviceArgument, OneDeviceArgument, choose_device
-from ptttool.cli.terminal.talk import PrintedError, is_read, print_diagnostics, print_json, print_line
+from ptttool.cli.terminal.talk import PrintedError, outlive_reader, print_diagnostics, print_json, print_line
 from ptttool.errors import DeviceError, UsageError
 from ptttool.wording import clean
 
@@ -140,6 +140,7 @@ def set_(
     from ptttool.tune.driver import plan_values
     from ptttool.tune.session import tuning
 
+    outlive_reader(is_result=json or dry_run)
     name, texts = _device_and_assignments(device, assignments or [], every)
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=False)
@@ -155,7 +156,7 @@ def set_(
         from ptttool.tune.documents import TuneSetAllDocument, TuneSetDocument
 
         print_json(TuneSetAllDocument.of(machine, plan) if every else TuneSetDocument.of(machine, chosen[0], plan))
-    elif dry_run or is_read():
+    else:
         print_changes(plan.changes, dry_run=dry_run)
         for one in chosen:
             print_ports(machine, one)

@@ -11,7 +11,8 @@ import typer
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption
 from ptttool.cli.commands.tune.group import tune
 from ptttool.cli.help.about import Example, KeptFile, Stage
-from ptttool.cli.terminal.talk import note, print_diagnostics, print_json
+from ptttool.cli.options.given import refuse_beside
+from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostics, print_json
 from ptttool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _FILES = (KeptFile("/var/lib/ptttool/installed", "What was installed, so that --
 
 @tune.command("export", stage=Stage.TUNE, rank=64, examples=_EXAMPLES, files=_FILES)
 def export(
+    context: typer.Context,
     profile: Annotated[
         str | None,
         typer.Argument(
@@ -51,6 +53,15 @@ def export(
             "--root", help="Install below this folder: the root of another system, such as an image.", metavar="DIR", readable=False
         ),
     ] = Path("/"),
+    program: Annotated[
+        str | None,
+        typer.Option(
+            "--program",
+            help="For systemd: the absolute path of ptttool on the system that this is for. By default that of this command; below --root, "
+            "where it is found there.",
+            metavar="PATH",
+        ),
+    ] = None,
     ignore_missing: Annotated[
         bool, typer.Option("--ignore-missing", help="Leave out devices and attributes of the profile that this machine does not have.")
     ] = False,
@@ -66,17 +77,19 @@ def export(
     A profile of another machine is refused. --install writes each file whole or not at all, follows no link, and does not touch a file that
     it did not write itself.
     """
+    outlive_reader(is_result=json or not (install or uninstall))
     if uninstall:
-        if install or profile is not None:
-            raise UsageError("--uninstall takes neither a profile nor --install", code="bad-uninstall")
+        refuse_beside("--uninstall", context, takes=("uninstall", "to", "root", "yes", "json"))
         _uninstall(to, root, yes=yes, json=json)
         return
+    if not install:
+        refuse_beside("the text alone: without --install nothing is written", context, refused=("root", "yes"))
     from ptttool.machine.discovery import open_source, require_devices
     from ptttool.tune.persist.export import export_profile
 
     source = open_source(sysfs, demo)
     devices = require_devices(source)
-    found = export_profile(to, _profile(profile, source), devices, ignore_missing=ignore_missing)
+    found = export_profile(to, _profile(profile, source), devices, ignore_missing=ignore_missing, root=root, program=program)
     if install:
         if not source.live and root == Path("/"):
             message = f"these are values for {source.origin}, not for this machine"

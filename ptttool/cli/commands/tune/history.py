@@ -9,7 +9,7 @@ import typer
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption
 from ptttool.cli.commands.tune.group import JOURNAL, DryRunOption, tune
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.terminal.talk import is_read, note, print_diagnostics, print_json
+from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostics, print_json
 
 _HISTORY = (Example("ptttool tune history --limit 3", "The last three changes: when, by whom, from which value to which.", on_demo=True),)
 
@@ -70,6 +70,7 @@ def undo(
     from ptttool.machine.discovery import open_source
     from ptttool.tune.repair.undo import undo as undo_changes
 
+    outlive_reader(is_result=json or dry_run)
     source = open_source(sysfs, demo)
     done = undo_changes(source, count, force=force, dry_run=dry_run)
     print_diagnostics(done.diagnostics)
@@ -77,7 +78,7 @@ def undo(
         from ptttool.tune.repair.documents import TuneUndoDocument
 
         print_json(TuneUndoDocument.of(done))
-    elif dry_run or is_read():
+    else:
         from ptttool.cli.views.tune_history import note_undone
 
         print_changes(done.changes, dry_run=dry_run)

@@ -11,7 +11,7 @@ from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption
 from ptttool.cli.commands.tune.group import JOURNAL, DryRunOption, NoJournalOption, ProfileArgument, carry_out, tune
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.terminal.interrupts import tidy_end
-from ptttool.cli.terminal.talk import is_read, note, print_diagnostics, print_json
+from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostics, print_json
 from ptttool.errors import UsageError
 from ptttool.wording import clean
 
@@ -94,6 +94,7 @@ def apply(
     from ptttool.tune.profiles.named import find_profile
     from ptttool.tune.session import tuning
 
+    outlive_reader(is_result=json or dry_run)
     source = open_source(sysfs, demo)
     profile = find_profile(file, source)
     devices = require_devices(source)
@@ -108,45 +109,57 @@ def apply(
         from ptttool.tune.documents import TuneApplyDocument
 
         print_json(TuneApplyDocument.of(profile.path, plan))
-    elif dry_run or is_read():
+    else:
         print_applied(plan)
     note_result(source, plan, journal=not no_journal)
 
 
-_DIFF = (Example("ptttool tune diff raid.toml", "What a profile would change; exit code 1 if anything.", on_demo=True, exit_code=1),)
+_DIFF = (
+    Example("ptttool tune diff raid.toml", "What a profile would change; exit code 1 if anything.", on_demo=True, exit_code=1),
+    Example("ptttool tune diff storage network", "In what two profiles differ.", on_demo=True, exit_code=1),
+)
 
 
 @tune.command("diff", stage=Stage.TUNE, rank=50, examples=_DIFF)
 def diff(
     file: ProfileArgument,
+    other: Annotated[
+        str | None, typer.Argument(help="A second profile to compare with, instead of the machine.", metavar="[OTHER]", show_default=False)
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show also the tune attributes that do not differ.")] = False,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
 ) -> None:
-    """Compare a profile with the machine: show what differs.
+    """Show in what a profile differs from the machine, or from another one.
 
     Exit code 0: the machine has every value of the profile. 1: a value differs, or a device or attribute of the profile is missing on
     the machine. Others: the comparison was not possible. Attributes that the profile does not name are not compared.
+
+    Of two profiles, an attribute that only one of them names is a difference. Values for every device ("*") stand for the devices of the
+    machine, if it has any.
     """
     from ptttool.cli.views.tune import note_left_alone, print_rows
     from ptttool.cli.views.unfinished import print_unfinished
-    from ptttool.machine.discovery import open_source, require_devices
-    from ptttool.tune.profiles.match import diff_profile
+    from ptttool.machine.discovery import list_devices, open_source, require_devices
+    from ptttool.tune.profiles.match import diff_profile, diff_profiles
     from ptttool.tune.profiles.named import find_profile
 
     source = open_source(sysfs, demo)
     profile = find_profile(file, source)
-    devices = require_devices(source)
-    print_unfinished(source)
-    found = diff_profile(profile, devices)
+    if other is not None:
+        found = diff_profiles(profile, find_profile(other, source), list_devices(source))
+    else:
+        devices = require_devices(source)
+        print_unfinished(source)
+        found = diff_profile(profile, devices)
     print_diagnostics(found.diagnostics)
     if json:
         from ptttool.tune.documents import TuneDiffDocument
 
         print_json(TuneDiffDocument.of(found))
     else:
-        print_rows(found.rows, every=every)
+        print_rows(found, every=every)
         note_left_alone(found.left_alone)
     raise typer.Exit(0 if found.equal else 1)
 

@@ -9,7 +9,8 @@ import typer
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption
 from ptttool.cli.commands.tune.group import JOURNAL, DryRunOption, NoJournalOption, tune
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.terminal.talk import is_read, note, print_json
+from ptttool.cli.options.given import refuse_beside
+from ptttool.cli.terminal.talk import note, outlive_reader, print_json
 from ptttool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _RECOVER = (Example("ptttool tune recover", "Changes that were cut off, by kill 
 
 @tune.command("recover", stage=Stage.TUNE, rank=70, examples=_RECOVER, files=JOURNAL)
 def recover(
+    context: typer.Context,
     restore: Annotated[bool, typer.Option("--restore", help="Write the values from before the changes that were cut off.")] = False,
     complete: Annotated[bool, typer.Option("--complete", help="Write the values that these changes were to set.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Take the values as they are now; put aside a damaged journal.")] = False,
@@ -48,13 +50,16 @@ def recover(
     actions = [action for action, asked in zip(RecoverAction, (restore, complete, keep), strict=True) if asked]
     if len(actions) > 1:
         raise UsageError("--restore, --complete and --keep exclude each other")
+    if not actions:
+        refuse_beside("the list of changes: --restore, --complete and --keep write", context, refused=("force", "no_journal"))
+    outlive_reader(is_result=json or dry_run or not actions)
     source = open_source(sysfs, demo)
     done = recover(source, actions[0] if actions else None, force=force, dry_run=dry_run, journal=not no_journal)
     if json:
         from ptttool.tune.repair.documents import TuneRecoverDocument
 
         print_json(TuneRecoverDocument.of(done))
-    elif not done.done or is_read():
+    else:
         print_recovery(done)
         if actions and dry_run:
             note("dry run: nothing was written")

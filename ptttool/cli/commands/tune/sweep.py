@@ -12,10 +12,10 @@ from ptttool.cli.app import DemoOption, ForceOption, JsonOption, SysfsOption
 from ptttool.cli.commands.tune.group import DryRunOption, NoJournalOption, tune
 from ptttool.cli.help.about import Example, KeptFile, Stage
 from ptttool.cli.options.device import DEVICE_HELP, choose_device
+from ptttool.cli.options.given import given, refuse_beside
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
-from ptttool.cli.terminal.streams import drop_output_if_closed
-from ptttool.cli.terminal.talk import note, print_diagnostics, print_json
+from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostics, print_json
 from ptttool.errors import UsageError
 from ptttool.wording import clean
 
@@ -52,6 +52,7 @@ _TRACE_OPTIONS = (
     context_settings={"allow_interspersed_args": False},
 )  # fmt: skip
 def sweep(
+    context: typer.Context,
     attributes: Annotated[
         str, typer.Option("--events", "--attributes", metavar="LIST", help="The tune attributes, with commas between them.")
     ],
@@ -120,7 +121,9 @@ def sweep(
         Path | None,
         typer.Option(
             "--resume", metavar="FILE", show_default=False,
-            help="Go on with a sweep that was cut off, from its file of runs. The other options are as at first.", readable=False,),
+            help="Go on with a sweep that was cut off, from its file of runs. The other options are as at first; --output may be left out.",
+            readable=False,
+        ),
     ] = None,
     force: ForceOption = False,
     dry_run: DryRunOption = False,
@@ -151,8 +154,10 @@ def sweep(
     from ptttool.machine.resolve import find_device
     from ptttool.sweep.design import DesignKind
 
-    if not (json or dry_run):
-        drop_output_if_closed()
+    if dry_run:
+        refuse_beside("--dry-run", context, refused=("resume",))
+    else:
+        outlive_reader(is_result=json)
     if design not in list(DesignKind):
         raise UsageError(f"--design: {design!r} is not a design", hint=f"one of {', '.join(DesignKind)}", code="bad-design")
     options = sweep_options(
@@ -162,6 +167,7 @@ def sweep(
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=False)
     chosen = find_device(machine, None) if device is None else choose_device(machine, device)
+    traced = None if trace is None else _trace_plan(trace, machine, ask_driver=not dry_run)
     if dry_run:
         plan = plan_sweep(chosen, options)
         print_diagnostics(plan.diagnostics)
@@ -179,7 +185,6 @@ def sweep(
             note(clean(line))
         print_diagnostics(plan.diagnostics)
 
-    traced = None if trace is None else _trace_plan(trace, machine)
     with tidy_end(), progress_of_sweep(verbose=verbose) as show:
         found = sweep_tune_attributes(
             chosen, options, output, picture=picture, resume=resume, force=force, trace=traced, journal=not no_journal, planned=planned,
@@ -198,7 +203,7 @@ def _listed(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _trace_plan(text: str, machine: Machine) -> Plan:
+def _trace_plan(text: str, machine: Machine, *, ask_driver: bool) -> Plan:
     """Read the options of a trace as ``ptttool trace`` does."""
     from ptttool.api.capture import choose_event, plan_recording
     from ptttool.cli.commands.trace import trace
@@ -213,11 +218,10 @@ def _trace_plan(text: str, machine: Machine) -> Plan:
     parser: Any = typer.main.get_command(alone)
     try:
         with parser.make_context("trace", words) as context:
-            given = {name: value for name, value in context.params.items() if context.get_parameter_source(name).name == "COMMANDLINE"}
-            params = context.params
+            params, named = context.params, given(context)
     except typer.exceptions.TyperException as error:
         raise UsageError(f"--trace: {error.format_message()}", hint="see 'ptttool trace --help'", code="bad-trace") from None
-    wrong = [name for name in given if name not in _TRACE_OPTIONS]
+    wrong = [name for name in params if name in named and name not in _TRACE_OPTIONS]
     if wrong:
         raise UsageError(
             f"--trace: {wrong[0]} is not an option for a trace during a run",
@@ -225,7 +229,7 @@ def _trace_plan(text: str, machine: Machine) -> Plan:
             code="bad-trace",
         )
     names = [name for name in _TRACE_OPTIONS if name not in ("duration", "aux_size", "cpu")]
-    event = choose_event(event_options(**{name: params[name] for name in names}), machine, ask_driver=True)
+    event = choose_event(event_options(**{name: params[name] for name in names}), machine, ask_driver=ask_driver)
     return plan_recording(
         event, output="run.data", duration=parse_duration(params["duration"] or "1s"), cpu=params["cpu"],
         aux_size=parse_size(params["aux_size"], "--aux-size"),

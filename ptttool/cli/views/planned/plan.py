@@ -111,13 +111,11 @@ def _or_never(seconds: float | None) -> str:
 def _notes(plan: CapturePlan) -> Iterator[tuple[str, str]]:
     full = max((one.volume.loads[0] for one in plan.runs if one.volume.loads), key=lambda load: load.bytes_per_second, default=None)
     if full is not None:
-        yield (
-            "window",
-            (
-                f"a recording of up to {_seconds(full.aux_seconds)} at full load fits into the AUX area; a longer one is complete if perf "
-                f"writes {_rate(full.bytes_per_second)} meanwhile, else the trace ends when the area is full"
-            ),
+        fits = f"a recording of up to {_seconds(full.aux_seconds)} at full load fits into the AUX area"
+        longer = (
+            f"; a longer one is complete if perf writes {_rate(full.bytes_per_second)} meanwhile, else the trace ends when the area is full"
         )
+        yield "window", fits + ("" if full.ends_after == full.aux_seconds else longer)
     for advice in plan.counters:
         there = "" if advice.is_there else f" (this machine has no {advice.pmu} with these events)"
         yield "counter", f"{advice.purpose}: {advice.says}, without loss{there}; only a trace shows {advice.leaves_out}"

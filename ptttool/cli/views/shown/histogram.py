@@ -31,7 +31,7 @@ def histogram_lines(histogram: Histogram, medium: Medium) -> Iterator[str]:
     if not found:
         yield "none"
         return
-    head = "" if histogram.unit is Unit.NONE else f"[{histogram.unit.value}]"
+    head = clean(histogram.axis) + ("" if histogram.unit is Unit.NONE else f" [{histogram.unit.value}]")
     labels = max(len(head), *(len(bar.label) for bar in found))
     counts = max(len(clean(histogram.what)), *(len(number_text(bar.count)) for bar in found))
     marks = max((len(", ".join(bar.marks)) for bar in found), default=0)
@@ -44,7 +44,7 @@ def histogram_lines(histogram: Histogram, medium: Medium) -> Iterator[str]:
         named = f"  <- {', '.join(map(clean, bar.marks))}" if bar.marks else ""
         drawn = bar_text(bar.count / most, length, is_unicode=medium.is_unicode)
         yield f"{bar.label:>{labels}}  {drawn:<{length}}  {number_text(bar.count):>{counts}}  {bar.share:5.1f} %{named}"
-    if histogram.marks:
+    if marks_text(histogram):
         yield from textwrap.wrap(clean(marks_text(histogram)), medium.picture_width, break_long_words=False)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ptttool.analyses.drawing.names import names_of
+from ptttool.analyses.drawing.pieces import way_to
 from ptttool.analyses.drawing.plain import parts_of
 from ptttool.analyses.shown import Note, Part
 from ptttool.cli.terminal.talk import print_line
@@ -63,7 +64,7 @@ class ResultView:
         if notes:
             self._print(notes)
 
-    def show(self, result: object, lacks: Iterable[Lack], machine: Machine | None) -> None:
+    def show(self, result: object, lacks: Iterable[Lack], machine: Machine | None, path: str | None = None) -> None:
         """Print a result, and before it what could not be seen.
 
         Parameters
@@ -74,9 +75,13 @@ class ResultView:
             What the analysis cannot see in the recording.
         machine : Machine or None
             Where names of devices come from.
+        path : str or None
+            The recording, for the command that shows a TLP of it.
         """
-        notes: list[Part] = [Note(lack.message, lack.severity) for lack in lacks]
-        self._print([*notes, *parts_of(result, names_of(machine))])
+        parts: list[Part] = [Note(lack.message, lack.severity) for lack in lacks]
+        parts += parts_of(result, names_of(machine))
+        way = None if path is None else way_to(parts, path)
+        self._print(parts if way is None else [*parts, Note(f"to see that TLP with its transaction: {way}")])
 
     def _print(self, parts: list[Part]) -> None:
         if self.is_markdown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -62,39 +63,70 @@ def _known(value: float | None) -> float:
 
 
 COLUMNS: tuple[TopColumn, ...] = (
-    TopColumn("Requester", 9, lambda row: row.requester, lambda row: row.requester, is_number=False),
-    TopColumn("Name", 14, lambda row: clean(row.name or "")[:14], lambda row: row.name or "", 3, is_number=False),
+    TopColumn("Requester", 10, lambda row: row.requester, lambda row: row.requester, 8, is_number=False),
+    TopColumn("Name", 14, lambda row: clean(row.name or "")[:14], lambda row: row.name or "", is_number=False),
     TopColumn("Dir", 4, lambda row: _SHORT.get(row.direction, "?"), lambda row: row.direction, is_number=False),
-    TopColumn("Class", 5, lambda row: row.class_, lambda row: row.class_, is_number=False),
-    _number("TLPs", 7, lambda row: row.tlps, 4),
-    _number("TLPs/s", 7, lambda row: row.tlps_per_second),
-    _number("Bytes/s", 7, lambda row: row.bytes_per_second),
-    _number("Asked/s", 7, lambda row: row.requested_per_second, 2),
-    _number("Payload", 7, lambda row: row.payload, 1),
-    _number("p50 tk", 7, lambda row: row.latency_p50, 1),
-    _number("p99 tk", 7, lambda row: row.latency_p99, 2),
+    TopColumn("Class", 6, lambda row: row.class_, lambda row: row.class_, is_number=False),
+    _number("TLPs", 7, lambda row: row.tlps, 9),
+    _number("TLPs/s", 7, lambda row: row.tlps_per_second, 2),
+    _number("Bytes/s", 8, lambda row: row.bytes_per_second, 1),
+    _number("Asked/s", 8, lambda row: row.requested_per_second, 3),
+    _number("Payload", 8, lambda row: row.payload, 5),
+    _number("p50 tk", 7, lambda row: row.latency_p50, 4),
+    _number("p99 tk", 7, lambda row: row.latency_p99, 6),
 )
-"""All columns, in the order of the screen. ``tk``: ticks of the Time field, whose unit is not documented."""
+"""All columns, in the order of the screen; each has a cell for the arrow of sorting.
 
-SORTED_BY = 5
-"""The column that rows are sorted by at first."""
+``tk``: ticks of the Time field, whose unit is not documented.
+"""
+
+REQUESTER, NAME = 0, 1
+"""Two of them: where there is no room for both, the name stays, and stands in for the other."""
+
+TLPS, SORTED_BY = 4, 5
+"""The column of counts beside the rates, and the column that rows are sorted by at first."""
+
+COUNTED: tuple[TopColumn, ...] = (
+    *COLUMNS[:SORTED_BY],
+    _number("TLPs", 7, lambda row: row.tlps, 2),
+    _number("Bytes", 8, lambda row: row.bytes, 1),
+    _number("Asked", 8, lambda row: row.requested_bytes, 3),
+    *COLUMNS[8:],
+)
+"""The columns of a sample without rates: counts of the sample stand in their places, and none beside them."""
 
 
-def fitting(width: int) -> tuple[int, ...]:
-    """Return the numbers of the columns that fit into a terminal of so many cells, in their order."""
-    kept = list(range(len(COLUMNS)))
-    while sum(COLUMNS[number].width + 2 for number in kept) > width:
-        heaviest = max(kept, key=lambda number: (COLUMNS[number].weight, number))
-        if COLUMNS[heaviest].weight == 0:
+def columns_of(sample: Sample) -> tuple[TopColumn, ...]:
+    """Return the columns of a sample: with rates, or with counts where it has no rates."""
+    has_rates = any(row.tlps_per_second is not None for row in sample.rows) if sample.rows else sample.window is not None
+    return COLUMNS if has_rates else COUNTED
+
+
+def fitting(width: int, sorted_by: int = SORTED_BY, columns: tuple[TopColumn, ...] = COLUMNS) -> tuple[int, ...]:
+    """Return the numbers of the columns that fit into a terminal of so many cells, in their order; that of sorting is always there."""
+    kept = [number for number in range(len(columns)) if number != TLPS or columns is not COUNTED]
+    while sum(columns[number].width + 2 for number in kept) > width:
+        heaviest = max((number for number in kept if number != sorted_by), key=lambda number: (columns[number].weight, number))
+        if columns[heaviest].weight == 0:
             break
         kept.remove(heaviest)
     return tuple(kept)
 
 
-def ordered(rows: Sequence[SampleRow], column: int, *, backwards: bool, wanted: str) -> list[SampleRow]:
+def texts(row: SampleRow, shown: Sequence[int], columns: tuple[TopColumn, ...] = COLUMNS) -> list[str]:
+    """Return what these columns show of a row."""
+    found = {number: columns[number].text(row) for number in shown}
+    if NAME in found and REQUESTER not in found:
+        found[NAME] = found[NAME] or row.requester
+    return list(found.values())
+
+
+def ordered(
+    rows: Sequence[SampleRow], column: int, *, backwards: bool, wanted: str, columns: tuple[TopColumn, ...] = COLUMNS
+) -> list[SampleRow]:
     """Return the rows that hold a text, sorted by a column: numbers from the largest one, texts from the first one."""
     found = [row for row in rows if not wanted or wanted.casefold() in searched(row)]
-    how = COLUMNS[column]
+    how = columns[column]
     return sorted(found, key=how.key, reverse=how.is_number != backwards)
 
 
@@ -103,19 +135,24 @@ def searched(row: SampleRow) -> str:
     return " ".join((row.requester, row.name or "", row.direction, row.class_)).casefold()
 
 
-def summary(sample: Sample) -> list[str]:
-    """Return the lines above the table: what was sampled, how much of the time it saw, sums, errors and loss."""
+def summary(sample: Sample, width: int) -> list[str]:
+    """Return the lines above the table: what was sampled, how much of the time it saw, sums, errors and loss.
+
+    The first ones are folded to so many cells; messages are as long as they are.
+    """
     seen = "window not known" if sample.window is None else f"window {sample.window * 1e3:.0f} ms"
     share = "" if sample.share is None else f": {sample.share:.1f} % of the time was seen"
     lines = [
-        f"{sample.device}  sample {sample.number + 1}  {sample.time[11:19]}  {seen}{share}",
+        f"{sample.device}  sample {sample.number}  {sample.time[11:19]}  {seen}{share}",
         f"{amount(sample.tlps)} TLPs, {amount(sample.bytes)} bytes carried, {amount(sample.requested_bytes)} asked for",
     ]
+    lines = [part for line in lines for part in textwrap.wrap(line, max(width, 20), subsequent_indent="  ")]
     if sample.counters is not None:
         counted = "  ".join(
-            f"{one.event} {amount(None if one.value is None else one.value / sample.counters.seconds)}/s" for one in sample.counters.counted
+            f"{one.event} {amount(None if one.value is None or not one.seconds else one.value / one.seconds)}/s"
+            for one in sample.counters.counted
         )
-        lines.append(f"{sample.counters.pmu}, every TLP of {sample.counters.seconds:g} s: {counted}")
+        lines.append(f"{sample.counters.pmu}, about {sample.counters.seconds:g} s: {counted}")
     if sample.errors:
         lines.append("errors: " + ", ".join(f"{one.kind} {one.count}" for one in sample.errors))
     lines += [f"{one.severity}: {clean(one.message)}" for one in sample.loss]

@@ -14,7 +14,13 @@ from textual.widgets import DataTable, Footer, Input, Static
 from textual.worker import get_current_worker
 
 from ptttool.api.sample import Sample
-from ptttool.cli.views.top.columns import COLUMNS, SORTED_BY, fitting, ordered, summary
+from ptttool.cli.terminal.letters import has_unicode_locale
+from ptttool.cli.views.top.columns import COLUMNS, COUNTED, SORTED_BY, TLPS, TopColumn, columns_of, fitting, ordered, summary, texts
+
+_HELP = Text(
+    "q quit, p pause, r reverse\ns, < sort by the next, previous column\n/ filter, Escape all rows, ? hides this\n"
+    "tk: ticks of Time, which has no unit"
+)
 
 
 class TopScreen(App[None]):
@@ -39,10 +45,12 @@ class TopScreen(App[None]):
 
     CSS = """
     #head { height: 1; text-style: reverse; }
-    #summary { height: auto; max-height: 8; }
+    #summary { height: auto; max-height: 40%; }
     #filter { display: none; height: 1; border: none; padding: 0; }
     #filter.shown { display: block; }
-    DataTable { height: 1fr; background: $background; }
+    #help { display: none; height: auto; padding: 0 1; }
+    #help.shown { display: block; }
+    DataTable { height: 1fr; background: $background; scrollbar-size: 0 1; }
     """
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,6 +62,7 @@ class TopScreen(App[None]):
         Binding("r", "reverse", "Reverse"),
         Binding("slash", "filter", "Filter", key_display="/"),
         Binding("escape", "no_filter", "All rows", show=False),
+        Binding("question_mark,h", "help", "Help", key_display="?"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False),
     ]
 
@@ -66,6 +75,7 @@ class TopScreen(App[None]):
         self._last: Sample | None = None
         self._sorted_by = SORTED_BY
         self._is_backwards = False
+        self._has_arrows = has_unicode_locale()
         self._wanted = ""
         self.failure: BaseException | None = None
 
@@ -74,6 +84,7 @@ class TopScreen(App[None]):
         yield Static(Text(self._title, no_wrap=True, overflow="ellipsis"), id="head")
         yield Static("waiting for the first sample", id="summary")
         yield Input(placeholder="requester, name, direction or class", id="filter", compact=True)
+        yield Static(_HELP, id="help")
         yield DataTable(cursor_type="row", zebra_stripes=False)
         yield Footer(compact=True)
 
@@ -104,7 +115,7 @@ class TopScreen(App[None]):
 
     def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
         """Sort by the column whose head was clicked."""
-        shown = fitting(self.size.width)
+        shown = fitting(self.size.width, self._sorted_by, self._columns())
         chosen = shown[event.column_index]
         self._is_backwards = not self._is_backwards if chosen == self._sorted_by else False
         self._sorted_by = chosen
@@ -134,9 +145,10 @@ class TopScreen(App[None]):
 
     def action_sort(self, step: int) -> None:
         """Sort by another column."""
-        shown = fitting(self.size.width)
-        at = shown.index(self._sorted_by) if self._sorted_by in shown else 0
-        self._sorted_by = shown[(at + step) % len(shown)]
+        columns = self._columns()
+        self._sorted_by = (self._sorted_by + step) % len(columns)
+        if columns is COUNTED and self._sorted_by == TLPS:  # not shown
+            self._sorted_by += step
         self._is_backwards = False
         self._draw()
 
@@ -151,18 +163,33 @@ class TopScreen(App[None]):
         line.add_class("shown")
         line.focus()
 
+    def action_help(self) -> None:
+        """Show what the keys do, or hide it."""
+        text = self.query_one("#help", Static)
+        text.toggle_class("shown")
+        self.query_one(DataTable).display = not text.has_class("shown")
+
     def action_no_filter(self) -> None:
-        """Show all rows again."""
+        """Show all rows again, and no help."""
+        if self.query_one("#help", Static).has_class("shown"):
+            self.action_help()
         line = self.query_one("#filter", Input)
         line.value = ""
         line.remove_class("shown")
         self.query_one(DataTable).focus()
 
+    def _columns(self) -> tuple[TopColumn, ...]:
+        """Return the columns of the last sample; where it has no rates, sorting is by what stands in their places."""
+        columns = COLUMNS if self._last is None else columns_of(self._last)
+        if columns is COUNTED and self._sorted_by == TLPS:
+            self._sorted_by = SORTED_BY
+        return columns
+
     def _draw(self) -> None:
         sample = self._last
         if sample is None or not self.is_running:
             return
-        lines = summary(sample)
+        lines = summary(sample, self.size.width)
         if self._hold.is_set():
             lines[0] += "  PAUSED"
         if self._wanted:
@@ -172,15 +199,17 @@ class TopScreen(App[None]):
         table = self.query_one(DataTable)
         at, row_at = table.scroll_y, table.cursor_row
         table.clear(columns=True)
-        shown = fitting(self.size.width)
+        columns = self._columns()
+        shown = fitting(self.size.width, self._sorted_by, columns)
         for number in shown:
-            column = COLUMNS[number]
-            mark = ("▲" if self._is_backwards == column.is_number else "▼") if number == self._sorted_by else ""
+            column = columns[number]
+            up, down = "▲▼" if self._has_arrows else "^v"
+            mark = (up if self._is_backwards == column.is_number else down) if number == self._sorted_by else ""
             title = Text(column.title + mark, justify="right" if column.is_number else "left")
             table.add_column(title, width=column.width)
-        for row in ordered(sample.rows, self._sorted_by, backwards=self._is_backwards, wanted=self._wanted):
-            cells = (COLUMNS[number] for number in shown)
-            table.add_row(*(Text(cell.text(row), justify="right" if cell.is_number else "left") for cell in cells))
+        for row in ordered(sample.rows, self._sorted_by, backwards=self._is_backwards, wanted=self._wanted, columns=columns):
+            cells = zip(shown, texts(row, shown, columns), strict=True)
+            table.add_row(*(Text(text, justify="right" if columns[number].is_number else "left") for number, text in cells))
         table.move_cursor(row=row_at, scroll=False)
         table.scroll_y = at
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from ptttool.budget import over_budget_text
-from ptttool.decoders.budget import MAX_PROGRAMS, MAX_RANGES_FREE, MAX_RANGES_RATIO
+from ptttool.decoders.budget import MAX_PROGRAMS, MAX_RANGES_BRANCH, MAX_RANGES_FREE, MAX_RANGES_RATIO, MAX_RANGES_SAVED
 from ptttool.decoders.contract import PacketDecoder, PacketProtocol, StreamContext, register
 from ptttool.decoders.elements.arrays import I64, U8, Array, Elements
 from ptttool.decoders.elements.model import CODES, NO_SYNC, REASON_CODES, Flags, column, common
@@ -46,6 +46,8 @@ _START, _TRAP, _, _SUPPORT = range(4)
 # Segments of a program that a remark names.
 _MOST_RANGES = 4
 _FULL_MAP = 31  # branches of a map without an address
+# Different ranges that are known; of more, all are forgotten.
+_MOST_KNOWN = 1 << 17
 
 
 class RiscvFlow(PacketDecoder):
@@ -63,14 +65,14 @@ class RiscvFlow(PacketDecoder):
 
     def __init__(self, setup: Setup, code: Code, *, sequential_jumps: bool) -> None:
         self._packets = RiscvEtrace(setup)
-        walker = Walker(code, sequential_jumps=sequential_jumps)
-        self._table = RangeTable(code.program, walker)
-        self._hart = Hart(setup, walker)
+        self._walker = Walker(code, sequential_jumps=sequential_jumps)
+        self._table = RangeTable(code.program, self._walker)
+        self._hart = Hart(setup, self._walker)
         self._has_options = setup.ioptions_bits > 0
         self._code = code
         self._narrow = setup.address_width if 1 << setup.address_width <= code.program.mask else 0
         self._last = Elements.empty(NAME)  # the last element of the last packet
-        self._left = MAX_RANGES_FREE  # ranges that may be found so far
+        self._left = MAX_RANGES_FREE  # ranges that may be found before the next packet
 
     def lost(self, reason: str) -> None:
         """Forget where the hart is."""
@@ -94,9 +96,10 @@ class RiscvFlow(PacketDecoder):
         first = np.flatnonzero(np.diff(elements.index, prepend=elements.index[0] + 1))
         last = np.append(first[1:], len(elements)) - 1
         report = Report()
-        self._left += MAX_RANGES_RATIO * int(packets.size.sum())
-        self._follow(elements, last, report)
-        self._left -= len(report.ranges)
+        if len(self._walker.ranges) > _MOST_KNOWN:  # no element refers to them any more
+            self._walker.forget()
+            self._table = RangeTable(self._code.program, self._walker)
+        self._follow(elements, last, packets.size, report)
         returns = last[np.array(list(report.returns), dtype=np.int64)]
         elements.put("en_addr", np.array(list(report.returns.values()), dtype=np.uint64), returns)
         self._last = elements.take(last[-1:])
@@ -126,9 +129,9 @@ class RiscvFlow(PacketDecoder):
         elements.put("problem", problems[some - count], some)
         return elements
 
-    def _follow(self, elements: Elements, last: I64, report: Report) -> None:
-        """Give the hart its packets; `last` is the last element of each, which has its fields."""
-        hart = self._hart
+    def _follow(self, elements: Elements, last: I64, sizes: I64, report: Report) -> None:
+        """Give the hart its packets; `last` is the last element of each, which has its fields, `sizes` are their bytes."""
+        hart, left = self._hart, self._left
 
         def field_of(name: str, rows: I64 = last) -> Array:
             return elements.column(name, _TYPES[name])[0][rows]
@@ -147,6 +150,8 @@ class RiscvFlow(PacketDecoder):
         # Bits without a branch do not matter.
         reported = np.where(full, _FULL_MAP, counts).astype(np.uint64)
         outcomes = (np.where(formats == _BRANCHES, field_of("branch_map"), 0) & ((np.uint64(1) << reported) - np.uint64(1))).tolist()
+        # A loop takes many ranges from few bytes, but each of its rounds is a reported branch. What only jumps reports nothing.
+        more = np.minimum(MAX_RANGES_RATIO * sizes, MAX_RANGES_BRANCH * (reported.astype(np.int64) + 1)).tolist()
         counts, addresses = reported.tolist(), np.where(known, addresses, 0).tolist()
         traps = {}
         if (formats == _SYNC).any():
@@ -155,7 +160,9 @@ class RiscvFlow(PacketDecoder):
             # The context of format 3.0 is an element before its address.
             traps["privilege_before"] = field_of("privilege", last - 1).tolist()
         for packet, (form, goal) in enumerate(zip(formats.tolist(), goals.tolist(), strict=True)):
-            if len(report.ranges) > self._left:
+            left = min(left + more[packet], MAX_RANGES_SAVED)
+            found = len(report.ranges)
+            if left < 0:
                 hart.lose(packet, Problem.OVER_BUDGET, report)
             if form in (_BRANCHES, _ADDRESS):
                 hart.go(packet, addresses[packet], goal, counts[packet], outcomes[packet], report)
@@ -165,6 +172,8 @@ class RiscvFlow(PacketDecoder):
                 hart.lose(packet, Problem.BRANCH_PREDICTION if subformats[packet] == 0 else Problem.JUMP_TARGET_CACHE, report)
             else:
                 hart.lose(packet, Problem.BAD_PACKET, report)
+            left -= len(report.ranges) - found
+        self._left = left
 
     def _widened(self, addresses: Array) -> Array:
         """Return addresses with the program's bits: an address without code may be a sign-extended one, such as a kernel's."""

@@ -13,8 +13,8 @@ from ptttool.decoders.riscv.flow.code import Block, Code, Exit
 from ptttool.decoders.riscv.flow.problems import Problem
 
 # Instructions without a branch or discontinuity between them; more of them are an endless loop. A jump counts as several: no program
-# has thousands of jumps in a row, and following them takes as long as following the instructions of long blocks.
-_MOST_INSTRUCTIONS, _JUMP = 1 << 16, 1 << 4
+# has hundreds of jumps in a row, and following them takes as long as following the instructions of long blocks.
+_MOST_INSTRUCTIONS, _JUMP = 1 << 16, 1 << 8
 
 
 class Goal(IntEnum):

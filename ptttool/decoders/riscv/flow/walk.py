@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ptttool.decoders.budget import MAX_RANGES_FREE
 from ptttool.decoders.elements.model import InstructionSubtype, InstructionType
 from ptttool.decoders.riscv.flow.code import Block, Code, Exit, IllegalInstructionError, NoCodeError
 from ptttool.decoders.riscv.flow.problems import Problem
@@ -92,6 +93,13 @@ class Walker:
         self._known: dict[tuple[Position, int, int, int, int], Executed] = {}
         self._kept = 0
 
+    def forget(self) -> None:
+        """Forget all ranges and walks: ranges found later have numbers from 0 on."""
+        self.ranges.clear()
+        self._numbers.clear()
+        self._known.clear()
+        self._kept = 0
+
     def begin(self, address: int, outcome: int) -> Executed:
         """Begin at an address that a packet reports; `outcome` is that of the branch there, if there is one."""
         try:
@@ -141,6 +149,8 @@ class Walker:
         ranges: list[int] = []
 
         def add_range(block: Block, start: int, taken: bool) -> None:
+            if len(ranges) >= MAX_RANGES_FREE:
+                raise WalkError(Problem.OVER_BUDGET)
             ranges.append(self._number(block, start, taken=taken))
 
         start = position._replace(branches=position.branches + branches, outcomes=position.outcomes | outcomes << position.branches)

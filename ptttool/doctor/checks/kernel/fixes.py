@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ptttool.doctor.contract import Finding, check, not_recorded, ok, unknown, warning
 from ptttool.doctor.facts import Facts
+from ptttool.machine.old_kernels import EARLY_COMMIT
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ FIXES = (
     Fix(
         "no-early-commit",
         "hwtracing: hisi_ptt: Optimize the trace data committing",
-        (6, 8),
-        "trace data reach perf only when the AUX area is nearly full, or at the end",
+        EARLY_COMMIT,
+        "trace data reach perf only when the AUX area is full, and the trace ends there, however fast the disk is: --aux-size is the "
+        "longest trace, and a perf that is killed leaves nothing",
     ),
     Fix(
         "task-events-fail",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from ptttool.capture.perf.tool import PerfTool
+from ptttool.capture.perf.tool import PerfTool, names_ptt
 from ptttool.doctor.contract import Finding, Status, ok, unknown
 from ptttool.doctor.facts import Facts
 from ptttool.doctor.fixes import install_perf
@@ -23,9 +24,11 @@ def _fine(facts: Facts) -> Finding:
         what = "the architecture it is built for" if perf.architecture is None else "whether it is built with AUX area tracing"
         return unknown("perf-unclear", f"{perf.path} {version} does not say {what}", **details)
     found = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
-    if found is not None and (int(found[1]), int(found[2])) < _FIRST:
-        message = f"{perf.path} {version} is older than the first perf that knows PTT devices ({_FIRST[0]}.{_FIRST[1]})"
-        cause = "an older perf records the event without its data, unless the distribution has added support"
+    if found is not None and (int(found[1]), int(found[2])) < _FIRST and not names_ptt(Path(perf.path)):
+        message = (
+            f"{perf.path} {version} is older than the first perf that knows PTT devices ({_FIRST[0]}.{_FIRST[1]}), and does not name them"
+        )
+        cause = "a perf without support of PTT devices records the event without its data"
         return Finding(Status.WARNING, "perf-too-old", message, cause, install_perf(facts.distribution), details=details)
     return ok(f"{perf.path} {version}, built for {perf.architecture} with AUX area tracing", **details)
 

@@ -44,7 +44,7 @@ class Ansible(Target):
             '        label: "{{ item.path }}"',
             "      register: ptttool_found",
             "      failed_when: not ptttool_found.stat.exists",
-            "    - name: udev sets them whenever the driver registers a device",
+            "    - name: Rule of udev, which sets them whenever the driver registers a device",
             "      ansible.builtin.copy:",
             f"        dest: {PATH}",
             "        owner: root",

@@ -1,0 +1,24 @@
+"""Lists of texts as callers give them: a text alone is a list of one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from ptttool.errors import UsageError
+
+
+def listed(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the texts of a list, or the one text that stands for it."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def command_words(command: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of a command. Raises UsageError for a text: a program can have blanks in its name."""
+    if isinstance(command, str):
+        raise UsageError(
+            f"the command {command!r} is one text",
+            hint=f"a list of its words: {shlex.split(command, posix=False)}",
+            code="command-not-a-list",
+        )
+    return tuple(command)

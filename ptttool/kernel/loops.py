@@ -1,0 +1,316 @@
+"""Requests and their completions, one record after the other.
+
+This is plain Python. With the C types of ``loops.pxd`` it is compiled at install; without a compiler it runs as it is, and finds the same.
+The rules are those of the PCIe base specification 6.x, sections 2.2.9 and 2.3.1.1 (completions).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+ENTRY = (
+    "key", "state", "request", "first", "last", "at", "segment", "to_first", "limit", "expected", "requested", "received", "completions",
+    "status", "kind", "row", "more", "more_ends", "more_index",
+)  # fmt: skip
+"""The last request with a key, or the completions in front of any; `more` of them cannot be those of an earlier request."""
+
+ANSWER = ("key", "index", "at", "segment", "status", "bytes", "count", "ends", "is_hidden")
+"""A completion in front of the first request with its key: its bytes of the request, and its Byte Count."""
+
+ENDED = (
+    "request", "first", "last", "key", "kind", "requested", "received", "completions", "status", "ending", "is_cut", "has_end", "at",
+    "to_first", "to_last", "row",
+)  # fmt: skip
+"""A request that has ended."""
+
+ORPHAN = ("key", "index", "count")
+"""Completions without a request, behind a request with their key."""
+
+STATES = ANSWERS, ANSWERED, OPEN, CLOSED = range(1, 5)
+"""Of an entry: completions only, which may be of an earlier request, or which have ended it; an open request; a request that has ended."""
+
+ENDINGS = COMPLETE, ERROR, SHORT, INSIDE, END = range(5)
+"""How a request ends: all bytes came; with an error; bytes are missing; no completion came; it is open where its AUX stream ends."""
+
+ROLES = FIXED, WRITE, HAS_DATA, COMPLETION, REQUEST = 1, 2, 4, 8, 16
+"""Of a TLP, by its kind. The first two are of requests: four bytes whatever is asked for, and an answer without data."""
+
+# The same names as C numbers.
+(
+    _KEY, _STATE, _REQUEST, _FIRST, _LAST, _AT, _SEGMENT, _TO_FIRST, _LIMIT, _EXPECTED, _REQUESTED, _RECEIVED, _COMPLETIONS,
+    _STATUS, _KIND, _ROW, _MORE, _MORE_ENDS, _MORE_INDEX,
+) = range(len(ENTRY))  # fmt: skip
+_ANSWERS, _ANSWERED, _OPEN, _CLOSED = STATES
+_COMPLETE, _ERROR, _SHORT, _INSIDE, _END = ENDINGS
+_IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST = ROLES
+_WORD = (1 << 64) - 1
+# A read asks for at most so many bytes.
+_MOST_BYTES = 4096
+
+
+def _numbers(rows: int, fields: int) -> Any:
+    """Return room for numbers; pages that nothing is written to take no memory."""
+    room: Any = np.empty((rows, fields), dtype=np.int64)
+    return memoryview(room)
+
+
+def _places(count: int) -> Any:
+    places: Any = np.zeros(count, dtype=np.int32)
+    return memoryview(places)
+
+
+class Matcher:
+    """A hash table of entries, one for each key, and what was found.
+
+    Parameters
+    ----------
+    room : int
+        The most requests that may end, completions in front, and orphans.
+    seed : int
+        Of the hash, odd, of 64 bits: whoever makes a recording chooses its keys.
+
+    Attributes
+    ----------
+    entries : int64, shape (n, 19)
+        :data:`ENTRY`; the first `used` count.
+    ended : int64, shape (room, 16)
+        :data:`ENDED`; the first `ends` count.
+    answers, orphans : int64, shapes (room, 9), (room, 3)
+        :data:`ANSWER` and :data:`ORPHAN`; the first `fronts` and `groups` count.
+    early, early_ends : int
+        Completions whose request stands in front of a hole, and how many of them ended one.
+    front : ndarray of int64, shape (k, 19), or None
+        The entries at the first hole.
+    is_split : bool
+        Whether there was a hole.
+    gap : int
+        How requests ended that were open at the first hole and had no completion.
+    """
+
+    def __init__(self, room: int, seed: int) -> None:
+        self.seed = seed
+        self.entries = _numbers(512, len(ENTRY))
+        self.table = _places(1024)
+        self.ended = _numbers(room, len(ENDED))
+        self.answers = _numbers(room, len(ANSWER))
+        self.orphans = _numbers(room, len(ORPHAN))
+        self.used = self.ends = self.fronts = self.groups = 0
+        self.early = self.early_ends = 0
+        self.is_split = False
+        self.front: Any = None
+        self.gap = _INSIDE
+
+    def load(self, entries: Any) -> None:
+        """Take entries whose keys are not known yet: :data:`ENTRY`."""
+        for row in range(len(entries)):
+            number = self._added(entries[row, _KEY])
+            for field in range(_STATE, _MORE_INDEX + 1):
+                self.entries[number, field] = entries[row, field]
+
+    def begin(self, answers: Any, front: Any, gap: int) -> None:
+        """Begin behind a part: :data:`ANSWER`, and the attributes of the same name."""
+        for row in range(len(answers)):
+            for field in range(len(ANSWER)):
+                self.answers[row, field] = answers[row, field]
+        self.fronts, self.front, self.is_split, self.gap = len(answers), front, front is not None, gap
+
+    def rows(
+        self, roles: Any, kinds: Any, requesters: Any, tags: Any, segments: Any, lengths: Any, asked: Any, statuses: Any, counts: Any,
+        lowers: Any, hidden: Any, index: Any, start: int, at: Any, breaks: Any, holes: Any, gaps: Any,
+    ) -> None:  # fmt: skip
+        """Take the rows of a batch; `kinds` and `roles` (by kind) tell how many there are.
+
+        Columns that no row needs are empty; so are `segments`, `hidden`, `index` (then rows are numbered from `start` on) and `at` (then
+        time is not known). `breaks` and `holes` are rows, ascending, `gaps` how requests end at the holes.
+        """
+        hole = part = 0
+        for row in range(len(kinds)):
+            if hole < len(holes) and holes[hole] == row:
+                self.hole(gaps[hole])
+                hole += 1
+            role = roles[kinds[row]]
+            if role < _IS_COMPLETION:
+                continue
+            while part < len(breaks) and breaks[part] <= row:
+                part += 1
+            key = segments[row] if len(segments) else 0
+            key = key << 16 | requesters[row]
+            key = key << 16 | tags[row]
+            number = index[row] if len(index) else start + row
+            now = at[row] if len(at) else -1
+            size = 4 * lengths[row]
+            if role & _IS_REQUEST:
+                self._request(key, number, now, part, kinds[row], role, asked[row], size, row)
+                continue
+            left = piece = 0
+            ends = True
+            if role & _HAS_DATA and not statuses[row]:
+                room = size - (lowers[row] & 3)
+                left = counts[row]
+                ends = left <= room
+                piece = left if ends else room
+            self.completion(key, number, now, part, statuses[row], piece, left, ends, bool(len(hidden) and hidden[row]))
+
+    def _request(self, key: int, number: int, at: int, segment: int, kind: int, role: int, asked: int, size: int, row: int) -> None:
+        known = self._found(key)
+        if known < 0:
+            known = self._added(key)
+        elif self.entries[known, _STATE] == _OPEN:
+            self._close(known, _INSIDE, False, False, -1)
+        expected = asked if asked else 1  # the completion of a zero-length read has Byte Count 1
+        if role & _IS_FIXED:  # completions of I/O and configuration reads, whatever their byte enables
+            size = expected = 4
+        self.entries[known, _STATE] = _OPEN
+        self.entries[known, _REQUEST] = self.entries[known, _FIRST] = self.entries[known, _LAST] = number
+        self.entries[known, _AT], self.entries[known, _SEGMENT], self.entries[known, _TO_FIRST] = at, segment, -1
+        self.entries[known, _LIMIT], self.entries[known, _EXPECTED] = size, 0 if role & _IS_WRITE else expected
+        self.entries[known, _REQUESTED], self.entries[known, _KIND], self.entries[known, _ROW] = asked, kind, row
+        self.entries[known, _RECEIVED] = self.entries[known, _COMPLETIONS] = self.entries[known, _STATUS] = 0
+
+    def completion(self, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool) -> None:
+        """Take a completion; `piece`: its bytes of the request; `hides`: it does not count if it has no request."""
+        known = self._found(key)
+        if known < 0 and not self.is_split:
+            known = self._added(key)
+        if known < 0:
+            self.early += not hides
+            self.early_ends += ends and not hides
+        else:
+            self._answer(known, key, index, at, segment, status, piece, count, ends, hides)
+
+    def _answer(
+        self, known: int, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool
+    ) -> None:
+        state = self.entries[known, _STATE]
+        if state == _OPEN and count > self.entries[known, _LIMIT] - self.entries[known, _RECEIVED]:
+            # It has more bytes than are left of the request: it belongs to another one, which was not seen.
+            self._close(known, _INSIDE, False, False, -1)
+            state = _CLOSED
+        if state == _OPEN:
+            since = at - self.entries[known, _AT] if at >= 0 and segment == self.entries[known, _SEGMENT] else -1
+            if not self.entries[known, _COMPLETIONS]:
+                self.entries[known, _FIRST], self.entries[known, _TO_FIRST] = index, since
+            self.entries[known, _COMPLETIONS] += 1
+            self.entries[known, _RECEIVED] += piece
+            self.entries[known, _LAST], self.entries[known, _STATUS] = index, status
+            if ends:
+                self._close(known, _INSIDE, False, True, since)
+        elif state == _ANSWERS:
+            front = self.fronts
+            self.answers[front, 0], self.answers[front, 1], self.answers[front, 2], self.answers[front, 3] = key, index, at, segment
+            self.answers[front, 4], self.answers[front, 5], self.answers[front, 6] = status, piece, count
+            self.answers[front, 7], self.answers[front, 8] = ends, hides
+            self.fronts += 1
+            if ends or count > _MOST_BYTES - self.entries[known, _RECEIVED]:
+                self.entries[known, _STATE] = _ANSWERED
+            self.entries[known, _RECEIVED] += piece
+        elif not hides:
+            self._spare(known, index, 1, ends)
+
+    def _spare(self, known: int, index: int, count: int, ends: int) -> None:
+        """Count completions that no request can own any more."""
+        if self.entries[known, _STATE] >= _OPEN:
+            group = self.groups
+            self.orphans[group, 0], self.orphans[group, 1], self.orphans[group, 2] = self.entries[known, _KEY], index, count
+            self.groups += 1
+        else:
+            if not self.entries[known, _MORE]:
+                self.entries[known, _MORE_INDEX] = index
+            self.entries[known, _MORE] += count
+            self.entries[known, _MORE_ENDS] += ends
+
+    def follow(self, entries: Any, answers: Any, is_split: bool) -> None:
+        """Take the front of a part that follows without a hole; parameters are those of :meth:`load`."""
+        for row in range(len(answers)):
+            self.completion(
+                answers[row, 0], answers[row, 1], answers[row, 2], answers[row, 3], answers[row, 4], answers[row, 5], answers[row, 6],
+                answers[row, 7], answers[row, 8],
+            )  # fmt: skip
+        for row in range(len(entries)):
+            known = self._found(entries[row, _KEY])
+            if entries[row, _MORE]:
+                if known >= 0:
+                    self._spare(known, entries[row, _MORE_INDEX], entries[row, _MORE], entries[row, _MORE_ENDS])
+                else:
+                    self.early += entries[row, _MORE]
+                    self.early_ends += entries[row, _MORE_ENDS]
+            if entries[row, _STATE] < _OPEN:
+                continue
+            if known < 0:
+                known = self._added(entries[row, _KEY])
+            elif self.entries[known, _STATE] == _OPEN:
+                self._close(known, _INSIDE, False, False, -1)
+            for field in range(_STATE, _MORE):
+                self.entries[known, field] = entries[row, field]
+            if is_split:
+                self.entries[known, _STATE] = _CLOSED
+
+    def hole(self, gap: int) -> None:
+        """End all open requests; `gap`: how those end that have no completion. Nothing is matched across."""
+        for number in range(self.used):
+            if self.entries[number, _STATE] == _OPEN:
+                self._close(number, gap, True, False, -1)
+        if not self.is_split:
+            self.is_split, self.gap, self.front = True, gap, np.array(self.entries[: self.used])
+        # Backwards, since an entry may stand behind those that came before it.
+        for number in range(self.used - 1, -1, -1):
+            self.table[self._place(self.entries[number, _KEY])] = 0
+        self.used = 0
+
+    def _place(self, key: int) -> int:
+        """Return where a key stands in the table, or where it belongs."""
+        mask = len(self.table) - 1
+        place = (key * self.seed & _WORD) >> 32 & mask
+        while self.table[place] and self.entries[self.table[place] - 1, _KEY] != key:
+            place = place + 1 & mask
+        return place
+
+    def _found(self, key: int) -> int:
+        """Return the number of the entry with a key; -1 without one."""
+        number: int = self.table[self._place(key)] - 1
+        return number
+
+    def _added(self, key: int) -> int:
+        """Add an entry for a key that is not known; return its number."""
+        number = self.used
+        if number == len(self.entries):
+            former, self.entries, self.table = self.entries, _numbers(2 * number, len(ENTRY)), _places(4 * number)
+            np.asarray(self.entries)[:number] = former
+            for known in range(number):
+                self.table[self._place(self.entries[known, _KEY])] = known + 1
+        self.table[self._place(key)] = number + 1
+        for field in range(_STATE + 1, _MORE_INDEX + 1):
+            self.entries[number, field] = 0
+        self.entries[number, _KEY], self.entries[number, _STATE] = key, _ANSWERS
+        self.used = number + 1
+        return number
+
+    def _close(self, number: int, gap: int, is_cut: bool, has_end: bool, to_last: int) -> None:
+        """End an open request; `gap`: how it ends if it has no completion."""
+        end = self.ends
+        completions, received = self.entries[number, _COMPLETIONS], self.entries[number, _RECEIVED]
+        ending = gap
+        if self.entries[number, _STATUS]:
+            ending = _ERROR
+        elif has_end:
+            ending = _COMPLETE if received >= self.entries[number, _EXPECTED] else _SHORT
+        elif completions and gap == _INSIDE:
+            ending = _SHORT
+        self.ended[end, 0], self.ended[end, 1], self.ended[end, 2] = (
+            self.entries[number, _REQUEST],
+            self.entries[number, _FIRST],
+            self.entries[number, _LAST],
+        )
+        self.ended[end, 3], self.ended[end, 4], self.ended[end, 5] = (
+            self.entries[number, _KEY],
+            self.entries[number, _KIND],
+            self.entries[number, _REQUESTED],
+        )
+        self.ended[end, 6] = min(received, self.entries[number, _REQUESTED])
+        self.ended[end, 7], self.ended[end, 8], self.ended[end, 9] = completions, self.entries[number, _STATUS], ending
+        self.ended[end, 10], self.ended[end, 11], self.ended[end, 12] = is_cut, has_end, self.entries[number, _AT]
+        self.ended[end, 13], self.ended[end, 14], self.ended[end, 15] = self.entries[number, _TO_FIRST], to_last, self.entries[number, _ROW]
+        self.ends = end + 1
+        self.entries[number, _STATE] = _CLOSED

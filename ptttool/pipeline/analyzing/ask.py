@@ -1,0 +1,164 @@
+"""Run analyses over a recording: what they are asked, and the one pass that they take together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
+from ptttool.analyses.needs import Captured, Lack, captured
+from ptttool.analyses.scope import Scope, TlpAnalysis
+from ptttool.capture.event.terms import Format
+from ptttool.decoders.contract import RecordProtocol
+from ptttool.errors import UsageError
+from ptttool.machine.model import Machine
+from ptttool.pipeline.query import Query
+from ptttool.pipeline.recording import Recording
+from ptttool.pipeline.scope import TimeOptions, scope_of
+from ptttool.pipeline.walk import Walk
+from ptttool.pipeline.work import Analyze, PlannedAnalysis
+from ptttool.pipeline.workers.pool import Workers
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What analyses are to know besides the recording.
+
+    Parameters
+    ----------
+    machine : Machine or None
+        The machine that was recorded, for names.
+    query : Query or None
+        Its condition: only rows for which it is true.
+    time : TimeOptions
+        What the user says of time.
+    went_offline : sequence of int
+        CPUs that went offline while recording, where a sidecar says so.
+    options : Mapping
+        Options of the analyses, by name of the analysis.
+    """
+
+    machine: Machine | None = None
+    query: Query | None = None
+    time: TimeOptions = field(default_factory=TimeOptions)
+    went_offline: Sequence[int] = ()
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Analyses that have seen a whole recording.
+
+    Parameters
+    ----------
+    recording, walk, ask
+        As for :func:`run`.
+    analyses : Mapping[str, Analysis]
+        The analyses by name.
+    """
+
+    recording: Recording
+    walk: Walk
+    ask: Ask
+    analyses: Mapping[str, Analysis[Any]]
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """Their results, by name of the analysis."""
+        return {name: self.result(analysis) for name, analysis in self.analyses.items()}
+
+    def result(self, analysis: Analysis[Any]) -> Any:
+        """Return the result of an analysis, which may be another one."""
+        contents = self.walk.contents
+        diagnostics = (*contents.problems, *self.walk.findings.diagnostics())
+        return analysis.result(AnalysisContext(self.recording.path, contents, self.ask.machine, diagnostics, self.ask.went_offline))
+
+
+def run(
+    recording: Recording, kinds: Sequence[str | type[Analysis[Any]]], workers: Workers, ask: Ask | None = None, walk: Walk | None = None
+) -> Answer:
+    """Run analyses over a whole recording: it is read, and each column decoded, once.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    kinds : sequence of str or type
+        Names of analyses, or their classes, which need not be registered.
+    workers : Workers
+        Who decodes and sums up.
+    ask : Ask or None
+        What they are to know; None: nothing.
+    walk : Walk or None
+        The pass to take, where its progress is to be seen.
+
+    Raises
+    ------
+    UsageError
+        An analysis is unknown, the recording's rows do not have the columns that it needs (code ``missing-columns``), a cluster's workers
+        would have to share a packet stream (``stream-in-order``), or the time options mean nothing.
+    """
+    ask = Ask() if ask is None else ask
+    walk = recording.walk(workers) if walk is None else walk
+    wanted = list(dict.fromkeys(checked(recording, kind) if isinstance(kind, str) else kind for kind in kinds))
+    if workers.reduces and not isinstance(recording.stack.protocol, RecordProtocol):
+        raise UsageError(
+            "--scheduler: a packet stream is decoded in order, so it is summed up on this machine",
+            hint="leave --scheduler out",
+            code="stream-in-order",
+        )
+    scope: Scope | None = None
+    planned = []
+    for kind in wanted:
+        given = dict(ask.options.get(kind.name, {}))
+        if issubclass(kind, TlpAnalysis):
+            scope = scope_of(recording, machine=ask.machine, **asdict(ask.time)) if scope is None else scope
+            given.setdefault("scope", scope)
+        further = tuple(column for column in kind.further_columns(recording.contents) if column in recording.schema)
+        planned.append(PlannedAnalysis(kind, tuple(given.items()), further=further))
+    parts = walk.merge(Analyze(tuple(planned), ask.query)).parts
+    return Answer(recording, walk, ask, {kind.name: part for kind, part in zip(wanted, parts, strict=True)})
+
+
+def checked(recording: Recording, name: str) -> type[Analysis[Any]]:
+    """Return an analysis by name.
+
+    Raises
+    ------
+    UsageError
+        It is unknown, or the rows do not have the columns that it needs (code ``missing-columns``).
+    """
+    analysis = ANALYSES.get(name)
+    missing = [column for column in analysis.columns if column not in recording.schema]
+    if missing:
+        lack = analysis.lacks(captured_by(recording))[0]
+        raise UsageError(
+            f"the analysis {name}: {lack.message}",
+            hint=f"{recording.path} was decoded as {recording.title}; 'ptttool analyze --list' shows what each analysis needs",
+            code="missing-columns",
+            columns=missing,
+        )
+    return analysis
+
+
+def lacks_of(recording: Recording, name: str, machine: Machine | None = None) -> list[Lack]:
+    """Return what an analysis cannot see in a recording, as far as is known before it is read.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    name : str
+        Name of the analysis.
+    machine : Machine or None
+        The machine that was recorded, where it is known.
+    """
+    return ANALYSES.get(name).lacks(captured_by(recording, machine))
+
+
+def captured_by(recording: Recording, machine: Machine | None = None) -> Captured:
+    """Return what a recording can hold; parameters are those of :func:`lacks_of`."""
+    given = recording.request.parameters.get("input")
+    format_ = None if given is None or given.text not in tuple(Format) else Format(given.text)
+    return captured(recording.contents, recording.schema.names, machine, format_)
