@@ -83,9 +83,8 @@ def _not_a_token(text: str, position: int) -> UsageError:
         return wrong(position, "the comment is not closed")
     if character == ";":
         return wrong(position, "';': only one condition is accepted, no statements")
-    if character.isdigit():
-        written = re.match(r"[0-9a-zA-Z_.:]+", text[position:])
-        assert written is not None
+    written = re.match(r"[0-9][0-9a-zA-Z_.:]*", text[position:])
+    if written is not None:
         return wrong(position, f"{written[0]} is not a number", hint=_number_hint(written[0]))
     hint = {"!": "write NOT, or <> for 'is not'", "$": "the shell takes $: single quotes around the condition keep it"}.get(character)
     return wrong(position, f"{character!r} has no meaning here", hint=hint)
@@ -97,7 +96,7 @@ def _number_hint(text: str) -> str | None:
         return f"IDs are written in quotes: '{text}'"
     if text[:2] in ("0x", "0X"):
         return "after 0x come the digits 0 to 9 and a to f"
-    match = re.fullmatch(r"(\d+)([a-zA-Z]+)", text)
+    match = re.fullmatch(r"([0-9]+)([a-zA-Z]+)", text)
     if match is None:
         return None
     number, unit = match[1], match[2].lower()

@@ -61,7 +61,7 @@ def _from_json(document: dict[str, Any], direction: str, name: str) -> float:
 
 
 # The head of a job's direction, and what follows until the next head.
-_BLOCK = r"^ +{}: IOPS=(?P<iops>[0-9.]+[kKMG]?), BW=(?P<bw>[0-9.]+[KMGT]?i?)B/s.*\n(?P<body>(?:^(?:    | +\|).*\n?)*)"
+_BLOCK = rf"^ +{{}}: IOPS=(?P<iops>{NUMBER}[kKMG]?), BW=(?P<bw>{NUMBER}(?:[KMGT]i?)?)B/s.*\n(?P<body>(?:^(?:    | +\|).*\n?)*)"
 
 
 def _from_text(text: str, direction: str, name: str) -> float:

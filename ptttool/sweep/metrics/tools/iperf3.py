@@ -72,8 +72,9 @@ def _from_text(text: str, metric: str) -> float:
         datagrams = _DATAGRAMS.match(chosen["rest"])
         if datagrams is not None and name in ("jitter_ms", "lost_percent"):
             return float(datagrams["jitter" if name == "jitter_ms" else "lost"])
-        if name == "retransmits" and chosen["rest"].strip().isdigit():
-            return float(chosen["rest"])
+        retransmits = re.fullmatch(r" +([0-9]+) *", chosen["rest"]) if name == "retransmits" else None
+        if retransmits is not None:
+            return float(retransmits[1])
     raise MetricError("no-metric", f"iperf3's text has no {metric}" + ("; iperf3 -J may have it" if side == "cpu" else ""))
 
 
