@@ -172,7 +172,7 @@ def exporter_name(name: str | None, output: Path | None) -> str | None:
     """
     if name is not None:
         return EXPORTERS.get(name).name
-    if output is None or output.suffix == "" or str(output).startswith("/dev/"):
+    if output is None or output.suffix == "":
         return None
     by_suffix = {suffix: exporter.name for exporter in EXPORTERS for suffix in exporter.suffixes}
     found = by_suffix.get(output.suffix.lower())

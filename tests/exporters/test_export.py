@@ -209,6 +209,7 @@ def test_the_default_columns_of_the_formats() -> None:
         ("perf", "out.txt", "perf"),
         ("table", "out.csv", "table"),
         (None, "/dev/null", None),
+        (None, "/dev/shm/out.parquet", "parquet"),
     ],
 )
 def test_the_format_is_named_or_follows_from_the_suffix(to: str | None, output: str | None, expected: str | None) -> None:

@@ -18,13 +18,14 @@ from pathlib import Path
 NETLINK_KOBJECT_UEVENT = 15
 UDEVD = ("/usr/lib/systemd/systemd-udevd", "/lib/systemd/systemd-udevd")
 UDEV_SOCKET = Path("/run/udev/control")
-# The folders of the system that get a copy of their own; /dev is empty, since udevd changes what is in it.
+# The folders of the system that get a copy of their own. /dev holds no device, since udevd changes them; the tree may be below /dev/shm.
 # The rules of the system's administrator and of an installed ptttool are hidden: the first would win over those of the test.
 SETUP = """
 set -e
 tree=$1; rules=$2; shift 2
 mount --bind "$tree/sys" /sys
 mkdir -p "$tree/own-dev"; mount -t tmpfs none "$tree/own-dev"
+if [ -d /dev/shm ]; then mkdir "$tree/own-dev/shm"; mount --rbind /dev/shm "$tree/own-dev/shm"; fi
 touch "$tree/own-dev/null"; mount --bind /dev/null "$tree/own-dev/null"; mount --rbind "$tree/own-dev" /dev
 for folder in /etc/udev/rules.d /usr/local/lib/udev/rules.d; do [ ! -d "$folder" ] || mount -t tmpfs none "$folder"; done
 for rule in /usr/lib/udev/rules.d/*ptttool*; do [ ! -e "$rule" ] || mount --bind /dev/null "$rule"; done
