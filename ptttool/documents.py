@@ -4,11 +4,12 @@ A class with ``@document("name")`` is the shape of one document. :func:`to_json`
 :func:`read_json` turns that into Structs; ``python -m ptttool.cli.schemas`` writes the JSON Schema of every registered document.
 
 The keys of a document are the names of its fields, in order, or what ``msgspec.field(name=...)`` says. Every key is always there; ``null``
-stands for an absent value. Three variables of a class say what differs::
+stands for an absent value. Four variables of a class say what differs::
 
     json_name: ClassVar = "BarDocument"  # its name in schemas, where that is not the name of the class
     json_omits_none: ClassVar = ("error",)  # no key where the value is None
     json_merges: ClassVar = ("details",)  # the items of this field are keys of the object itself
+    json_hides: ClassVar = ("sink",)  # no key at all
 
 A dataclass has ``metadata=OMIT_NONE`` and ``metadata=MERGED`` in its fields for the latter two, and a field that ends in an underscore has
 a key without it (``class_`` is the key ``class``).
@@ -106,13 +107,14 @@ def is_shape(kind: object) -> bool:
 
 @cache
 def fields_of(shape: type) -> tuple[tuple[str, str, str | None], ...]:
-    """Return the fields of a Struct or a dataclass: name, key, and what differs (``omit-none``, ``merged`` or None)."""
+    """Return the fields of a Struct or a dataclass that are keys: name, key, and what differs (``omit-none``, ``merged`` or None)."""
     if not issubclass(shape, Struct):
         return tuple((each.name, each.name.removesuffix("_"), each.metadata.get("json")) for each in dataclasses.fields(shape))  # type: ignore[arg-type]
     differs = dict.fromkeys(getattr(shape, "json_omits_none", ()), OMIT_NONE["json"])
     differs |= dict.fromkeys(getattr(shape, "json_merges", ()), MERGED["json"])
     keys = zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True)
-    return tuple((name, key, differs.get(name)) for name, key in keys)
+    hidden = getattr(shape, "json_hides", ())
+    return tuple((name, key, differs.get(name)) for name, key in keys if name not in hidden)
 
 
 def to_json(value: object) -> Any:

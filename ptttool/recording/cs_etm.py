@@ -7,9 +7,12 @@ for each CPU a magic number for the kind of trace unit, the CPU, the count of re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
+from msgspec import Struct
+
+from ptttool.documents import Hex
 from ptttool.perfdata.model import HardwareId
 
 # PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK of an AUX event's flags, and PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW: trace of one source, without frames.
@@ -48,45 +51,37 @@ _TRACE_IDS = range(1, 0x70)
 _HARDWARE_TRACE_ID = 0xFF
 _SINK, _MINOR, _MAJOR = 8, 56, 60
 _SINK_MASK, _VERSION_MASK = 0xFFFF_FFFF, 0xF
-_TRACE_ID = {UnitKind.ETMV3: "ETMTRACEIDR", UnitKind.ETMV4: "TRCTRACEIDR", UnitKind.ETE: "TRCTRACEIDR"}
+_TRACE_ID: dict[str, str] = {UnitKind.ETMV3: "ETMTRACEIDR", UnitKind.ETMV4: "TRCTRACEIDR", UnitKind.ETE: "TRCTRACEIDR"}
 
 
-@dataclass(frozen=True)
-class TraceUnit:
-    """The trace unit of one CPU.
+class TraceUnit(Struct, frozen=True):
+    """The CoreSight trace unit of one CPU.
 
-    Attributes
+    Parameters
     ----------
     cpu : int
         The CPU.
-    kind : UnitKind
+    kind : str
         Kind of trace unit.
-    registers : Mapping of str to int
-        The registers that perf stored, by name.
+    trace_id : int or None
+        Trace ID of its packets.
+    registers : Mapping[str, Hex]
+        Its registers by name, in hexadecimal.
     more : tuple of int
-        Numbers behind them, for which no name is known here.
-    assigned : int or None
-        Trace ID in an AUX_OUTPUT_HW_ID record of the CPU: with version 2 of the metadata the kernel assigns the IDs.
+        Numbers of perf's metadata that have no name here.
     sink : int or None
         Number of the sink, among whose sources the ID is unique; None where the recording does not say.
     """
 
-    cpu: int
-    kind: UnitKind
-    registers: Mapping[str, int]
-    more: tuple[int, ...] = ()
-    assigned: int | None = None
-    sink: int | None = None
+    json_name: ClassVar = "TraceUnitBody"
+    json_hides: ClassVar = ("sink",)
 
-    @property
-    def trace_id(self) -> int | None:
-        """The trace ID that the kernel assigned, else the one in the register; None where there is none."""
-        if self.assigned is not None:
-            return self.assigned
-        register = self.registers.get(_TRACE_ID[self.kind])
-        if register is None or register & _NO_TRACE_ID or register & 0x7F not in _TRACE_IDS:
-            return None
-        return register & 0x7F
+    cpu: int
+    kind: str
+    trace_id: int | None
+    registers: Mapping[str, Hex]
+    more: tuple[int, ...] = ()
+    sink: int | None = None
 
     @property
     def configuration(self) -> dict[str, int]:
@@ -94,11 +89,10 @@ class TraceUnit:
         return {**self.registers, _TRACE_ID[self.kind]: self.trace_id or 0}
 
 
-@dataclass(frozen=True)
-class CsEtm:
-    """The metadata of a recording.
+class CsEtm(Struct, frozen=True):
+    """What perf kept of CoreSight trace units.
 
-    Attributes
+    Parameters
     ----------
     version : int
         Version of the metadata.
@@ -108,17 +102,19 @@ class CsEtm:
         Number of CPUs that the header states.
     snapshot : bool
         Whether the recording was made in snapshot mode.
-    units : tuple of TraceUnit
+    trace_units : tuple of TraceUnit
         The trace units.
     damage : str or None
-        Why there are no more of them; None where the metadata are complete.
+        Why there are no more of them.
     """
+
+    json_name: ClassVar = "CoreSightBody"
 
     version: int
     pmu_type: int
     cpus: int
     snapshot: bool
-    units: tuple[TraceUnit, ...]
+    trace_units: tuple[TraceUnit, ...]
     damage: str | None = None
 
 
@@ -181,8 +177,15 @@ def _parse_units(
         if len(values) < count:
             raise ValueError(f"word {at}: {count} registers, of which {len(values)} are there")
         cpu = numbers[at + 1]
-        registers = dict(zip(names, values, strict=False))
-        units.append(TraceUnit(cpu, kind, registers, tuple(values[len(names) :]), *assigned.get(cpu, (None, None))))
+        registers = {name: Hex(value) for name, value in zip(names, values, strict=False)}
+        given, sink = assigned.get(cpu, (None, None))
+        trace_id = _trace_id(registers.get(_TRACE_ID[kind])) if given is None else given
+        units.append(TraceUnit(cpu, kind, trace_id, registers, tuple(values[len(names) :]), sink))
         at += head + count
     if len(units) < cpus:
         raise ValueError(f"{len(units)} of {cpus} CPUs are there")
+
+
+def _trace_id(register: int | None) -> int | None:
+    """Return the trace ID in a register; None where it has none."""
+    return None if register is None or register & _NO_TRACE_ID or register & 0x7F not in _TRACE_IDS else register & 0x7F

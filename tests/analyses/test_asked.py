@@ -25,7 +25,7 @@ from ptttool.machine.model import Machine, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Attribute, Contents, Mode
 from ptttool.pipeline.recording import Recording, Request
-from ptttool.pipeline.report import report_on
+from ptttool.pipeline.summary import summarize
 from ptttool.pipeline.workers.pool import ALONE, Pool, Workers
 from tests.support import captures
 from tests.support.recordings import DEFAULT_CONFIG, build_perfdata, words_8dw
@@ -53,7 +53,7 @@ def fault(tmp_path: Path) -> Path:
 
 def signs(path: Path, machine: Machine | None = None, workers: Workers = ALONE) -> list[Diagnostic]:
     with Recording(Request(str(path))) as recording:
-        return [sign for sign in report_on(recording, workers, machine=machine).loss if sign.code == CODE]
+        return [sign for sign in summarize(recording, workers, machine=machine).signs_of_loss if sign.code == CODE]
 
 
 def good() -> Iterator[Path]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ptttool.capture.series.manifest import is_series
 from ptttool.cli.app import JsonOption, SysfsOption, app
@@ -16,6 +16,7 @@ from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.recordings import Recordings, end_with
 from ptttool.cli.terminal.talk import print_diagnostic, print_json
+from ptttool.documents import ErrorBody
 from ptttool.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,21 +117,19 @@ def _unfinished(path: str) -> list[Leftover]:
 
 
 def _info(read: Recordings, *, json: bool, name: str, top: int) -> None:
-    from ptttool.pipeline.report import report_on
+    from ptttool.pipeline.summary import summarize
 
     with read.opened() as one:
         for left in _unfinished(one.recording.path):
             print_diagnostic(left.diagnostic())
         origin = one.origin
         with one.watched():
-            report = report_on(one.recording, read.workers, walk=one.walk, **vars(origin))
+            summary = summarize(one.recording, read.workers, walk=one.walk, **vars(origin))
         failure = one.failure()
         if json:
-            from ptttool.pipeline.info import info_of
-
-            print_json(replace(info_of(report, failure), path=name))
+            print_json(replace(summary, path=name, error=None if failure is None else ErrorBody.of(failure)))
         else:
-            from ptttool.cli.views.recording import print_report
+            from ptttool.cli.views.recording import print_summary
 
-            print_report(report, requesters=top)
+            print_summary(summary, one.recording, origin.machine, requesters=top)
         end_with([failure], is_printed=json)

@@ -1,14 +1,15 @@
-"""Show the report on a recording, for ``info`` and ``trace``. ``clean`` removes control characters from text in files."""
+"""Show what a recording holds, for ``info`` and ``trace``. ``clean`` removes control characters from text in files."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from ptttool.capture.event.explain import traced_text
+from ptttool.capture.event.explain import explain, traced_text
 from ptttool.capture.names import sidecar_path
 from ptttool.cli.terminal.talk import console, print_labelled
+from ptttool.pipeline.recording import traced_part
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
     from ptttool.analyses.elements import ElementSummary
     from ptttool.analyses.summary import TlpSummary
-    from ptttool.pipeline.report import Report
+    from ptttool.capture.event.decode import Explanation
+    from ptttool.machine.model import Machine
+    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.summary import RecordingSummary
     from ptttool.recording.cs_etm import CsEtm
 
 
@@ -24,60 +28,63 @@ if TYPE_CHECKING:
 _SHOWN_REQUESTERS = 20
 
 
-def print_report(report: Report, *, counts_alone: bool = False, requesters: int = _SHOWN_REQUESTERS) -> None:
-    """Print the report on standard output; with ``counts_alone`` without facts about the recording and without diagnostics."""
-    from ptttool.analyses.summary import TlpSummary
-
+def print_summary(
+    summary: RecordingSummary,
+    recording: Recording,
+    machine: Machine | None,
+    *,
+    counts_alone: bool = False,
+    requesters: int = _SHOWN_REQUESTERS,
+) -> None:
+    """Print what a recording holds on standard output; with ``counts_alone`` without facts about the recording and without diagnostics."""
     out = console()
+    explanation = None if summary.config is None else explain(summary.config, pmu=recording.device, machine=machine)
     if not counts_alone:
-        for label, text in _facts(report):
+        for label, text in _facts(summary, recording, machine, explanation):
             print_labelled(label, text)
         out.print()
-        signs = list(_signs(report))
+        signs = list(_signs(summary))
         for label, text in signs:
             print_labelled(label, text)
         if signs:
             out.print()
-    summary = report.summary
-    if isinstance(summary, TlpSummary):
-        _print_tlps(report, summary, requesters)
-    elif summary is not None:
-        _print_elements(summary)
-    if report.trace_units is not None and report.trace_units.units:
+    if summary.tlps is not None:
+        _print_tlps(summary, summary.tlps, traced_part(machine, recording), requesters)
+    elif summary.elements is not None:
+        _print_elements(summary.elements)
+    if summary.trace_units is not None and summary.trace_units.trace_units:
         out.print()
-        out.print(_trace_unit_table(report.trace_units))
-    remarks = [] if counts_alone else list(_remarks(report))
+        out.print(_trace_unit_table(summary.trace_units))
+    remarks = [] if counts_alone else list(_remarks(summary))
     if remarks:
         out.print()
     for label, text in remarks:
         print_labelled(label, text)
 
 
-def _print_tlps(report: Report, summary: TlpSummary, requesters: int) -> None:
+def _print_tlps(summary: RecordingSummary, tlps: TlpSummary, machine: Machine | None, requesters: int) -> None:
     from ptttool.cli.views.tlps import flow_table, remarks_on, requester_table
     from ptttool.diagnostics import Severity
-    from ptttool.pipeline.recording import traced_part
 
     out = console()
-    carried, asked = _in_bytes(summary.payload_bytes), _in_bytes(summary.requested_bytes)
-    out.print(f"{summary.records:,} TLPs, {carried} carried, {asked} asked for by reads")
-    if not summary.records:
+    carried, asked = _in_bytes(tlps.payload_bytes), _in_bytes(tlps.requested_bytes)
+    out.print(f"{tlps.records:,} TLPs, {carried} carried, {asked} asked for by reads")
+    if not tlps.records:
         return
-    time = summary.time
+    time = tlps.time
     out.print(f"Time, raw: first {time.first}, last {time.last}, smallest {time.smallest}, largest {time.largest}")
-    if report.elapsed is not None:
+    if summary.elapsed is not None:
         rates = ""
-        if report.elapsed > 0 and all(sign.severity is Severity.INFO for sign in report.loss):
-            rates = f": {summary.records / report.elapsed:,.0f} TLPs/s, {summary.payload_bytes / report.elapsed:,.0f} bytes/s carried"
-        out.print(f"Traced for {report.elapsed:.3g} s{rates}")
-    elif report.elapsed_at_least is not None:
-        out.print(f"Traced for at least {report.elapsed_at_least:.3g} s: no rate follows from that")
-    machine = traced_part(report.machine, report.recording)
+        if summary.elapsed > 0 and all(sign.severity is Severity.INFO for sign in summary.signs_of_loss):
+            rates = f": {tlps.records / summary.elapsed:,.0f} TLPs/s, {tlps.payload_bytes / summary.elapsed:,.0f} bytes/s carried"
+        out.print(f"Traced for {summary.elapsed:.3g} s{rates}")
+    elif summary.elapsed_at_least is not None:
+        out.print(f"Traced for at least {summary.elapsed_at_least:.3g} s: no rate follows from that")
     out.print()
-    out.print(flow_table(summary, out.width))
+    out.print(flow_table(tlps, out.width))
     out.print()
-    out.print(requester_table(summary, machine, out.width, requesters))
-    remarks = list(remarks_on(summary, machine, () if report.explanation is None else report.explanation.types))
+    out.print(requester_table(tlps, machine, out.width, requesters))
+    remarks = list(remarks_on(tlps, machine, () if summary.explanation is None else summary.explanation.types))
     if remarks:
         out.print()
     for remark in remarks:
@@ -107,72 +114,72 @@ def _print_elements(summary: ElementSummary) -> None:
         print_labelled("flagged", f"{flag}: {counted(count, 'element')}")
 
 
-def _signs(report: Report) -> Iterator[tuple[str, str]]:
+def _signs(summary: RecordingSummary) -> Iterator[tuple[str, str]]:
     """Yield signs of loss, which stand above all numbers: a label and a sentence each."""
     from ptttool.analyses.loss import causes_of
 
-    for sign in report.loss:
+    for sign in summary.signs_of_loss:
         yield sign.severity, sign.message
         yield from (("", f"possible: {cause}") for cause in causes_of(sign))
 
 
-def _remarks(report: Report) -> Iterator[tuple[str, str]]:
+def _remarks(summary: RecordingSummary) -> Iterator[tuple[str, str]]:
     """Yield diagnostics: a label and a sentence each."""
     from ptttool.diagnostics import Severity
 
-    for diagnostic in report.diagnostics:
+    for diagnostic in summary.diagnostics:
         yield "note" if diagnostic.severity is Severity.INFO else diagnostic.severity, diagnostic.message
         if diagnostic.hint is not None:
             yield "", diagnostic.hint
-    unknown = report.contents.unknown
+    unknown = summary.container_unknown
     if unknown:
-        listed = ", ".join(f"{count} of type {number}" for number, count in sorted(unknown.items()))
+        listed = ", ".join(f"{count} of type {number}" for number, count in sorted(unknown.items(), key=lambda item: int(item[0])))
         yield "note", f"unknown types of perf.data records: {listed}"
 
 
-def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    recording, contents = report.recording, report.contents
-    features = contents.features
-    where = [f"perf {features['version']}"] if features.get("version") else []
-    where += [f"on {features['hostname']}"] if features.get("hostname") else []
-    system = " ".join(str(features[key]) for key in ("osrelease", "arch") if features.get(key))
+def _facts(
+    summary: RecordingSummary, recording: Recording, machine: Machine | None, explanation: Explanation | None
+) -> Iterator[tuple[str, str]]:
+    host = summary.host
+    where = [f"perf {host.perf}"] if host.perf else []
+    where += [f"on {host.hostname}"] if host.hostname else []
+    system = " ".join(filter(None, (host.kernel, host.arch)))
     if where or system:
         yield "recorded", " ".join(where) + (f" (Linux {system})" if system else "")
-    if report.started:
-        yield "started", report.started
-    command = report.command or features.get("cmdline")
+    if summary.started:
+        yield "started", summary.started
+    command = summary.command
     if command:
-        yield "command", shlex.join(map(str, command)) if isinstance(command, (list, tuple)) else str(command)
-    attribute = recording.attribute
-    if attribute is not None:
-        yield "event", f"{attribute.name or 'not named'} (config {attribute.config:#x})"
-    if report.explanation is not None:
-        yield "traces", traced_text(report.explanation, report.machine)
+        yield "command", shlex.join(command) if isinstance(command, list) else command
+    if summary.config is not None:
+        yield "event", f"{summary.event or 'not named'} (config {summary.config:#x})"
+    if explanation is not None:
+        yield "traces", traced_text(explanation, machine)
     if recording.is_ptt:
-        yield from _format(report)
-        if report.machine is None and not recording.is_raw:
+        yield from _format(summary, recording)
+        if machine is None and not recording.is_raw:
             beside = "" if recording.path == "-" else f"copy {sidecar_path(recording.path).name} from where it was recorded; or "
             yield "names", f"unknown: {beside}--sysfs names the machine"
     else:
-        yield "protocol", recording.title
-    if report.trace_units is not None:
-        yield from _trace_units(report, report.trace_units)
-    for stream in report.streams:
+        yield "protocol", summary.protocol
+    if summary.trace_units is not None:
+        yield from _trace_units(summary.trace_units, recording)
+    for stream in summary.streams:
         name = "AUX stream" if stream.cpu is None else f"CPU {stream.cpu}"
         if recording.is_raw:
             yield "stream", f"{stream.bytes:,} bytes"
         else:
             parts = f"{counted(stream.payloads, 'payload')}, {counted(stream.aux_events, 'AUX event')}"
             yield "stream", f"{name}: {stream.bytes:,} bytes in {parts}"
-    if contents.mode not in ("file", "raw"):
-        yield "container", {"pipe": "perf.data in pipe mode", "directory": "perf.data directory"}[contents.mode]
+    if summary.mode not in ("file", "raw"):
+        yield "container", {"pipe": "perf.data in pipe mode", "directory": "perf.data directory"}[summary.mode]
 
 
-def _trace_units(report: Report, units: CsEtm) -> Iterator[tuple[str, str]]:
+def _trace_units(units: CsEtm, recording: Recording) -> Iterator[tuple[str, str]]:
     from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
 
-    path = clean(report.recording.path)
-    framed = all(event.flags & FORMAT_MASK != FORMAT_RAW for event in report.contents.aux_events if event.size)
+    path = clean(recording.path)
+    framed = all(event.flags & FORMAT_MASK != FORMAT_RAW for event in recording.contents.aux_events if event.size)
     yield "holds", "CoreSight trace" + ("" if framed else " without frames, one stream for each CPU (TRBE)")
     yield "decode", f"ptttool decode --protocol opencsd {'' if framed else '-p framing=none '}{path}"
     kind = "snapshot" if units.snapshot else "full trace"
@@ -187,26 +194,26 @@ def _trace_unit_table(units: CsEtm) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("CPU", "Trace unit", "Trace ID", "Registers"):
         table.add_column(title, no_wrap=title != "Registers")
-    for unit in units.units:
+    for unit in units.trace_units:
         registers = " ".join(f"{name}={value:#x}" for name, value in unit.registers.items())
         trace_id = "" if unit.trace_id is None else f"{unit.trace_id:#04x}"
         table.add_row(str(unit.cpu), unit.kind, trace_id, registers)
     return table
 
 
-def _format(report: Report) -> Iterator[tuple[str, str]]:
+def _format(summary: RecordingSummary, recording: Recording) -> Iterator[tuple[str, str]]:
     """Describe the layout of PTT records, and whether the data agree with it."""
-    from ptttool.decoders.hisi_ptt.findings import CHECK_CODE, Findings
+    from ptttool.decoders.hisi_ptt.findings import CHECK_CODE
 
-    findings = report.walk.findings
-    if not isinstance(findings, Findings) or not findings.formats:
+    findings: Mapping[str, Any] = summary.findings or {}
+    if not summary.formats:
         return
-    declared = report.recording.attribute is not None
-    origin = "as asked for" if report.recording.is_raw else "from the event's config" if declared else "seen in the data"
-    if findings.format_conflicts:
+    declared = recording.attribute is not None
+    origin = "as asked for" if recording.is_raw else "from the event's config" if declared else "seen in the data"
+    if findings["format_conflicts"]:
         agreement = "the data have another format, which was used"
-    elif findings.unchecked_records or CHECK_CODE in findings.unknown_codes:
+    elif findings["unchecked_records"] or f"{CHECK_CODE:#04x}" in findings["unknown_codes"]:
         agreement = "not all data agree"
     else:
-        agreement = "the data could be either" if findings.undecided_payloads else "the data agree"
-    yield "format", f"{' and '.join(findings.formats)} ({origin}; {agreement})"
+        agreement = "the data could be either" if findings["undecided_payloads"] else "the data agree"
+    yield "format", f"{' and '.join(summary.formats)} ({origin}; {agreement})"

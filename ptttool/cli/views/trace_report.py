@@ -15,14 +15,13 @@ from ptttool.capture.plan import Plan
 from ptttool.capture.series.manifest import SeriesRun
 from ptttool.capture.series.record import RecordedSeries
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, print_line, warn
-from ptttool.cli.views.recording import print_report
+from ptttool.cli.views.recording import print_summary
 from ptttool.cli.views.recording_line import mebibytes
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import OMIT_NONE, ErrorBody, document
 from ptttool.errors import EmptyTraceError, InterruptedByUserError, PerfError, PtttoolError
-from ptttool.pipeline.info import Info, info_of
 from ptttool.pipeline.recording import Recording, Request
-from ptttool.pipeline.report import report_on
+from ptttool.pipeline.summary import RecordingSummary, summarize
 from ptttool.pipeline.workers.pool import ALONE
 from ptttool.planner.check import PlanCheck, not_in_recording
 from ptttool.wording import clean, in_words
@@ -35,7 +34,7 @@ class TraceDocument(RecordedBody):
 
     Parameters
     ----------
-    summary : Info or None
+    summary : RecordingSummary or None
         As ``info --json`` prints it; null with ``--no-decode``.
     signs_of_loss : tuple of Diagnostic
         Signs that something is missing from the trace, or that it is not what was asked for.
@@ -45,7 +44,7 @@ class TraceDocument(RecordedBody):
         Why the command failed, where the recording is not what was asked for.
     """
 
-    summary: Info | None
+    summary: RecordingSummary | None
     signs_of_loss: tuple[Diagnostic, ...]
     checks: tuple[PlanCheck, ...] | None = field(default=None, metadata=OMIT_NONE)
     error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
@@ -188,7 +187,7 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
         for found in _ending(recorded):
             print_diagnostic(found)
     with Recording(Request(str(recorded.path))) as recording:
-        report = report_on(
+        summary = summarize(
             recording,
             ALONE,
             machine=plan.machine,
@@ -197,25 +196,25 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
             went_offline=recorded.went_offline,
         )
         try:
-            refuse_empty(plan, recorded, report)
+            refuse_empty(plan, recorded, summary, recording.contents)
         except EmptyTraceError as error:
             for cause in () if json else error.details["causes"]:
                 note(f"possible: {clean(cause)}")
             raise
-        failure: PerfError | None = not_as_asked(recorded, report)
+        failure: PerfError | None = not_as_asked(recorded, summary)
         if failure is None and fail_on_loss:
-            failure = lost(recorded, report)
+            failure = lost(recorded, summary)
         if json:
             body = vars(recorded.document(plan))
-            return TraceDocument(**body, summary=info_of(report) if decode else None, signs_of_loss=report.loss), failure
-        for sign in report.loss:  # above all numbers
+            return TraceDocument(**body, summary=summary if decode else None, signs_of_loss=summary.signs_of_loss), failure
+        for sign in summary.signs_of_loss:  # above all numbers
             if failure is None or sign.code != failure.code:
                 print_diagnostic(sign)
             for cause in causes_of(sign):
                 note(f"possible: {clean(cause)}")
         if decode:
-            print_report(report, counts_alone=True)
-        for diagnostic in report.diagnostics:
+            print_summary(summary, recording, plan.machine, counts_alone=True)
+        for diagnostic in summary.diagnostics:
             warn(clean(diagnostic.message))
     where = clean(str(recorded.path))
     took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.3g} s of trace"

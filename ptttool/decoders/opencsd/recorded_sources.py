@@ -29,7 +29,7 @@ def sources_of(contents: Contents) -> tuple[tuple[Source, ...], str | None]:
     if contents.auxtrace_type != CS_ETM:
         return (), None
     metadata = parse_cs_etm(contents.auxtrace_priv, contents.hardware_ids)
-    sources = (Source(f"CPU {unit.cpu}", _kind(unit), unit.configuration, cpu=unit.cpu, sink=unit.sink) for unit in metadata.units)
+    sources = (Source(f"CPU {unit.cpu}", _kind(unit), unit.configuration, cpu=unit.cpu, sink=unit.sink) for unit in metadata.trace_units)
     return tuple(sources), metadata.damage
 
 
