@@ -20,6 +20,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# Bytes of an argument that are not UTF-8: no value of a column has them.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ def tokens_of(text: str) -> list[Token]:
     """Split a condition into tokens; the last one is an end. Raises UsageError for characters that are not part of a token."""
     if len(text) > MAX_CONDITION:
         raise over_budget_text("--where: the condition", MAX_CONDITION, "characters")
+    surrogate = _SURROGATE.search(text)
+    if surrogate is not None:
+        raise wrong(surrogate.start(), "the condition is not UTF-8 text")
     tokens = []
     position = 0
     while position < len(text):

@@ -259,6 +259,7 @@ def test_selects(condition: str, rows: list[int]) -> None:
         ("requester = 01:00.0", "01:00.0 is not a number (character 13)", "'01:00.0'"),
         ("tag = 0x", "0x is not a number", None),
         ("tag = \u00b2", "has no meaning here", None),
+        ("kind LIKE '\udcd3'", "is not UTF-8 text (character 12)", None),
         ("tag = 0xfg", "0xfg is not a number", None),
         ("tag = 12ab", "12ab is not a number", None),
         ("tag = @", "'@' has no meaning here (character 7)", None),
