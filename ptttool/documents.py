@@ -4,14 +4,15 @@ A class with ``@document("name")`` is the shape of one document. :func:`to_json`
 :func:`read_json` turns that into Structs; ``python -m ptttool.cli.schemas`` writes the JSON Schema of every registered document.
 
 The keys of a document are the names of its fields, in order, or what ``msgspec.field(name=...)`` says. Every key is always there; ``null``
-stands for an absent value. Four variables of a class say what differs::
+stands for an absent value. Variables of a class say what differs::
 
     json_name: ClassVar = "BarDocument"  # its name in schemas, where that is not the name of the class
     json_omits_none: ClassVar = ("error",)  # no key where the value is None
     json_merges: ClassVar = ("details",)  # the items of this field are keys of the object itself
     json_hides: ClassVar = ("sink",)  # no key at all
+    json_types: ClassVar = {"machine": dict}  # what its schema says of a field, where that is less than the field's type
 
-A dataclass has ``metadata=OMIT_NONE`` and ``metadata=MERGED`` in its fields for the latter two, and a field that ends in an underscore has
+A dataclass has ``metadata=OMIT_NONE`` or ``metadata=MERGED`` in its fields, and a field that ends in an underscore has
 a key without it (``class_`` is the key ``class``).
 
 Any other class can say what it is in JSON, as :class:`Hex` and :class:`~ptttool.pci.PciAddress` do: ``json_type`` is the type of its form,

@@ -642,7 +642,8 @@ def unfinished_sidecar() -> str:
     with tempfile.TemporaryDirectory() as folder:
         recording = Path(folder, "x")
         recording.write_bytes(b"")
-        return save(recording, Sidecar(part_of(machine, machine.devices[0])), name="perf.data", finished=False).read_text(encoding="utf-8")
+        known = Sidecar(machine=part_of(machine, machine.devices[0]))
+        return save(recording, known, name="perf.data", finished=False).read_text(encoding="utf-8")
 
 
 SERIES = ["trace", "--rootport", "0000:00:10.0", "--direction", "outbound", "--type", "p,np", "--duration", "0.1", "-o"]

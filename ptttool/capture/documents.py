@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ptttool.capture.sidecar import TracedCommand
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, to_json
 
@@ -252,31 +253,6 @@ class ExplainDocument(ExplanationBody):
 
 
 @dataclass(frozen=True)
-class TracedCommand:
-    """How the command ended that ran while recording.
-
-    Parameters
-    ----------
-    command : tuple of str
-        The program, and its arguments where they are kept (``--keep-command``): they can hold passwords.
-    exit : int or None
-        Its exit status.
-    signal : str or None
-        The signal that ended it.
-    stopped : bool
-        Whether perf ended it, because the recording was stopped.
-    arguments : int
-        The number of its arguments.
-    """
-
-    command: tuple[str, ...]
-    exit: int | None
-    signal: str | None
-    stopped: bool
-    arguments: int = 0
-
-
-@dataclass(frozen=True)
 class PlanBody(RequestBody):
     """A recording as it was asked for.
 
@@ -398,53 +374,3 @@ class RecordedBody(PlanBody):
     stopped_by: str | None
     traced: TracedCommand | None
     replay_of: str | None
-
-
-@dataclass(frozen=True)
-class RecordingIdentity:
-    """The recording that a sidecar is of.
-
-    Parameters
-    ----------
-    name : str
-        Its file name.
-    head_sha256 : str or None
-        SHA-256 of its first 4 KiB; null for a folder.
-    """
-
-    name: str
-    head_sha256: str | None
-
-
-@document("sidecar")
-@dataclass(frozen=True)
-class SidecarDocument:
-    """The file ``NAME.ptttool.json`` beside a recording.
-
-    Parameters
-    ----------
-    ptttool_sidecar : int
-        The version of this format, 1.
-    recording : RecordingIdentity
-        The recording.
-    machine : Mapping[str, object]
-        As ``list --json`` prints it.
-    options, command, traced, tune, versions, started, ended, replay_of, went_offline
-        As of :class:`ptttool.capture.sidecar.Sidecar`.
-    seconds
-        Likewise; not in sidecars of older versions.
-    """
-
-    ptttool_sidecar: int
-    recording: RecordingIdentity
-    machine: Mapping[str, object]
-    options: Mapping[str, object]
-    command: tuple[str, ...]
-    traced: TracedCommand | None
-    tune: Mapping[str, int]
-    versions: Mapping[str, str]
-    started: str | None
-    ended: str | None
-    replay_of: str | None = None
-    went_offline: tuple[int, ...] = ()
-    seconds: float | None = None

@@ -13,16 +13,16 @@ import shlex
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from ptttool._version import __version__
-from ptttool.capture.documents import PlanBody, RecordedBody, TracedCommand
+from ptttool.capture.documents import PlanBody, RecordedBody
 from ptttool.capture.names import sidecar_path
 from ptttool.capture.plan import Plan
-from ptttool.capture.sidecar import Sidecar, part_of, save
+from ptttool.capture.sidecar import Sidecar, TracedCommand, part_of, save
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import OutputError, PtttoolError
@@ -181,7 +181,7 @@ def _named_copy(plan: Plan, file: UnfinishedFile, known: Sidecar) -> str | None:
 
 
 def _whole(plan: Plan, known: Sidecar) -> Sidecar:
-    part = structs.replace(part_of(known.machine, plan.device), diagnostics=())
+    part = replace(part_of(known.machine, plan.device), diagnostics=())
     return replace(known, machine=part, versions={"ptttool": __version__, **known.versions})
 
 

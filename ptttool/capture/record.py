@@ -9,16 +9,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from msgspec import structs
+
 from ptttool.capture.checks.contract import require
 from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, tracers_now
-from ptttool.capture.documents import PlanBody, TracedCommand
+from ptttool.capture.documents import PlanBody
 from ptttool.capture.keep import Log, Recorded, Report, keep_plan, settle
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
 from ptttool.capture.perf.recorder import ANSWER, Outcome, Recorder, RecordingProgress, signals_held
 from ptttool.capture.perf.switch import NOT_KNOWN, Switch
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.capture.plan import Plan
-from ptttool.capture.sidecar import Sidecar, part_of
+from ptttool.capture.sidecar import Sidecar, TracedCommand, part_of
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
 from ptttool.capture.unfinished.leftovers import leftovers
@@ -140,7 +142,7 @@ def _known_before(plan: Plan, host: Host, source: Source) -> Sidecar:
 def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, log: Log, went_offline: tuple[int, ...] = ()) -> Recorded:
     traced = _traced(plan, outcome)
     lasted = outcome.traced_at_least if outcome.traced is None else outcome.traced
-    known = replace(
+    known = structs.replace(
         known,
         traced=traced,
         started=outcome.started.isoformat(timespec="milliseconds"),

@@ -10,25 +10,22 @@ import json
 import stat
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
+from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
 from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
 from ptttool.capture.names import sidecar_names, sidecar_path
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import to_json
+from ptttool.documents import document, read_json, to_json
 from ptttool.errors import InputError, PtttoolError
 from ptttool.files.remote import is_remote, open_remote, read_small, storage_answers
+from ptttool.machine.model import Machine, PciFunctions, PttDevice
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened
-
-if TYPE_CHECKING:
-    from ptttool.capture.documents import TracedCommand
-    from ptttool.machine.model import Machine, PttDevice
 
 KEY, VERSION = "ptttool_sidecar", 1
 # The first bytes of a perf.data hold sizes, offsets and event numbers: they differ between recordings, and stay when the end is cut off.
@@ -37,14 +34,63 @@ _HEAD = 4096
 _SHORTEST, _LONGEST = 1e-6, 1e9
 
 
-@dataclass(frozen=True)
-class Sidecar:
-    """What was known when the recording was made.
+# Keys that came to this version later.
+_LATER = {"replay_of", "went_offline", "seconds"}
+
+
+class TracedCommand(Struct, frozen=True):
+    """How the command ended that ran while recording.
 
     Parameters
     ----------
+    command : tuple of str
+        The program, and its arguments where they are kept (``--keep-command``): they can hold passwords.
+    exit : int or None
+        Its exit status.
+    signal : str or None
+        The signal that ended it.
+    stopped : bool
+        Whether perf ended it, because the recording was stopped.
+    arguments : int
+        The number of its arguments.
+    """
+
+    command: tuple[str, ...]
+    exit: int | None
+    signal: str | None
+    stopped: bool
+    arguments: int = 0
+
+
+class RecordingIdentity(Struct, frozen=True):
+    """The recording that a sidecar is of.
+
+    Parameters
+    ----------
+    name : str
+        Its file name.
+    head_sha256 : str or None
+        SHA-256 of its first 4 KiB; null for a folder.
+    """
+
+    name: str
+    head_sha256: str | None
+
+
+@document("sidecar")
+class Sidecar(Struct, frozen=True, kw_only=True):
+    """The file ``NAME.ptttool.json`` beside a recording.
+
+    It keeps what was known when the recording was made.
+
+    Parameters
+    ----------
+    ptttool_sidecar : int
+        The version of this format, 1.
+    recording : RecordingIdentity
+        The recording.
     machine : Machine
-        The PTT device, its root ports and the functions behind them.
+        The PTT device, its root ports and the functions behind them, as ``list --json`` prints them.
     options : Mapping[str, object]
         What was asked for; ``event``, ``config``, ``cpu``, ``aux_size`` among it.
     command : tuple of str
@@ -57,21 +103,26 @@ class Sidecar:
         Of ``ptttool``, ``perf`` and ``kernel``.
     started, ended : str or None
         When the trace was seen to begin, and to end: wall time, ISO 8601 with its offset from UTC. Of one that was not, when perf was
-        started, and None.
+        started, and null.
     replay_of : str or None
         The command that made the bundled recording which this is a copy of.
     went_offline : tuple of int
         CPUs that were online when recording began and offline when it ended.
     seconds : float or None
-        Seconds that were traced, between perf's answers that the event is on and off; None where it did not give both.
+        Seconds that were traced, between perf's answers that the event is on and off; null where it did not give both, and in sidecars
+        of older versions.
     """
 
+    json_types: ClassVar = {"machine": dict[str, object]}
+
+    ptttool_sidecar: int = VERSION
+    recording: RecordingIdentity = RecordingIdentity("", None)
     machine: Machine
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = {}
     command: tuple[str, ...] = ()
     traced: TracedCommand | None = None
-    tune: Mapping[str, int] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
+    tune: Mapping[str, int] = {}
+    versions: Mapping[str, str] = {}
     started: str | None = None
     ended: str | None = None
     replay_of: str | None = None
@@ -109,8 +160,6 @@ class Sidecar:
 
 def part_of(machine: Machine, device: PttDevice) -> Machine:
     """Return the part of a machine that the traces of one device can name: the device, its root ports, the functions behind them."""
-    from ptttool.machine.model import PciFunctions
-
     ports = {entry.address for entry in device.root_ports}
 
     def named(address: PciAddress) -> bool:
@@ -141,26 +190,11 @@ def save(recording: str | Path, sidecar: Sidecar, *, name: str | None = None, fi
     OutputError, OSError
         It cannot be written.
     """
-    from ptttool.capture.documents import RecordingIdentity, SidecarDocument
     from ptttool.files.atomic import output_file
 
     path = sidecar_path(recording)
     content = Path(recording) if file is None else file
-    body = SidecarDocument(
-        ptttool_sidecar=VERSION,
-        recording=RecordingIdentity(name or Path(recording).name, _head(content) if finished else None),
-        machine=to_json(sidecar.machine),
-        options=sidecar.options,
-        command=sidecar.command,
-        traced=sidecar.traced,
-        tune=sidecar.tune,
-        versions=sidecar.versions,
-        started=sidecar.started,
-        ended=sidecar.ended,
-        replay_of=sidecar.replay_of,
-        went_offline=sidecar.went_offline,
-        seconds=sidecar.seconds,
-    )
+    body = replace(sidecar, recording=RecordingIdentity(name or Path(recording).name, _head(content) if finished else None))
     with output_file(path, force=True, mode=_mode(content)) as target:
         target.write((json.dumps(to_json(body), indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
     return path
@@ -232,21 +266,20 @@ def _remote_text(*names: str) -> tuple[str, bytes]:
 
 
 def _checked(path: str, recording: str, body: Mapping[str, Any]) -> tuple[Sidecar | None, Diagnostic | None]:
-    import msgspec
-
-    from ptttool.capture.documents import SidecarDocument
     from ptttool.machine import documents as machines
 
+    missing = [key for key in Sidecar.__struct_fields__ if key not in body and key not in _LATER]
     try:
-        known = msgspec.convert(body, SidecarDocument)
-        machine = machines.from_json(known.machine)
+        if missing:
+            raise ValidationError(f"Object missing required field `{missing[0]}`")
+        known = read_json({**body, "machine": machines.from_json(body["machine"])}, Sidecar)
         head = known.recording.head_sha256
         other = head is not None and _head(recording) != head
     except PtttoolError as error:
         return None, _unusable(path, "recording-unreadable", f"cannot be compared: {error.message}")
     except OSError as error:
         return None, _unusable(path, "recording-unreadable", f"cannot be compared: {recording}: {error.strerror}")
-    except msgspec.ValidationError as error:
+    except ValidationError as error:
         reason, _, at = str(error).partition(" - at ")
         return None, _unusable(path, "damaged", f"is damaged: {reason}", at=at.strip("`") or "$")
     except (ValueError, OverflowError, RecursionError) as error:
@@ -255,19 +288,7 @@ def _checked(path: str, recording: str, body: Mapping[str, Any]) -> tuple[Sideca
         return None, _unusable(path, "damaged", f"is damaged: a trace of {known.seconds:g} s", at="$.seconds")
     if other:
         return None, _unusable(path, "other-recording", "belongs to another recording")
-    return Sidecar(
-        machine=machine,
-        options=known.options,
-        command=known.command,
-        traced=known.traced,
-        tune=known.tune,
-        versions=known.versions,
-        started=known.started,
-        ended=known.ended,
-        replay_of=known.replay_of,
-        went_offline=known.went_offline,
-        seconds=known.seconds,
-    ), None
+    return known, None
 
 
 def _unusable(path: str, code: str, reason: str, **details: object) -> Diagnostic:

@@ -56,10 +56,11 @@ def schema_of(name: str, shape: type) -> dict[str, Any]:
     _, components = msgspec.json.schema_components(parts.values(), schema_hook=_other_types, ref_template=_REF)
     for key, part in parts.items():
         components[key] = _object(components[key], part)
-    for component in components.values():
+    top = components.pop(shape.__name__)
+    components = _reached(top, components)
+    for component in (top, *components.values()):
         if "description" in component:
             component["description"] = _summary(component["description"])
-    top = components.pop(shape.__name__)
     names = {key: getattr(part, "json_name", key) for key, part in parts.items()}
     document = {"$schema": DIALECT, **top, "title": name}
     if components:
@@ -72,16 +73,30 @@ def schema_of(name: str, shape: type) -> dict[str, Any]:
     return renamed
 
 
+def _reached(top: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+    """Return the components that a schema refers to, and those that these refer to."""
+    reached: dict[str, Any] = {}
+    waiting = [top]
+    while waiting:
+        text = json.dumps(waiting.pop())
+        found = {key: one for key, one in components.items() if key not in reached and json.dumps(_REF.format(name=key)) in text}
+        reached |= found
+        waiting += found.values()
+    return reached
+
+
 def _object(schema: dict[str, Any], part: type) -> dict[str, Any]:
     """Return msgspec's schema of a class as :mod:`ptttool.documents` writes the objects."""
     described = dict(_descriptions(part))
     properties: dict[str, Any] = {}
     required = []
+    says_less: dict[str, Any] = getattr(part, "json_types", {})
     for name, key, differs in fields_of(part):
         if differs == MERGED["json"]:
             schema["additionalProperties"] = True
             continue
-        found = schema["properties"].get(key) or schema["properties"][name]  # msgspec does not know the keys of dataclasses
+        # msgspec does not know the keys of dataclasses.
+        found = _schema(says_less[name]) if name in says_less else schema["properties"].get(key) or schema["properties"][name]
         found.pop("default", None)
         if differs == OMIT_NONE["json"]:
             found = _without_null(found)
@@ -103,11 +118,15 @@ def _other_types(kind: Any) -> dict[str, Any]:
     if isinstance(kind, type) and issubclass(kind, PurePath):
         return {"type": "string"}
     if hasattr(kind, "json_type"):
-        import msgspec
-
-        (schema,), _ = msgspec.json.schema_components((kind.json_type,), schema_hook=_other_types, ref_template=_REF)
-        return schema
+        return _schema(kind.json_type)
     raise NotImplementedError
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    import msgspec
+
+    (schema,), _ = msgspec.json.schema_components((kind,), schema_hook=_other_types, ref_template=_REF)
+    return schema
 
 
 def _parts(shape: type) -> Iterator[type]:
@@ -120,7 +139,7 @@ def _parts(shape: type) -> Iterator[type]:
             if kind not in seen:
                 seen.add(kind)
                 yield kind
-                waiting.extend(typing.get_type_hints(kind).values())
+                waiting.extend((typing.get_type_hints(kind) | getattr(kind, "json_types", {})).values())
         else:
             waiting.extend(typing.get_args(getattr(kind, "json_type", kind)))
 

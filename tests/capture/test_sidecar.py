@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from ptttool.capture.documents import TracedCommand
 from ptttool.capture.names import sidecar_path
-from ptttool.capture.sidecar import Sidecar, find, load, part_of, save
+from ptttool.capture.sidecar import Sidecar, TracedCommand, find, load, part_of, save
 from ptttool.errors import OutputError
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine

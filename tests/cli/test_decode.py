@@ -324,7 +324,7 @@ def test_names_come_from_the_sidecar_cleaned(tmp_path: Path) -> None:
     shutil.copy(captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data", path)
     address = PciAddress(0, 1, 0, 0)
     function = PciFunction(address, Hex16(0x1B36), Hex16(0x10), Hex24(0x010802), "a drive", kernel_names=("nvme\x1b[31m0",))
-    sidecar.save(path, sidecar.Sidecar(Machine(origin="a test", functions=PciFunctions({address: function}))))
+    sidecar.save(path, sidecar.Sidecar(machine=Machine(origin="a test", functions=PciFunctions({address: function}))))
     rows = run(path, "--limit", "5").stdout.splitlines()[1:]
     assert all("01:00.0 nvme\\x1b[31m0" in row for row in rows)
     assert "\x1b" not in "".join(rows)

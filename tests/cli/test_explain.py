@@ -129,7 +129,7 @@ def test_a_recordings_names_come_from_its_sidecar(tmp_path: Path, capsys: pytest
     out, err = capsys.readouterr()
     assert "root port 04, 0c, 14 or 1c" in out
     assert "no machine to look at" in err
-    save(recording, Sidecar(read_machine(TreeSource(MACHINES / NEW), tune=False)))
+    save(recording, Sidecar(machine=read_machine(TreeSource(MACHINES / NEW), tune=False)))
     assert main(["explain", str(recording)]) == 0
     out, err = capsys.readouterr()
     assert "0000:00:14.0, behind it 06:00.0 Red Hat, Inc. QEMU NVM Express Controller (nvme1, nvme1n1)" in out
@@ -139,7 +139,7 @@ def test_a_recordings_names_come_from_its_sidecar(tmp_path: Path, capsys: pytest
 def test_a_sidecar_names_the_device_of_a_killed_perf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording = tmp_path / "perf.data"
     recording.write_bytes((CAPTURES / "6.12" / "x-sigkill.data").read_bytes())
-    save(recording, Sidecar(read_machine(TreeSource(MACHINES / NEW), tune=False)))
+    save(recording, Sidecar(machine=read_machine(TreeSource(MACHINES / NEW), tune=False)))
     assert main(["explain", "--json", str(recording)]) == 0
     assert json.loads(capsys.readouterr().out)["device"] == "hisi_ptt0_0"
 

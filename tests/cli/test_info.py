@@ -197,7 +197,7 @@ def test_a_rate_needs_the_time_of_the_trace(
     began = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
     ended = None if lasted is None else (began + timedelta(seconds=lasted)).isoformat()
     machine = part_of(find_machine(demo=True), find_machine(demo=True).devices[0])
-    save(path, Sidecar(machine, started=began.isoformat(), ended=ended, seconds=seconds))
+    save(path, Sidecar(machine=machine, started=began.isoformat(), ended=ended, seconds=seconds))
     document = info_json(path, capsys)
     assert (document["elapsed"], document["elapsed_at_least"]) == expected
     assert main(["info", str(path)]) == 0

@@ -18,10 +18,10 @@ import pytest
 
 from ptttool.capture import replay, sidecar
 from ptttool.capture.device.tracers import running_processes
-from ptttool.capture.documents import TracedCommand
 from ptttool.capture.names import sidecar_path
 from ptttool.capture.perf.recorder import is_complete
 from ptttool.capture.perf.switch import Switch
+from ptttool.capture.sidecar import TracedCommand
 from ptttool.cli.main import main
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress

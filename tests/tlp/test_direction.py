@@ -109,7 +109,7 @@ def test_a_mixed_recording_with_and_without_buses(tmp_path: Path) -> None:
 def test_the_sidecar_knows_the_buses(tmp_path: Path) -> None:
     path = path_of(MIXED, tmp_path)
     machine = require_machine(open_source(None, True), tune=False)
-    save(path, Sidecar(machine))
+    save(path, Sidecar(machine=machine))
     assert {direction for _, direction in counts(path)} == {"inbound", "outbound"}
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from ptttool.analyses.loss import causes_of
 from ptttool.api.verdict import lost, not_as_asked, refuse_empty
-from ptttool.capture.documents import RecordedBody, TracedCommand
+from ptttool.capture.documents import RecordedBody
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
 from ptttool.capture.series.manifest import SeriesRun
 from ptttool.capture.series.record import RecordedSeries
+from ptttool.capture.sidecar import TracedCommand
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, print_line, warn
 from ptttool.cli.views.recording import print_summary
 from ptttool.cli.views.recording_line import mebibytes

@@ -39,7 +39,7 @@ def recording() -> bytes:
 def known() -> Sidecar:
     machine = read_machine(DemoSource())
     device = machine.devices[0]
-    return Sidecar(part_of(machine, device), {"config": CONFIG, "cpu": 0}, started="2026-11-22T06:00:00.000+00:00")
+    return Sidecar(machine=part_of(machine, device), options={"config": CONFIG, "cpu": 0}, started="2026-11-22T06:00:00.000+00:00")
 
 
 def cut(recording: bytes) -> bytes:

@@ -159,7 +159,7 @@ def test_a_sidecar_keeps_them(tmp_path: Path) -> None:
     part = part_of(machine, machine.devices[0])
     recording = tmp_path / "perf.data"
     recording.write_bytes(b"PERFILE2" * 100)
-    path = save(recording, Sidecar(part))
+    path = save(recording, Sidecar(machine=part))
     back = load(recording)
     assert back is not None
     assert back.machine == part
