@@ -42,7 +42,7 @@ class UnreadError(TimeoutError):
     """A pipe was not read in the time that its reader has."""
 
 
-class Whole(io.FileIO):
+class WholeWriter(io.FileIO):
     """A descriptor. The operating system may take less than it is given; then the rest follows, or the reason why not is raised.
 
     Attributes
@@ -81,7 +81,7 @@ class Whole(io.FileIO):
 
 def whole_writer(descriptor: int, *, closefd: bool = True, patience: float | None = None) -> io.BufferedWriter:
     """Return a buffered stream of bytes for a descriptor; `patience`: seconds that a reader may take for each piece, None for any."""
-    raw = Whole(descriptor, "wb", closefd=closefd)
+    raw = WholeWriter(descriptor, "wb", closefd=closefd)
     raw.patience = patience
     return io.BufferedWriter(raw, _SIZE)
 

@@ -14,7 +14,7 @@ from ptttool.errors import PtttoolError
 from ptttool.exporters.contract import EXPORTERS, Encoder
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.workers.memory import give_back, has_much_memory
-from ptttool.table.batch import Batch, Whole
+from ptttool.table.batch import Batch, SourceRows
 from ptttool.table.schema import Schema
 
 R = TypeVar("R")
@@ -195,5 +195,5 @@ def _wanted(decoded: Decoded, query: Query | None, columns: Sequence[str], of_al
     wanted = query.where.mask(decoded.batch(query.where.columns).to_polars(), decoded.size)
     batch = decoded.taken(wanted).batch(columns)
     if set(CLOCK_COLUMNS) <= set(columns):
-        batch.whole = Whole(decoded.batch(tuple(dict.fromkeys((*CLOCK_COLUMNS, *of_all)))), wanted)
+        batch.whole = SourceRows(decoded.batch(tuple(dict.fromkeys((*CLOCK_COLUMNS, *of_all)))), wanted)
     return batch

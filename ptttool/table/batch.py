@@ -22,7 +22,7 @@ HOLES: Final = "holes"
 """A fact of a batch: CPU and offset of each record in front of which others may be missing, although its offset follows on."""
 
 
-class Whole(NamedTuple):
+class SourceRows(NamedTuple):
     """The rows that a batch was taken from.
 
     Parameters
@@ -48,7 +48,7 @@ class Batch:
         Number of rows.
     columns : Mapping[str, Values]
         Values by column name.
-    whole : Whole or None
+    whole : SourceRows or None
         Where a condition has left rows out: all of them, for those who look at what lies between two rows.
     facts : Mapping[str, object], optional
         What holds for all rows, by name.
@@ -59,7 +59,7 @@ class Batch:
         schema: Schema,
         size: int,
         columns: Mapping[str, Values],
-        whole: Whole | None = None,
+        whole: SourceRows | None = None,
         facts: Mapping[str, object] | None = None,
     ) -> None:
         self.schema = schema

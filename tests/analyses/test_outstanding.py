@@ -34,7 +34,7 @@ from ptttool.pci import PciAddress, format_id
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.pipeline.work import Analyze
 from ptttool.report.advice.every import advice_on
-from ptttool.table.batch import Batch, Whole
+from ptttool.table.batch import Batch, SourceRows
 from tests.analyses.matching.test_matching import capture_rows
 from tests.analyses.time.test_clock import batch_of
 from tests.reference.outstanding import outstanding
@@ -108,7 +108,7 @@ def test_a_condition_gives_the_same_for_any_cutting(made: Traffic, cuts: list[in
             ids = batch.values("requester")
             wanted = np.zeros(batch.size, dtype=np.bool_) if ids.array is None else np.asarray(ids.array) == 0x0100
             taken = batch.take(wanted)
-            parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch, wanted)))
+            parts.append(Batch(taken.schema, taken.size, taken.columns, SourceRows(batch, wanted)))
         found: Outstanding = merged(OutstandingAnalysis, parts, scope, tree=tree).result(CONTEXT)
         return found
 

@@ -22,12 +22,12 @@ from ptttool.analyses.summary import TlpSummary
 from ptttool.api import recording as api
 from ptttool.cli.main import main
 from ptttool.decoders.riscv.encap.encoder import normal
-from ptttool.decoders.riscv.encap.framing import Format
+from ptttool.decoders.riscv.encap.framing import StreamFormat
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_8dw
 
 TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
-FORM = Format(srcid_bits=6, type_bits=2)
+FORM = StreamFormat(srcid_bits=6, type_bits=2)
 EXAMPLE = bytes.fromhex("06813204000002")
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ptttool.analyses.budget import MAX_IO_REQUESTERS
 from ptttool.analyses.io.edges import Edge, Flight, Joint, Window, join
 from ptttool.analyses.io.reads import PAGE, SECTOR, Groups, Lists, Sort, sorted_out
-from ptttool.analyses.io.tables import Keys, Numbers, SmallTable, Table, Walk, WalkTable, page_key, page_keys
+from ptttool.analyses.io.tables import Keys, Numbers, PageColumn, SmallTable, Table, WalkTable, page_key, page_keys
 from ptttool.table.batch import Batch
 from ptttool.tlp.columns import KINDS
 
@@ -129,7 +129,7 @@ class Counts:
                 row = np.searchsorted(self.descriptors.keys, np.uint64(joint.data_descriptor))
                 if row < len(self.descriptors.keys) and int(self.descriptors.keys[row]) == joint.data_descriptor:
                     self.descriptors.rows = self.descriptors.rows.copy()
-                    self.descriptors.rows[row, Walk.FOLLOWED] += 1
+                    self.descriptors.rows[row, PageColumn.FOLLOWED] += 1
             if joint.small_write is not None:
                 self.add_small_write(requester, joint.small_write, is_data=joint.is_data)
 

@@ -13,7 +13,7 @@ from ptttool.analyses.io.reads import SECTOR
 from ptttool.analyses.io.results import By
 from ptttool.analyses.io.rings import Rings, rings_of
 from ptttool.analyses.io.seen import Seen
-from ptttool.analyses.io.tables import Walk
+from ptttool.analyses.io.tables import PageColumn
 
 if TYPE_CHECKING:
     from ptttool.machine.model import Machine, PciFunction
@@ -80,8 +80,8 @@ def _by_behaviour(seen: Seen) -> Device:
 
 def _are_rings(*both: Rings) -> bool:
     """Return whether what was taken for rings is: pages that were walked through, or a single access to one page each."""
-    known = sum(rings.total(Walk.ACCESSES) for rings in both)
-    others = sum(rings.others(Walk.EXACT) for rings in both)
-    if any(rings.total(Walk.STEPS) for rings in both):
+    known = sum(rings.total(PageColumn.ACCESSES) for rings in both)
+    others = sum(rings.others(PageColumn.EXACT) for rings in both)
+    if any(rings.total(PageColumn.STEPS) for rings in both):
         return known >= others
     return known > 0 and not others and all(rings.pages <= 1 for rings in both)

@@ -14,7 +14,7 @@ from ptttool.analyses.io.counts import Sum
 from ptttool.analyses.io.results import By, Controller
 from ptttool.analyses.io.rings import Rings, rings_of
 from ptttool.analyses.io.seen import Seen
-from ptttool.analyses.io.tables import Walk
+from ptttool.analyses.io.tables import PageColumn
 from ptttool.pci import format_id
 
 FRAME_CHECK_SEQUENCE = 4
@@ -45,7 +45,7 @@ def writes_back(seen: Seen, received: Rings, descriptors: Rings) -> bool:
         found = bool(np.isin(descriptors.ring_keys, np.concatenate((received.ring_keys, state))).any())
     else:
         found = not seen.visible.reads and bool(np.isin(received.ring_keys, state).any())
-    return found and received.total(Walk.JUMPS) * _OUT_OF_ORDER <= received.total(Walk.ACCESSES)
+    return found and received.total(PageColumn.JUMPS) * _OUT_OF_ORDER <= received.total(PageColumn.ACCESSES)
 
 
 def controller_of(seen: Seen, by: By, driver: str | None) -> Controller:
@@ -59,17 +59,17 @@ def controller_of(seen: Seen, by: By, driver: str | None) -> Controller:
         return Controller(format_id(requester), by, is_understood=False, written_bytes=written, asked_bytes=asked)
     # Which ring is for transmission, only the writes tell: nothing of 16 bytes is written back there.
     sending = descriptors.without(received.ring_keys) if visible.writes else None
-    packets = received.total(Walk.SLOTS) if visible.writes else None
-    bytes_ = seen.sum(Sum.DATA_WRITE_BYTES) + received.others(Walk.BYTES) if visible.writes else None
+    packets = received.total(PageColumn.SLOTS) if visible.writes else None
+    bytes_ = seen.sum(Sum.DATA_WRITE_BYTES) + received.others(PageColumn.BYTES) if visible.writes else None
     sent = with_data = fetched = None
     if visible.reads:
         pages = np.concatenate((descriptors.ring_keys, received.ring_keys))
         keys, rows = counts.entries.of(requester)
-        several = int(rows[np.isin(keys, pages), Walk.BYTES].sum())
+        several = int(rows[np.isin(keys, pages), PageColumn.BYTES].sum())
         at_once = np.isin(keys, descriptors.without(received.ring_keys).ring_keys).any()
-        sent = seen.sum(Sum.READ_BYTES) - descriptors.total(Walk.BYTES) - several
+        sent = seen.sum(Sum.READ_BYTES) - descriptors.total(PageColumn.BYTES) - several
         if sending is not None and not at_once:
-            fetched, with_data = sending.total(Walk.SLOTS), sending.total(Walk.FOLLOWED)
+            fetched, with_data = sending.total(PageColumn.SLOTS), sending.total(PageColumn.FOLLOWED)
     contexts = None if fetched is None or with_data is None else fetched - with_data
     return Controller(
         requester=format_id(requester),

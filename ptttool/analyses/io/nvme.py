@@ -11,7 +11,7 @@ from ptttool.analyses.io.reads import PAGE, Lists
 from ptttool.analyses.io.results import By, Count, DataBytes, Drive, InFlight
 from ptttool.analyses.io.rings import Rings, rings_of
 from ptttool.analyses.io.seen import Seen
-from ptttool.analyses.io.tables import Walk
+from ptttool.analyses.io.tables import PageColumn
 from ptttool.pci import format_id
 
 # One fetch in so many may follow another one at once, and reads between fetches still are taken for one command's.
@@ -40,15 +40,15 @@ def drive_of(seen: Seen, by: By) -> Drive:
     """Return what is to be said of a drive."""
     counts, requester, visible = seen.counts, seen.requester, seen.visible
     entries, records = rings_of(counts.entries, requester), rings_of(counts.records, requester)
-    submitted = entries.total(Walk.SLOTS) if visible.reads else None
-    completed = records.total(Walk.SLOTS) if visible.writes else None
-    read = seen.sum(Sum.DATA_WRITE_BYTES) + records.others(Walk.BYTES) if visible.writes else None
+    submitted = entries.total(PageColumn.SLOTS) if visible.reads else None
+    completed = records.total(PageColumn.SLOTS) if visible.writes else None
+    read = seen.sum(Sum.DATA_WRITE_BYTES) + records.others(PageColumn.BYTES) if visible.writes else None
     is_followed = _is_followed(seen, entries, records)
     at_start = -seen.edge.flight.lowest if is_followed else 0
     counted_by, commands = _commands(seen, submitted, completed, at_start)
     in_flight = _in_flight(seen, entries, records, at_start) if is_followed else None
     written = _written(seen, entries, read, lone_lists=in_flight is not None and in_flight.is_whole) if visible.reads else None
-    others = entries.others(Walk.EXACT)
+    others = entries.others(PageColumn.EXACT)
     return Drive(
         requester=format_id(requester),
         by=by,
@@ -83,20 +83,20 @@ def _is_followed(seen: Seen, entries: Rings, records: Rings) -> bool:
     if seen.ticker.has_holes or not (seen.visible.reads and seen.visible.writes):
         return False
     is_whole = seen.counts.entries.left_out == seen.counts.records.left_out == 0
-    fetched = entries.total(Walk.SLOTS) == entries.total(Walk.EXACT) == int(entries.rows[:, Walk.EXACT].sum())
-    return is_whole and fetched and not records.others(Walk.SLOTS)
+    fetched = entries.total(PageColumn.SLOTS) == entries.total(PageColumn.EXACT) == int(entries.rows[:, PageColumn.EXACT].sum())
+    return is_whole and fetched and not records.others(PageColumn.SLOTS)
 
 
 def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InFlight:
     flight, elapsed, tick_ns = seen.edge.flight, seen.ticker.elapsed, seen.ticker.tick_ns
     at_end = at_start + flight.change
-    inside = records.total(Walk.SLOTS) - at_start
+    inside = records.total(PageColumn.SLOTS) - at_start
     is_whole = at_start == at_end == 0
     mean = least = most = None
     if elapsed is not None:
         # The sums of times are kept modulo 2^64; their difference fits.
         with np.errstate(over="ignore"):
-            difference = records.rows[records.is_ring, Walk.TIMES].sum() - entries.rows[entries.is_ring, Walk.TIMES].sum()
+            difference = records.rows[records.is_ring, PageColumn.TIMES].sum() - entries.rows[entries.is_ring, PageColumn.TIMES].sum()
         time_in_flight = int(difference) + elapsed * at_end
         mean = time_in_flight / elapsed if elapsed else None
         if inside > 0:
@@ -126,9 +126,9 @@ def _written(seen: Seen, entries: Rings, read: int | None, *, lone_lists: bool) 
     data = seen.sum(Sum.READ_DATA)
     # What was read in several entries at a time was taken for lists.
     lists = seen.sum(Sum.READ_LISTS)
-    several = entries.total(Walk.BYTES) - entries.total(Walk.EXACT) * ENTRY
+    several = entries.total(PageColumn.BYTES) - entries.total(PageColumn.EXACT) * ENTRY
     lists += int(rows[:, Lists.SURE_BYTES].sum()) - several
-    fetches = int(entries.rows[:, Walk.EXACT].sum())
+    fetches = int(entries.rows[:, PageColumn.EXACT].sum())
     one_by_one = not several and seen.sum(Sum.IN_A_ROW) * _IN_A_ROW <= fetches
     sure = rows[:, Lists.SURE] > 0
     if lone_lists:

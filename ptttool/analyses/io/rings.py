@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.io.tables import Keys, Numbers, Walk, WalkTable
+from ptttool.analyses.io.tables import Keys, Numbers, PageColumn, WalkTable
 
 # One access in so many may be out of order in a ring: reads may overtake each other, and where TLPs were lost, slots are missing.
 _TOLERATED = 2
@@ -31,11 +31,11 @@ class Rings:
     rows: Numbers
     is_ring: npt.NDArray[np.bool_]
 
-    def total(self, column: Walk) -> int:
+    def total(self, column: PageColumn) -> int:
         """Return the sum of a column over the pages of rings."""
         return int(self.rows[self.is_ring, column].sum())
 
-    def others(self, column: Walk) -> int:
+    def others(self, column: PageColumn) -> int:
         """Return the sum of a column over all other pages."""
         return int(self.rows[~self.is_ring, column].sum())
 
@@ -72,12 +72,12 @@ def rings_of(table: WalkTable, requester: int, *, together: Keys | None = None) 
         if it is among these.
     """
     keys, rows = table.of(requester)
-    in_order = rows[:, Walk.JUMPS] * _TOLERATED <= rows[:, Walk.ACCESSES]
-    is_ring = in_order & (rows[:, Walk.STEPS] > 0) & (rows[:, Walk.EXACT] > 0)
-    once = (rows[:, Walk.ACCESSES] == 1) & (rows[:, Walk.EXACT] == 1)
+    in_order = rows[:, PageColumn.JUMPS] * _TOLERATED <= rows[:, PageColumn.ACCESSES]
+    is_ring = in_order & (rows[:, PageColumn.STEPS] > 0) & (rows[:, PageColumn.EXACT] > 0)
+    once = (rows[:, PageColumn.ACCESSES] == 1) & (rows[:, PageColumn.EXACT] == 1)
     is_ring |= once if together is None else once & np.isin(keys, together)
     # A ring goes on in the next page, where perhaps no access was of a single slot.
-    maybe = in_order & ~is_ring & ((rows[:, Walk.STEPS] > 0) | (rows[:, Walk.ACCESSES] == 1))
+    maybe = in_order & ~is_ring & ((rows[:, PageColumn.STEPS] > 0) | (rows[:, PageColumn.ACCESSES] == 1))
     while maybe.any():
         beside = maybe & (np.isin(keys + np.uint64(1), keys[is_ring]) | np.isin(keys - np.uint64(1), keys[is_ring]))
         if not beside.any():

@@ -111,7 +111,7 @@ class Table:
         return np.zeros(self.rows.shape[1], dtype=np.int64)
 
 
-class Walk(IntEnum):
+class PageColumn(IntEnum):
     """Columns of a :class:`WalkTable`."""
 
     ACCESSES = 0
@@ -141,7 +141,7 @@ class WalkTable(Table):
     """How pages were walked through, in slots of one size."""
 
     def __init__(self, slot: int) -> None:
-        super().__init__(len(Walk))
+        super().__init__(len(PageColumn))
         self.slot = slot
 
     def see(
@@ -165,19 +165,19 @@ class WalkTable(Table):
         jump = ~(step | start)
         step[starts] = start[starts] = jump[starts] = False
         slots = sizes // self.slot
-        rows = np.empty((len(starts), len(Walk)), dtype=np.int64)
+        rows = np.empty((len(starts), len(PageColumn)), dtype=np.int64)
         counts = np.diff(np.append(starts, len(keys)))
-        rows[:, Walk.ACCESSES] = counts
-        rows[:, Walk.SLOTS] = np.add.reduceat(slots, starts)
-        rows[:, Walk.EXACT] = np.add.reduceat(slots == 1, starts, dtype=np.int64)
-        rows[:, Walk.STEPS] = np.add.reduceat(step, starts, dtype=np.int64)
-        rows[:, Walk.STARTS] = np.add.reduceat(start, starts, dtype=np.int64)
-        rows[:, Walk.JUMPS] = np.add.reduceat(jump, starts, dtype=np.int64)
-        rows[:, Walk.TIMES] = 0 if ticks is None else np.add.reduceat(ticks * slots, starts)
-        rows[:, Walk.FIRST] = offsets[starts]
-        rows[:, Walk.LAST] = ends[starts + counts - 1]
-        rows[:, Walk.BYTES] = np.add.reduceat(sizes, starts)
-        rows[:, Walk.FOLLOWED] = 0 if followed is None else np.add.reduceat(followed, starts, dtype=np.int64)
+        rows[:, PageColumn.ACCESSES] = counts
+        rows[:, PageColumn.SLOTS] = np.add.reduceat(slots, starts)
+        rows[:, PageColumn.EXACT] = np.add.reduceat(slots == 1, starts, dtype=np.int64)
+        rows[:, PageColumn.STEPS] = np.add.reduceat(step, starts, dtype=np.int64)
+        rows[:, PageColumn.STARTS] = np.add.reduceat(start, starts, dtype=np.int64)
+        rows[:, PageColumn.JUMPS] = np.add.reduceat(jump, starts, dtype=np.int64)
+        rows[:, PageColumn.TIMES] = 0 if ticks is None else np.add.reduceat(ticks * slots, starts)
+        rows[:, PageColumn.FIRST] = offsets[starts]
+        rows[:, PageColumn.LAST] = ends[starts + counts - 1]
+        rows[:, PageColumn.BYTES] = np.add.reduceat(sizes, starts)
+        rows[:, PageColumn.FOLLOWED] = 0 if followed is None else np.add.reduceat(followed, starts, dtype=np.int64)
         self.add(keys[starts], rows)
 
     def shift(self, ticks: int) -> None:
@@ -185,18 +185,18 @@ class WalkTable(Table):
         if ticks and len(self.rows):
             self.rows = self.rows.copy()
             # Modulo 2^64, as numpy's integers are: only differences of such sums are looked at.
-            self.rows[:, Walk.TIMES] += self.rows[:, Walk.SLOTS] * np.int64(ticks)
+            self.rows[:, PageColumn.TIMES] += self.rows[:, PageColumn.SLOTS] * np.int64(ticks)
 
     def _join(self, where: npt.NDArray[np.intp], later: Numbers) -> None:
         rows = self.rows[where]
-        step = later[:, Walk.FIRST] == rows[:, Walk.LAST]
-        start = ~step & (later[:, Walk.FIRST] == 0)
-        rows[:, : Walk.FIRST] += later[:, : Walk.FIRST]
-        rows[:, Walk.STEPS] += step
-        rows[:, Walk.STARTS] += start
-        rows[:, Walk.JUMPS] += ~(step | start)
-        rows[:, Walk.LAST] = later[:, Walk.LAST]
-        rows[:, Walk.BYTES :] += later[:, Walk.BYTES :]
+        step = later[:, PageColumn.FIRST] == rows[:, PageColumn.LAST]
+        start = ~step & (later[:, PageColumn.FIRST] == 0)
+        rows[:, : PageColumn.FIRST] += later[:, : PageColumn.FIRST]
+        rows[:, PageColumn.STEPS] += step
+        rows[:, PageColumn.STARTS] += start
+        rows[:, PageColumn.JUMPS] += ~(step | start)
+        rows[:, PageColumn.LAST] = later[:, PageColumn.LAST]
+        rows[:, PageColumn.BYTES :] += later[:, PageColumn.BYTES :]
         self.rows[where] = rows
 
 

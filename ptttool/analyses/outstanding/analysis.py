@@ -16,7 +16,7 @@ from ptttool.analyses.matching.transactions import TAG_BITS, Ending, Transaction
 from ptttool.analyses.needs import Need
 from ptttool.analyses.outstanding.document import Outstanding, document_of
 from ptttool.analyses.outstanding.levels import Borders, Crossing, Levels, levels_of
-from ptttool.analyses.outstanding.series import DIRECTION_SERIES, Whole
+from ptttool.analyses.outstanding.series import DIRECTION_SERIES, WholeRequests
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.line import Line
 from ptttool.analyses.time.ticks import Ticks
@@ -54,7 +54,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         # Ticks from the first row of the part to the first and the last of those with levels.
         self._begin, self._end = 0, 0
         self._line = Line(len(DIRECTIONS), self.scope.grain)
-        self._whole = Whole()
+        self._whole = WholeRequests()
         self._ended: list[Transactions] = []
 
     def add(self, ended: Transactions) -> None:

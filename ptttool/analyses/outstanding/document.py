@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.outstanding.levels import Entries, Levels
-from ptttool.analyses.outstanding.series import DIRECTION_SERIES, Whole
+from ptttool.analyses.outstanding.series import DIRECTION_SERIES, WholeRequests
 from ptttool.analyses.shown import Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.line import Line
@@ -289,7 +289,7 @@ class Outstanding(Shown):
 
 
 def document_of(
-    levels: Levels | None, whole: Whole, line: Line, totals: Totals, untraced: Untraced, time: TimeFacts, machine: Machine | None
+    levels: Levels | None, whole: WholeRequests, line: Line, totals: Totals, untraced: Untraced, time: TimeFacts, machine: Machine | None
 ) -> Outstanding:
     """Return the result.
 
@@ -297,7 +297,7 @@ def document_of(
     ----------
     levels : Levels or None
         The levels of the whole recording; None without rows.
-    whole : Whole
+    whole : WholeRequests
         Sums over the requests that were seen whole.
     line : Line
         Requests times ticks by direction.
@@ -363,7 +363,7 @@ class _BySeries(NamedTuple):
         return Entries(*(each[start:end] for each in self.entries))
 
 
-def _by_series(levels: Levels | None, whole: Whole) -> _BySeries:
+def _by_series(levels: Levels | None, whole: WholeRequests) -> _BySeries:
     if levels is None or not len(levels.entries.keys):
         nothing = np.empty(0, dtype=np.int64)
         return _BySeries(Entries(nothing, nothing, nothing, nothing), nothing, nothing, nothing)

@@ -18,7 +18,7 @@ DIRECTION_SERIES: Final = tuple(range(_REQUESTERS, _REQUESTERS + len(DIRECTIONS)
 """The series of the directions, in the order of :data:`ptttool.tlp.columns.DIRECTIONS`. Those of requesters have the Requester ID."""
 
 
-class Whole:
+class WholeRequests:
     """Requests that were seen whole: how many, of how many the time is known, and the ticks from request to end; by series.
 
     Attributes
@@ -44,7 +44,7 @@ class Whole:
             sums = np.stack([each.take(series).astype(np.int64) for each in (counts, known, np.bincount(numbers, ticks))], axis=1)
             self._add(first + series, sums)
 
-    def merge(self, other: Whole) -> None:
+    def merge(self, other: WholeRequests) -> None:
         """Add those of another part."""
         self._add(other.series, other.sums)
 

@@ -17,7 +17,7 @@ from ptttool.cli.terminal.streams import CLOSED
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorDocument, dumps
 from ptttool.errors import PtttoolError
-from ptttool.files.standard import Whole
+from ptttool.files.standard import WholeWriter
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def outlive_reader(*, is_result: bool = False) -> None:
         Whether what is printed was asked for, as a JSON document is: then a standard output that was closed from the start still fails.
     """
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    if isinstance(raw, Whole):
+    if isinstance(raw, WholeWriter):
         raw.outlives_reader = True
     if "stdout" in CLOSED and not is_result:
         CLOSED.remove("stdout")

@@ -21,7 +21,7 @@ _NO_BYTES: U8 = np.empty(0, dtype=np.uint8)
 _NO_PLACES: U64 = np.empty(0, dtype=np.uint64)
 
 
-class Part(StrEnum):
+class PartKind(StrEnum):
     """What a part of the stream is."""
 
     FRAMES = "frames"  # whole frames
@@ -32,12 +32,12 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True)
-class Found:
+class SyncedPart:
     """A part of the stream.
 
     Parameters
     ----------
-    what : Part
+    what : PartKind
         What it is.
     index : ndarray of uint64
         Offsets of all bytes of frames; otherwise of each packet or run of bytes.
@@ -47,7 +47,7 @@ class Found:
         Bytes of each of the others.
     """
 
-    what: Part
+    what: PartKind
     index: U64
     data: U8 = field(default_factory=lambda: _NO_BYTES)
     size: int = 0
@@ -69,22 +69,22 @@ class FrameFinder:
         self._begin()
         return found
 
-    def find(self, data: bytes, offsets: Offsets, last: bool) -> tuple[list[Found], int]:
+    def find(self, data: bytes, offsets: Offsets, last: bool) -> tuple[list[SyncedPart], int]:
         """Find the parts of the stream in some bytes.
 
         Returns
         -------
-        found : list of Found
+        found : list of SyncedPart
             The parts.
         used : int
             Bytes that they take. Up to four are left to see what follows, unless they are the last.
         """
         values = np.frombuffer(data, dtype=np.uint8)
-        found: list[Found] = []
+        found: list[SyncedPart] = []
         at = 0
         for sync in _full_syncs(values):
             found += self._segment(values, at, sync, offsets, closed=True)
-            found.append(Found(Part.FSYNC, offsets.at(np.array([sync])), size=len(FSYNC)))
+            found.append(SyncedPart(PartKind.FSYNC, offsets.at(np.array([sync])), size=len(FSYNC)))
             at, self._in_step = sync + len(FSYNC), True
         end = len(data)
         if not last:
@@ -94,26 +94,26 @@ class FrameFinder:
         found += self._segment(values, at, end, offsets, closed=False)
         return found, end
 
-    def _segment(self, values: U8, start: int, end: int, offsets: Offsets, *, closed: bool) -> list[Found]:
+    def _segment(self, values: U8, start: int, end: int, offsets: Offsets, *, closed: bool) -> list[SyncedPart]:
         """Return what is between full synchronisations; if it is closed by another one, a frame must end there."""
         if not self._in_step:
-            return [Found(Part.LOST, offsets.at(np.array([start])), size=end - start)] if end > start else []
+            return [SyncedPart(PartKind.LOST, offsets.at(np.array([start])), size=end - start)] if end > start else []
         found = []
         whole = start + (end - start) // 2 * 2
         halves = values[start:whole].view("<u2") if start % 2 == 0 else np.frombuffer(values[start:whole].tobytes(), dtype="<u2")
         sync = halves == _HSYNC
         positions: Array = np.arange(start, end)
         if sync.any():
-            found.append(Found(Part.HSYNC, offsets.at(start + 2 * np.flatnonzero(sync)), size=2))
+            found.append(SyncedPart(PartKind.HSYNC, offsets.at(start + 2 * np.flatnonzero(sync)), size=2))
             positions = positions[np.append(np.repeat(~sync, 2), np.ones(end - whole, dtype=np.bool_))]
         data = np.concatenate([self._data, values[positions]])
         index = np.concatenate([self._index, offsets.at(positions)])
         cut = len(data) // FRAME * FRAME
         if cut:
-            found.append(Found(Part.FRAMES, index[:cut], data[:cut]))
+            found.append(SyncedPart(PartKind.FRAMES, index[:cut], data[:cut]))
         self._data, self._index = data[cut:], index[cut:]
         if closed and len(self._data):
-            found.append(Found(Part.BROKEN, self._index[:1], size=len(self._data)))
+            found.append(SyncedPart(PartKind.BROKEN, self._index[:1], size=len(self._data)))
             self._data, self._index = _NO_BYTES, _NO_PLACES
         return found
 

@@ -70,7 +70,7 @@ class Etmv2Settings(Settings):
 
 
 @dataclass(frozen=True)
-class Format:
+class ControlFormat:
     """What the trace unit's control register (ETMCR) says and the trace does not; fields are those of :class:`Etmv2Settings`."""
 
     data_addr: bool
@@ -78,7 +78,7 @@ class Format:
     contextid_bytes: int
 
     @classmethod
-    def of(cls, settings: Etmv2Settings) -> Format:
+    def of(cls, settings: Etmv2Settings) -> ControlFormat:
         """Make it of the parameters."""
         return cls(settings.data_addr, settings.data_value, int(settings.contextid_bytes))
 
@@ -97,7 +97,7 @@ class Lengths:
 
     Parameters
     ----------
-    form : Format
+    form : ControlFormat
         What is traced.
 
     Attributes
@@ -106,7 +106,7 @@ class Lengths:
         By header: size of the value, and whether a data address follows.
     """
 
-    def __init__(self, form: Format) -> None:
+    def __init__(self, form: ControlFormat) -> None:
         headers = range(256)
         self.value_bytes: U8 = np.array([form.value_bytes(header) for header in headers], dtype=np.uint8)
         self.has_address: U8 = np.array([form.has_address(header) for header in headers], dtype=np.uint8)

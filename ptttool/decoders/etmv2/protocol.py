@@ -32,8 +32,8 @@ from ptttool.decoders.etmv2.headers import (
     PACKETS,
     RESERVED,
     SHIFTS,
+    ControlFormat,
     Etmv2Settings,
-    Format,
     Lengths,
     packet_starts,
 )  # fmt: skip
@@ -126,7 +126,7 @@ class Etmv2(ByteDecoder):
 
     Parameters
     ----------
-    form : Format
+    form : ControlFormat
         What is traced.
     isa : str or None
         Instruction set that branches lead to.
@@ -134,7 +134,7 @@ class Etmv2(ByteDecoder):
         Offsets at which a packet begins; packets behind such an offset do not build on those before.
     """
 
-    def __init__(self, form: Format, *, isa: str | None = None, begins: Iterable[int] = ()) -> None:
+    def __init__(self, form: ControlFormat, *, isa: str | None = None, begins: Iterable[int] = ()) -> None:
         super().__init__(NAME)
         self._lengths = Lengths(form)
         self._form = form
@@ -359,4 +359,4 @@ class Etmv2Protocol(ByteProtocol[Etmv2Settings]):
 
     def decoder(self, settings: Etmv2Settings, context: StreamContext) -> Etmv2:
         """Return a decoder for one stream."""
-        return Etmv2(Format.of(settings), isa=settings.isa, begins=settings.sync_at or ())
+        return Etmv2(ControlFormat.of(settings), isa=settings.isa, begins=settings.sync_at or ())

@@ -8,7 +8,7 @@ from ptttool.decoders.byte_decoder import ByteDecoder, no_sync
 from ptttool.decoders.elements.arrays import I64, NO_BYTES, U8, U64, Elements, Strings
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.opencsd.elements import elements_of
-from ptttool.decoders.opencsd.library import Found, Library, library
+from ptttool.decoders.opencsd.library import Library, LibraryElements, library
 from ptttool.decoders.opencsd.sources import Source
 from ptttool.decoders.opencsd.tree import Tree
 
@@ -43,7 +43,7 @@ class OpencsdDecoder(ByteDecoder):
         self._from = 0  # the first of them that is kept
         self._bytes: U8 = NO_BYTES
         self._where = Offsets(0)
-        self._waiting: Found = self._library.none()
+        self._waiting: LibraryElements = self._library.none()
         self._index: U64 = np.empty(0, dtype=np.uint64)  # of the elements that wait
         self._latest: int | None = None  # greatest offset of a packet so far
 
@@ -105,7 +105,7 @@ class OpencsdDecoder(ByteDecoder):
         if tree is not None:
             tree.close()
 
-    def _decode(self, data: U8) -> Found:
+    def _decode(self, data: U8) -> LibraryElements:
         """Return the elements of bytes; where the library gives up, it continues behind that with a search for synchronisation."""
         found, at = self._library.none(), 0
         while at < len(data):
@@ -124,7 +124,7 @@ class OpencsdDecoder(ByteDecoder):
                 break
         return found
 
-    def _receive(self, found: Found) -> None:
+    def _receive(self, found: LibraryElements) -> None:
         """Let elements join those that wait. Their offsets are looked up now, since they may be forgotten before the size is known."""
         if not len(found):
             return
@@ -158,7 +158,7 @@ class OpencsdDecoder(ByteDecoder):
         self._forget(max(self._latest or 0, self._end_offset - _MEMORY))
         return Elements.join(several)
 
-    def _made(self, found: Found, index: U64, size: I64) -> Elements:
+    def _made(self, found: LibraryElements, index: U64, size: I64) -> Elements:
         at = found.offsets - self._from
         known = (at >= 0) & (size > 0) & (found.elements["kind"] != self._library.number("no_sync"))
         raw = Strings(self._bytes, np.where(known, at, -1), np.where(known, size, 0))

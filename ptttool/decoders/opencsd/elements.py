@@ -9,7 +9,7 @@ import numpy as np
 
 from ptttool.decoders.elements.arrays import I64, U8, U64, Array, Elements, Strings
 from ptttool.decoders.elements.model import CODES, FIELDS_BY_NAME, KINDS, REASON_CODES
-from ptttool.decoders.opencsd.library import Found, Library
+from ptttool.decoders.opencsd.library import Library, LibraryElements
 from ptttool.table.schema import Column
 
 # Bits of an element's flags.
@@ -30,7 +30,7 @@ FIELDS: tuple[Column, ...] = tuple(
 )
 
 
-def elements_of(protocol: str, library: Library, found: Found, index: U64, size: Array, raw: Strings) -> Elements:
+def elements_of(protocol: str, library: Library, found: LibraryElements, index: U64, size: Array, raw: Strings) -> Elements:
     """Return elements.
 
     Parameters
@@ -39,7 +39,7 @@ def elements_of(protocol: str, library: Library, found: Found, index: U64, size:
         Name of the protocol.
     library : Library
         The library that made them.
-    found : Found
+    found : LibraryElements
         What it made.
     index, size, raw
         As in :class:`~ptttool.decoders.elements.arrays.Elements`.

@@ -43,7 +43,7 @@ _TAIL = {"union_u64_1": ("<u8", 80), "union_2": ("<u4", 80), "union_u8_12": ("u1
 
 
 @dataclass(frozen=True)
-class Found:
+class LibraryElements:
     """Elements as the library made them.
 
     Parameters
@@ -63,24 +63,24 @@ class Found:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def take(self, start: int, end: int) -> Found:
+    def take(self, start: int, end: int) -> LibraryElements:
         """Return the elements from one row up to another."""
         payloads = {row - start: data for row, data in self.payloads.items() if start <= row < end}
-        return Found(self.offsets[start:end], self.elements[start:end], payloads)
+        return LibraryElements(self.offsets[start:end], self.elements[start:end], payloads)
 
-    def without(self, rows: Array) -> Found:
+    def without(self, rows: Array) -> LibraryElements:
         """Return the elements for which a mask is false."""
         kept = np.flatnonzero(~rows)
         payloads = {int(np.searchsorted(kept, row)): data for row, data in self.payloads.items() if not rows[row]}
-        return Found(self.offsets[kept], self.elements[kept], payloads)
+        return LibraryElements(self.offsets[kept], self.elements[kept], payloads)
 
-    def then(self, later: Found) -> Found:
+    def then(self, later: LibraryElements) -> LibraryElements:
         """Return these elements followed by later ones."""
         if not len(self) or not len(later):
             return later if not len(self) else self
         payloads = {**self.payloads, **{row + len(self): data for row, data in later.payloads.items()}}
         offsets = np.concatenate([self.offsets, later.offsets])
-        return Found(offsets, np.concatenate([self.elements, later.elements]), payloads)
+        return LibraryElements(offsets, np.concatenate([self.elements, later.elements]), payloads)
 
 
 class Library:
@@ -167,16 +167,16 @@ class Library:
         """Return the library's number of a kind; -1 if it does not have it."""
         return self._numbers.get(kind, -1)
 
-    def none(self) -> Found:
+    def none(self) -> LibraryElements:
         """Return no elements."""
-        return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=self.dtype))
+        return LibraryElements(np.empty(0, dtype=np.int64), np.empty(0, dtype=self.dtype))
 
-    def no_sync(self, offset: int, reason: str) -> Found:
+    def no_sync(self, offset: int, reason: str) -> LibraryElements:
         """Return a no_sync element as the library would make it."""
         element = np.zeros(1, dtype=self.dtype)
         element["kind"] = self._numbers["no_sync"]
         element["union"] = int(np.flatnonzero(self.reasons == REASON_CODES[reason])[0])
-        return Found(np.array([offset], dtype=np.int64), element)
+        return LibraryElements(np.array([offset], dtype=np.int64), element)
 
 
 @cache

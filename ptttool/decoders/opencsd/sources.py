@@ -19,7 +19,7 @@ from ptttool.errors import AccessError, InputError, UsageError
 
 
 @dataclass(frozen=True)
-class Unit:
+class UnitKind:
     """A kind of trace unit.
 
     Parameters
@@ -45,8 +45,8 @@ class Unit:
 
 _ETM3 = {"ETMIDR": None, "ETMCR": None, "ETMCCER": None, "ETMTRACEIDR": None}
 # Defaults are those of OpenCSD, for registers that old descriptions leave out.
-UNITS: dict[str, Unit] = {
-    "etm4": Unit(
+UNITS: dict[str, UnitKind] = {
+    "etm4": UnitKind(
         "ETMV4I",
         {
             "TRCIDR0": None, "TRCIDR1": 0x4100_F403, "TRCIDR2": None, "TRCIDR8": 0, "TRCIDR9": 0, "TRCIDR10": 0, "TRCIDR11": 0,
@@ -54,7 +54,7 @@ UNITS: dict[str, Unit] = {
         },
         ("TRCTRACEIDR", 0),
     ),
-    "ete": Unit(
+    "ete": UnitKind(
         "ETE",
         {
             "TRCIDR0": None, "TRCIDR1": 0x4100_F403, "TRCIDR2": None, "TRCIDR8": 0, "TRCDEVARCH": 0x4770_5A13, "TRCCONFIGR": None,
@@ -62,13 +62,13 @@ UNITS: dict[str, Unit] = {
         },
         ("TRCTRACEIDR", 0),
     ),
-    "etm3": Unit("ETMV3", _ETM3, ("ETMTRACEIDR", 0)),
-    "ptm": Unit("PTM", _ETM3, ("ETMTRACEIDR", 0)),
+    "etm3": UnitKind("ETMV3", _ETM3, ("ETMTRACEIDR", 0)),
+    "ptm": UnitKind("PTM", _ETM3, ("ETMTRACEIDR", 0)),
     # Numbers of masters and channels, hardware events (state unknown).
-    "stm": Unit(
+    "stm": UnitKind(
         "STM", {"STMTCSR": None, "STMSPFEAT3R": 0x1_0000, "STMDEVID": 0xFF, "STMSPFEAT1R": 0}, ("STMTCSR", 16), core=False, more=(0, 0)
     ),
-    "itm": Unit("ITM", {"ITMTCR": None}, ("ITMTCR", 16), core=False),
+    "itm": UnitKind("ITM", {"ITMTCR": None}, ("ITMTCR", 16), core=False),
 }  # fmt: skip
 REGISTERS = tuple(dict.fromkeys(name for unit in UNITS.values() for name in unit.registers))
 

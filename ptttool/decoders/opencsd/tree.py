@@ -11,7 +11,7 @@ import numpy as np
 
 from ptttool.decoders.budget import WORKER_BYTES
 from ptttool.decoders.elements.arrays import U8
-from ptttool.decoders.opencsd.library import Found, Library
+from ptttool.decoders.opencsd.library import Library, LibraryElements
 from ptttool.decoders.opencsd.worker import Raw
 from ptttool.decoders.opencsd.workers import CrashError, WorkerProcess
 from ptttool.errors import MissingPackageError, UsageError, WorkersError
@@ -74,7 +74,7 @@ class Tree:
         """Whether the library has crashed; the tree is of no use then."""
         return self._process is None
 
-    def feed(self, offset: int, data: U8) -> tuple[Found, int, bool]:
+    def feed(self, offset: int, data: U8) -> tuple[LibraryElements, int, bool]:
         """Decode bytes.
 
         Parameters
@@ -86,7 +86,7 @@ class Tree:
 
         Returns
         -------
-        found : Found
+        found : LibraryElements
             Elements.
         used : int
             How many bytes were taken.
@@ -99,7 +99,7 @@ class Tree:
         raw, used, gave_up = answer
         return self._found(raw, offset + len(data)), used, gave_up
 
-    def end(self, offset: int) -> Found:
+    def end(self, offset: int) -> LibraryElements:
         """Return elements that were held back for what might follow; `offset` is that of the end."""
         raw = self._ask("end")
         return self._library.none() if raw is None else self._found(raw, offset)
@@ -148,9 +148,9 @@ class Tree:
             if held < offset + size:
                 raise shortened(path, held) from None
 
-    def _found(self, raw: Raw, near: int) -> Found:
+    def _found(self, raw: Raw, near: int) -> LibraryElements:
         """Return elements with whole offsets: the library's have 32 bits, and are those next to `near`."""
         indexes, elements, payloads = raw
         distance = (np.frombuffer(indexes, dtype=np.uint32).astype(np.int64) - near) & _INDEX_MASK
         offsets = near + np.where(distance > _INDEX_MASK >> 1, distance - (1 << 32), distance)
-        return Found(offsets, np.frombuffer(elements, dtype=self._library.dtype), payloads)
+        return LibraryElements(offsets, np.frombuffer(elements, dtype=self._library.dtype), payloads)

@@ -20,7 +20,7 @@ from ptttool.analyses.matching.transactions import Ending, Orphans
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import TimeModel
 from ptttool.generate import tlps
-from ptttool.table.batch import Batch, Whole
+from ptttool.table.batch import Batch, SourceRows
 from ptttool.tlp.columns import KINDS, STATUSES
 from tests.reference import hisi_ptt as decoded
 from tests.reference import matching as reference
@@ -175,7 +175,7 @@ def test_a_condition_says_what_counts_of_all_that_is_matched(made: Traffic, cuts
         indexes: Any = batch.values("index").array
         wanted = np.array([bool(chosen >> index & 1) for index in indexes], dtype=np.bool_)
         taken = batch.take(wanted)
-        parts.append(Batch(taken.schema, taken.size, taken.columns, Whole(batch, wanted)))
+        parts.append(Batch(taken.schema, taken.size, taken.columns, SourceRows(batch, wanted)))
     analysis = merged(Listed, parts, scope)
     assert isinstance(analysis, Listed)
     every = reference.match(made.rows())

@@ -16,7 +16,7 @@ from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Piece
 from ptttool.decoders.hisi_ptt.units import TlpUnit
 from ptttool.pipeline.jobs import load
-from ptttool.table.batch import Batch, Whole
+from ptttool.table.batch import Batch, SourceRows
 from tests.reference.time import Mark, moments
 from tests.support.records import Words, eight, four, packed
 
@@ -125,7 +125,7 @@ def test_time_passes_in_rows_that_a_condition_leaves_out(trace: Any, model: Time
     whole = batch_of(layout, pieces)
     wanted = np.array(data.draw(st.lists(st.booleans(), min_size=whole.size, max_size=whole.size)), dtype=np.bool_)
     some = whole.take(wanted)
-    taken = Batch(some.schema, some.size, some.columns, Whole(whole, wanted))
+    taken = Batch(some.schema, some.size, some.columns, SourceRows(whole, wanted))
     bits = 32 if layout.eight_dw else 11
     all_of_it, part = Clock(model, bits), Clock(model, bits)
     ticks, found = all_of_it.ticks(whole), part.ticks(taken)

@@ -22,7 +22,7 @@ from ptttool.decoders.opencsd import worker as opencsd_worker
 from ptttool.decoders.opencsd import workers as opencsd_workers
 from ptttool.decoders.opencsd.decoder import OpencsdDecoder
 from ptttool.decoders.opencsd.elements import elements_of
-from ptttool.decoders.opencsd.library import Found, library
+from ptttool.decoders.opencsd.library import LibraryElements, library
 from ptttool.decoders.opencsd.sources import UNITS, Source, architecture_of
 from ptttool.decoders.parameters import Given
 from ptttool.decoders.stack import stack_of
@@ -233,7 +233,7 @@ def crafted(kind: str, **values: int) -> Element:
     for name, value in {"kind": found.number(kind), "flags": 0, "context": 0, **values}.items():
         element[name] = value
     at = np.zeros(1, dtype=np.int64)
-    batch = elements_of("opencsd", found, Found(at, element), at.astype(np.uint64), at, Strings.none(1))
+    batch = elements_of("opencsd", found, LibraryElements(at, element), at.astype(np.uint64), at, Strings.none(1))
     return next(batch.objects())
 
 

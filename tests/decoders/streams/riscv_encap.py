@@ -5,19 +5,19 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from ptttool.decoders.riscv.encap.encoder import Writer, normal, null
-from ptttool.decoders.riscv.encap.framing import LENGTH, Format
+from ptttool.decoders.riscv.encap.framing import LENGTH, StreamFormat
 from tests.decoders.streams import Stream, Sync
 
 
-def parameters_of(form: Format) -> dict[str, str]:
+def parameters_of(form: StreamFormat) -> dict[str, str]:
     given = {"srcid_bits": form.srcid_bits, "ts_bytes": form.ts_bytes, "type_bits": form.type_bits, "block_size": form.block_size}
     words = {"sync": "unframed" if form.unframed else "framed", "start": "anywhere" if form.anywhere else "packet"}
     return {name: str(value) for name, value in given.items()} | words
 
 
-def forms() -> st.SearchStrategy[Format]:
+def forms() -> st.SearchStrategy[StreamFormat]:
     return st.builds(
-        Format,
+        StreamFormat,
         srcid_bits=st.sampled_from((0, 0, 4, 6, 8, 11, 16)) | st.integers(0, 16),
         ts_bytes=st.integers(0, 8),
         type_bits=st.sampled_from((0, 0, 1, 2, 9)),
@@ -28,7 +28,7 @@ def forms() -> st.SearchStrategy[Format]:
 
 
 @st.composite
-def packets(draw: st.DrawFn, form: Format) -> bytes:
+def packets(draw: st.DrawFn, form: StreamFormat) -> bytes:
     """One packet, any of its fields anything."""
     room = 248 - form.srcid_bits % 8 - form.type_bits
     least = 1 if form.srcid_bits % 8 + form.type_bits == 0 else 0

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptttool.decoders.riscv.encap.framing import ALIGNMENT, LENGTH, Format
+from ptttool.decoders.riscv.encap.framing import ALIGNMENT, LENGTH, StreamFormat
 
 IDLE = 0x00
 
 
 def normal(
-    form: Format, payload: int, bits: int, *, flow: int = 0, channel: int = 0, timestamp: int | None = None, type: int = 0, padding: int = 0
+    form: StreamFormat,
+    payload: int,
+    bits: int,
+    *,
+    flow: int = 0,
+    channel: int = 0,
+    timestamp: int | None = None,
+    type: int = 0,
+    padding: int = 0,
 ) -> bytes:
     """Return a normal packet.
 
@@ -61,7 +69,7 @@ def null(*, alignment: bool = False, flow: int = 0) -> bytes:
     return bytes([(ALIGNMENT if alignment else IDLE) | flow << 5])
 
 
-def synchronisation(form: Format) -> bytes:
+def synchronisation(form: StreamFormat) -> bytes:
     """Return N null.idle packets and a null.alignment, which ends a sequence in unframed and framed streams."""
     return bytes([IDLE]) * form.longest_null_run + bytes([ALIGNMENT])
 
@@ -72,13 +80,13 @@ class Writer:
 
     Parameters
     ----------
-    form : Format
+    form : StreamFormat
         Format of the stream.
     data : bytearray
         What was written so far.
     """
 
-    form: Format
+    form: StreamFormat
     data: bytearray = field(default_factory=bytearray)
 
     def packet(self, packet: bytes) -> int:

@@ -43,7 +43,7 @@ class EncapSettings(Settings):
 
 
 @dataclass(frozen=True)
-class Format:
+class StreamFormat:
     """The format of an encapsulated stream; fields are those of :class:`EncapSettings`.
 
     Parameters
@@ -66,7 +66,7 @@ class Format:
     unwrap: bool = False
 
     @classmethod
-    def of(cls, settings: EncapSettings) -> Format:
+    def of(cls, settings: EncapSettings) -> StreamFormat:
         """Make it of the parameters.
 
         Raises
@@ -175,11 +175,11 @@ class Search:
 
     Parameters
     ----------
-    form : Format
+    form : StreamFormat
         Format of the stream.
     """
 
-    def __init__(self, form: Format) -> None:
+    def __init__(self, form: StreamFormat) -> None:
         self._form = form
         self._nulls = 0  # null bytes seen last
         self._last = -1  # the byte seen last

@@ -19,7 +19,7 @@ from ptttool.decoders.elements.arrays import I64, U8, U64, Bool, Elements, Strin
 from ptttool.decoders.elements.model import CUSTOM, Flags, column, common
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.packets import MARGIN, Packets
-from ptttool.decoders.riscv.encap.framing import EXTEND, LENGTH, EncapSettings, Format, Search, packet_starts, packet_starts_in_blocks
+from ptttool.decoders.riscv.encap.framing import EXTEND, LENGTH, EncapSettings, Search, StreamFormat, packet_starts, packet_starts_in_blocks
 from ptttool.decoders.timestamps import Unwrapper
 from ptttool.table.schema import DType
 
@@ -45,13 +45,13 @@ class RiscvEncap(ByteDecoder):
 
     Parameters
     ----------
-    form : Format
+    form : StreamFormat
         Format of the stream.
     channels : callable, optional
         Makes the decoder of a source.
     """
 
-    def __init__(self, form: Format, channels: ChannelDecoders | None = None) -> None:
+    def __init__(self, form: StreamFormat, channels: ChannelDecoders | None = None) -> None:
         super().__init__(NAME)
         self.form = form
         self._channels = None if channels is None else Channels(channels)
@@ -284,8 +284,8 @@ class EncapProtocol(FramingProtocol[EncapSettings]):
 
     def decoder(self, settings: EncapSettings, context: StreamContext) -> RiscvEncap:
         """Return a decoder that shows packets raw."""
-        return RiscvEncap(Format.of(settings))
+        return RiscvEncap(StreamFormat.of(settings))
 
     def framed(self, settings: EncapSettings, context: StreamContext, channels: ChannelDecoders) -> RiscvEncap:
         """Return a decoder that gives packets to a decoder of each source."""
-        return RiscvEncap(Format.of(settings), channels)
+        return RiscvEncap(StreamFormat.of(settings), channels)

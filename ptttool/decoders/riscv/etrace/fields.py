@@ -15,7 +15,7 @@ from ptttool.decoders.elements.model import ADDR, BRANCH_MAP, CUSTOM, UNKNOWN, F
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.packets import field as bits
 from ptttool.decoders.riscv.etrace.bits import BRANCHES, OPTIONAL, SYNC, Tables, bit_of, merged, shifted
-from ptttool.decoders.riscv.etrace.found import Found
+from ptttool.decoders.riscv.etrace.found import PacketFields
 from ptttool.decoders.riscv.etrace.setup import Setup
 from ptttool.decoders.riscv.etrace.sync import SyncReader
 
@@ -38,11 +38,11 @@ class Reader:
         self._sync = SyncReader(setup)
         self._tables = tables_of(setup)
 
-    def read(self, packets: Packets) -> Found:
+    def read(self, packets: Packets) -> PacketFields:
         """Return all fields of packets, in order."""
         words = packets.words(self.setup.words)
         first = words[0].astype(np.uint8)
-        found = Found(
+        found = PacketFields(
             (first & 3).astype(np.uint8), self._tables.kind[first], self._tables.need[first], np.zeros(len(packets), dtype=np.uint32)
         )
         empty = packets.bits <= 0
@@ -65,7 +65,7 @@ class Reader:
         self._check(found, packets)
         return found
 
-    def _maps(self, found: Found, words: list[U64], first: U8, mask: U64) -> None:
+    def _maps(self, found: PacketFields, words: list[U64], first: U8, mask: U64) -> None:
         """Read format 1: branches and their outcomes."""
         rows = np.flatnonzero(found.format == BRANCHES)
         if not len(rows):
@@ -82,7 +82,7 @@ class Reader:
                 rows, first = rows[maps], first[maps]
         found.add(rows, branches=first >> 2 & 31, branch_map=words[0][rows] >> self._tables.shift[first] & mask[rows])
 
-    def _addresses(self, found: Found, words: list[U64], position: U64, options: U64 | None) -> None:
+    def _addresses(self, found: PacketFields, words: list[U64], position: U64, options: U64 | None) -> None:
         """Read the address of formats 0 to 2 and what follows it."""
         setup = self.setup
         some = np.flatnonzero(position)
@@ -112,7 +112,7 @@ class Reader:
             return self._sync.options
         return options if rows is None else options[rows]
 
-    def _optional(self, found: Found, words: list[U64], rows: I64, options: U64 | None, position: U64) -> None:
+    def _optional(self, found: PacketFields, words: list[U64], rows: I64, options: U64 | None, position: U64) -> None:
         """Read format 0: counts of predicted branches, and entries of the jump target cache."""
         setup = self.setup
         if setup.old:
@@ -138,14 +138,14 @@ class Reader:
         found: U64 = np.where(prediction == cache, has, np.where(prediction, COUNT, CACHE)).astype(np.uint64)
         return found
 
-    def _reserved(self, found: Found, rows: I64) -> None:
+    def _reserved(self, found: PacketFields, rows: I64) -> None:
         """Flag packets of formats that do not exist."""
         if len(rows):
             found.flags[rows] |= np.uint32(Flags.RESERVED)
             found.need[rows] = -1
             found.lost.append(rows)
 
-    def _counts(self, found: Found, words: list[U64], rows: I64, position: U64) -> None:
+    def _counts(self, found: PacketFields, words: list[U64], rows: I64, position: U64) -> None:
         if not len(rows):
             return
         setup, at = self.setup, 2 + self.setup.subformat_bits
@@ -160,7 +160,7 @@ class Reader:
         found.need[with_address] = at + 34 + setup.address_bits + setup.tail_bits
         found.kind[with_address] = ADDR
 
-    def _cached(self, found: Found, words: list[U64], rows: I64) -> None:
+    def _cached(self, found: PacketFields, words: list[U64], rows: I64) -> None:
         if not len(rows):
             return
         setup, at = self.setup, 2 + self.setup.subformat_bits
@@ -184,7 +184,7 @@ class Reader:
         # The target is in a cache that only a decoder with the program can model.
         found.lost.append(rows)
 
-    def _check(self, found: Found, packets: Packets) -> None:
+    def _check(self, found: PacketFields, packets: Packets) -> None:
         """Flag wrong bits behind the last field: up to the end of the byte there may be some, all of one value."""
         left = packets.bits - found.need
         some = np.flatnonzero((left > 0) & (found.need >= 0))

@@ -13,7 +13,7 @@ _NO_VALUES: U64 = np.empty(0, dtype=np.uint64)
 
 
 @dataclass
-class Found:
+class PacketFields:
     """Fields of the packets of one feed. Rows are indexes of packets in ascending order; None means all packets.
 
     Parameters

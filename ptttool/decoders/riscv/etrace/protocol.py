@@ -15,7 +15,7 @@ from ptttool.decoders.elements.arrays import I64, U64, Array, Elements
 from ptttool.decoders.elements.model import NO_SYNC, PE_CONTEXT, REASON_CODES, TRACE_ON, Flags, column, common
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.riscv.etrace.fields import NO_PACKET, Reader
-from ptttool.decoders.riscv.etrace.found import Found
+from ptttool.decoders.riscv.etrace.found import PacketFields
 from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
 from ptttool.table.schema import DType, Style
 
@@ -44,7 +44,7 @@ class Addresses:
         """Forget it: packets are missing. One of them may have changed options, so a full address may look like a difference."""
         self._known, self._unsure = False, True
 
-    def add_up(self, count: int, found: Found) -> tuple[U64, Array]:
+    def add_up(self, count: int, found: PacketFields) -> tuple[U64, Array]:
         """Return the addresses of `count` packets, with differences added up, and a mask of those that are known."""
         value: U64 = np.zeros(count, dtype=np.uint64)
         fresh = np.zeros(count, dtype=np.bool_)  # does not build on packets before
@@ -168,7 +168,7 @@ class RiscvEtrace(PacketDecoder):
         self._put_addresses(elements, found, pieces)
         return elements
 
-    def _begun(self, found: Found) -> tuple[I64, I64]:
+    def _begun(self, found: PacketFields) -> tuple[I64, I64]:
         """Return the packets of formats 3.0 and 3.1 at which trace begins, and why; at a trap it begins with the handler."""
         starts, traps, (ended, status) = found.starts[0], found.handlers, found.ended
         if not len(starts) and not len(traps):
@@ -185,7 +185,7 @@ class RiscvEtrace(PacketDecoder):
         begun = (codes == _NONE) & (before != _NONE)
         return rows[begun], before[begun]
 
-    def _put_addresses(self, elements: Elements, found: Found, pieces: Pieces) -> None:
+    def _put_addresses(self, elements: Elements, found: PacketFields, pieces: Pieces) -> None:
         address, known = self._addresses.add_up(len(found.format), found)
         shift = np.uint64(self._setup.address_lsb)
         for mine in (found.addressed, found.starts[0], found.traps[0]):
@@ -198,7 +198,7 @@ class RiscvEtrace(PacketDecoder):
         elements.put("address", values << shift, pieces.lasts(rows))
 
 
-def _put_formats(elements: Elements, found: Found, pieces: Pieces) -> None:
+def _put_formats(elements: Elements, found: PacketFields, pieces: Pieces) -> None:
     """Put format and subformat into every element."""
     form = pieces.spread(found.format)
     some = np.flatnonzero(form != NO_PACKET)
@@ -215,7 +215,7 @@ def _put_formats(elements: Elements, found: Found, pieces: Pieces) -> None:
     elements.put("subformat", spread[some], some)
 
 
-def _put_fields(elements: Elements, found: Found, pieces: Pieces) -> None:
+def _put_fields(elements: Elements, found: PacketFields, pieces: Pieces) -> None:
     """Put the other fields into the last element of each packet, and those about the context into the pe_context."""
     moved: dict[int, I64 | None] = {}  # fields of one group of packets share their rows
     for name, parts in found.put.items():

@@ -11,7 +11,7 @@ from ptttool.decoders.elements.arrays import I64, U64
 from ptttool.decoders.elements.model import ADDR, EO_TRACE, EVENT, EXCEPTION, NO_SYNC, PE_CONTEXT
 from ptttool.decoders.packets import field as bits
 from ptttool.decoders.riscv.etrace.bits import bit_of, cut, merged
-from ptttool.decoders.riscv.etrace.found import Found
+from ptttool.decoders.riscv.etrace.found import PacketFields
 from ptttool.decoders.riscv.etrace.setup import Setup
 
 START, TRAP, CONTEXT, SUPPORT = range(4)  # subformats
@@ -38,7 +38,7 @@ class SyncReader:
         self.setup = setup
         self.options = setup.initial
 
-    def read(self, found: Found, words: list[U64], rows: I64) -> U64 | None:
+    def read(self, found: PacketFields, words: list[U64], rows: I64) -> U64 | None:
         """Read packets of format 3; return the options in force at every packet of the feed, None where they do not change."""
         words = [word[rows] for word in words]
         subformat = bits(words, 2, 2)
@@ -59,7 +59,7 @@ class SyncReader:
             self._traps(found, [word[mine] for word in words], rows[mine], options)
         return options
 
-    def _support(self, found: Found, words: list[U64], rows: I64) -> U64:
+    def _support(self, found: PacketFields, words: list[U64], rows: I64) -> U64:
         setup = self.setup
         layout = [("ienable", 1), ("encoder_mode", setup.encoder_mode_bits), ("qual_status", 2), ("ioptions", setup.ioptions_bits)]
         if setup.data_trace:
@@ -79,7 +79,7 @@ class SyncReader:
         after: U64 = np.repeat(known, np.diff(rows, prepend=0, append=len(found.format)))
         return after
 
-    def _moved(self, found: Found, words: list[U64], rows: I64) -> None:
+    def _moved(self, found: PacketFields, words: list[U64], rows: I64) -> None:
         setup = self.setup
         before = [] if setup.old else [("privilege", setup.privilege_bits), ("time", setup.time_bits)]
         fields, found.need[rows] = cut(words, [*before, ("context", setup.moved_context_bits)])
@@ -95,7 +95,7 @@ class SyncReader:
             return [context, privilege, ("branch", 1)]
         return [("branch", 1), privilege, ("time", setup.time_bits), context]
 
-    def _start(self, found: Found, words: list[U64], rows: I64) -> None:
+    def _start(self, found: PacketFields, words: list[U64], rows: I64) -> None:
         fields, found.need[rows] = cut(words, [*self._where(), ("address_field", self.setup.address_bits)])
         address = fields["address_field"]
         found.starts = (rows, address)
@@ -104,7 +104,7 @@ class SyncReader:
         if "context" in fields:
             found.context["context_id"] = fields["context"]
 
-    def _traps(self, found: Found, words: list[U64], rows: I64, options: U64 | None) -> None:
+    def _traps(self, found: PacketFields, words: list[U64], rows: I64, options: U64 | None) -> None:
         """Read format 3.1, in groups of packets that have the same fields."""
         setup = self.setup
         address, tval = ("address_field", setup.address_bits), ("tval", setup.tval_bits)

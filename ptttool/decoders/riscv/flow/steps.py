@@ -64,7 +64,7 @@ class WalkError(Exception):
         self.problem = problem
 
 
-class Walk:
+class FlowWalk:
     """One walk.
 
     Parameters

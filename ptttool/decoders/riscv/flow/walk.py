@@ -12,7 +12,7 @@ from ptttool.decoders.budget import MAX_RANGES_FREE
 from ptttool.decoders.elements.model import InstructionSubtype, InstructionType
 from ptttool.decoders.riscv.flow.code import Block, Code, Exit, IllegalInstructionError, NoCodeError
 from ptttool.decoders.riscv.flow.problems import Problem
-from ptttool.decoders.riscv.flow.steps import Goal, Position, Walk, WalkError
+from ptttool.decoders.riscv.flow.steps import FlowWalk, Goal, Position, WalkError
 
 PROGRAM_ENDS = (Problem.ILLEGAL, Problem.NO_CODE)
 # Walks that are kept, and ranges of all of them.
@@ -155,7 +155,7 @@ class Walker:
 
         start = position._replace(branches=position.branches + branches, outcomes=position.outcomes | outcomes << position.branches)
         try:
-            end = Walk(self.code, start, address, goal, sequential=self._sequential, add_range=add_range).run()
+            end = FlowWalk(self.code, start, address, goal, sequential=self._sequential, add_range=add_range).run()
             return Executed(tuple(ranges), end)
         except WalkError as error:
             return Executed((), None, error.problem)
