@@ -8,7 +8,7 @@ stands for an absent value. Variables of a class say what differs::
 
     json_name: ClassVar = "BarDocument"  # its name in schemas, where that is not the name of the class
     json_omits_none: ClassVar = ("error",)  # no key where the value is None
-    json_merges: ClassVar = ("details",)  # the items of this field are keys of the object itself
+    json_merges: ClassVar = ("details",)  # the items, or fields, of this field are keys of the object itself
     json_hides: ClassVar = ("sink",)  # no key at all
     json_types: ClassVar = {"machine": dict}  # what its schema says of a field, where that is less than the field's type
 

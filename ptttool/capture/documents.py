@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ptttool.capture.sidecar import TracedCommand
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, to_json
 
@@ -336,41 +335,3 @@ class DryRunSeriesDocument:
     """
 
     runs: tuple[DryRunDocument, ...]
-
-
-@dataclass(frozen=True)
-class RecordedBody(PlanBody):
-    """A recording that was made.
-
-    Parameters
-    ----------
-    recording : str
-        Its path.
-    old : str or None
-        The new path of the recording that had the name before.
-    sidecar : str or None
-        The path of the file beside it.
-    size : int
-        Its bytes.
-    elapsed : float or None
-        Seconds that were traced: between perf's answers that the event is on and off. Null where perf did not give both,
-        and for a replay.
-    elapsed_at_least : float or None
-        Seconds that were certainly traced, where ``elapsed`` is null and they are known.
-    stopped_by : str or None
-        The signal that stopped it.
-    traced : TracedCommand or None
-        How the command ended that ran meanwhile.
-    replay_of : str or None
-        The command that made the bundled recording which this is a copy of.
-    """
-
-    recording: str
-    old: str | None
-    sidecar: str | None
-    size: int
-    elapsed: float | None
-    elapsed_at_least: float | None
-    stopped_by: str | None
-    traced: TracedCommand | None
-    replay_of: str | None

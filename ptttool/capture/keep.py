@@ -13,13 +13,13 @@ import shlex
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ptttool._version import __version__
-from ptttool.capture.documents import PlanBody, RecordedBody
 from ptttool.capture.names import sidecar_path
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar, TracedCommand, part_of, save
@@ -35,27 +35,26 @@ _COPIED = 1 << 20
 Report = Callable[[Diagnostic], None]
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(Struct, frozen=True, kw_only=True):
     """A recording that has its name.
 
     Parameters
     ----------
     path : Path
-        The recording.
+        Its path.
+    old : Path or None
+        The new path of the recording that had the name before.
+    sidecar : Path or None
+        The path of the file beside it.
     size : int
         Its bytes.
     elapsed : float or None
-        Seconds that were traced, between perf's answers that the event is on and off; None where it did not give both, and for
-        a replay.
+        Seconds that were traced: between perf's answers that the event is on and off. Null where perf did not give both,
+        and for a replay.
     elapsed_at_least : float or None
-        Seconds that were certainly traced, where :attr:`elapsed` is not known.
-    old : Path or None
-        The new name of the recording that had the name before.
-    sidecar : Path or None
-        The file beside it; None where it could not be written.
+        Seconds that were certainly traced, where ``elapsed`` is null and they are known.
     stopped_by : str or None
-        The signal that stopped it, such as ``SIGINT``.
+        The signal that stopped it.
     traced : TracedCommand or None
         How the command ended that ran meanwhile.
     replay_of : str or None
@@ -68,33 +67,20 @@ class Recorded:
         What was reported while recording.
     """
 
-    path: Path
+    json_hides: ClassVar = ("perf_stderr", "went_offline", "diagnostics")
+
+    path: Path = field(name="recording")
+    old: Path | None = None
+    sidecar: Path | None = None
     size: int
     elapsed: float | None = None
     elapsed_at_least: float | None = None
-    old: Path | None = None
-    sidecar: Path | None = None
     stopped_by: str | None = None
     traced: TracedCommand | None = None
     replay_of: str | None = None
     perf_stderr: str = ""
     went_offline: tuple[int, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-
-    def document(self, plan: Plan) -> RecordedBody:
-        """Describe the recording, and the plan that it was made by, for JSON."""
-        return RecordedBody(
-            **vars(PlanBody.of_plan(plan, (*plan.chosen.diagnostics, *self.diagnostics))),
-            recording=str(self.path),
-            old=None if self.old is None else str(self.old),
-            sidecar=None if self.sidecar is None else str(self.sidecar),
-            size=self.size,
-            elapsed=self.elapsed,
-            elapsed_at_least=self.elapsed_at_least,
-            stopped_by=self.stopped_by,
-            traced=self.traced,
-            replay_of=self.replay_of,
-        )
 
     def _repr_html_(self) -> str:
         facts = {"size": f"{self.size:,} bytes", "seconds": self.elapsed, "stopped by": self.stopped_by, "replay of": self.replay_of}

@@ -101,7 +101,7 @@ def replay(plan: Plan, *, report: Report | None = None) -> Recorded:
         )
         old, sidecar = settle(plan, file, known, log)
     said = tuple(log.diagnostics)
-    return Recorded(plan.output, recording.size, old=old, sidecar=sidecar, replay_of=recording.command, diagnostics=said)
+    return Recorded(path=plan.output, size=recording.size, old=old, sidecar=sidecar, replay_of=recording.command, diagnostics=said)
 
 
 def _what_it_is(plan: Plan, recording: BundledRecording) -> Iterator[Diagnostic]:

@@ -55,7 +55,7 @@ def schema_of(name: str, shape: type) -> dict[str, Any]:
     parts = {part.__name__: part for part in _parts(shape)}
     _, components = msgspec.json.schema_components(parts.values(), schema_hook=_other_types, ref_template=_REF)
     for key, part in parts.items():
-        components[key] = _object(components[key], part)
+        components[key] = _object(components, part)
     top = components.pop(shape.__name__)
     components = _reached(top, components)
     for component in (top, *components.values()):
@@ -85,13 +85,20 @@ def _reached(top: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     return reached
 
 
-def _object(schema: dict[str, Any], part: type) -> dict[str, Any]:
+def _object(components: dict[str, Any], part: type) -> dict[str, Any]:
     """Return msgspec's schema of a class as :mod:`ptttool.documents` writes the objects."""
+    schema: dict[str, Any] = components[part.__name__]
+    hints = typing.get_type_hints(part)
     described = dict(_descriptions(part))
     properties: dict[str, Any] = {}
     required = []
     says_less: dict[str, Any] = getattr(part, "json_types", {})
     for name, key, differs in fields_of(part):
+        if differs == MERGED["json"] and is_shape(hints[name]):
+            merged = _object(components, hints[name])
+            properties |= merged["properties"]
+            required += merged["required"]
+            continue
         if differs == MERGED["json"]:
             schema["additionalProperties"] = True
             continue

@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.analyses.loss import causes_of
 from ptttool.api.verdict import lost, not_as_asked, refuse_empty
-from ptttool.capture.documents import RecordedBody
+from ptttool.capture.documents import PlanBody
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
 from ptttool.capture.series.manifest import SeriesRun
@@ -19,7 +22,7 @@ from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, prin
 from ptttool.cli.views.recording import print_summary
 from ptttool.cli.views.recording_line import mebibytes
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import OMIT_NONE, ErrorBody, document
+from ptttool.documents import ErrorBody, document
 from ptttool.errors import EmptyTraceError, InterruptedByUserError, PerfError, PtttoolError
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.summary import RecordingSummary, summarize
@@ -29,12 +32,15 @@ from ptttool.wording import clean, in_words
 
 
 @document("trace")
-@dataclass(frozen=True)
-class TraceDocument(RecordedBody):
+class TraceDocument(Struct, frozen=True):
     """What ``trace --json`` prints.
 
     Parameters
     ----------
+    plan : PlanBody
+        The recording as it was asked for.
+    recorded : Recorded
+        The recording that was made.
     summary : RecordingSummary or None
         As ``info --json`` prints it; null with ``--no-decode``.
     signs_of_loss : tuple of Diagnostic
@@ -45,15 +51,19 @@ class TraceDocument(RecordedBody):
         Why the command failed, where the recording is not what was asked for.
     """
 
+    json_merges: ClassVar = ("plan", "recorded")
+    json_omits_none: ClassVar = ("checks", "error")
+
+    plan: PlanBody
+    recorded: Recorded
     summary: RecordingSummary | None
     signs_of_loss: tuple[Diagnostic, ...]
-    checks: tuple[PlanCheck, ...] | None = field(default=None, metadata=OMIT_NONE)
-    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
+    checks: tuple[PlanCheck, ...] | None = None
+    error: ErrorBody | None = None
 
 
 @document("trace-series")
-@dataclass(frozen=True)
-class TraceSeriesDocument:
+class TraceSeriesDocument(Struct, frozen=True):
     """What ``trace --json`` prints of several runs, one after another.
 
     Parameters
@@ -74,13 +84,15 @@ class TraceSeriesDocument:
         Why the command failed.
     """
 
+    json_omits_none: ClassVar = ("checks", "error")
+
     series: str
     runs: tuple[SeriesRun, ...]
     recordings: tuple[TraceDocument, ...]
     diagnostics: tuple[Diagnostic, ...]
     stopped_by: str | None
-    checks: tuple[PlanCheck, ...] | None = field(default=None, metadata=OMIT_NONE)
-    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
+    checks: tuple[PlanCheck, ...] | None = None
+    error: ErrorBody | None = None
 
 
 Checks = Callable[[], Sequence[PlanCheck]]
@@ -206,8 +218,8 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
         if failure is None and fail_on_loss:
             failure = lost(recorded, summary)
         if json:
-            body = vars(recorded.document(plan))
-            return TraceDocument(**body, summary=summary if decode else None, signs_of_loss=summary.signs_of_loss), failure
+            asked = PlanBody.of_plan(plan, (*plan.chosen.diagnostics, *recorded.diagnostics))
+            return TraceDocument(asked, recorded, summary if decode else None, summary.signs_of_loss), failure
         for sign in summary.signs_of_loss:  # above all numbers
             if failure is None or sign.code != failure.code:
                 print_diagnostic(sign)

@@ -36,7 +36,7 @@ class Recording:
         if number == self._at:
             raise self._error
         plan.output.write_bytes(b"PERFILE2")
-        return Recorded(plan.output, 8)
+        return Recorded(path=plan.output, size=8)
 
 
 def states(tmp_path: Path) -> list[str]:
