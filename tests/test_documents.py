@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import ClassVar
 
 import jsonschema
 import numpy as np
 import pytest
+from msgspec import Struct
 
 from ptttool.cli.schemas import DIALECT, schema_of, schemas
 from ptttool.diagnostics import Diagnostic, Severity
@@ -75,6 +77,30 @@ def test_json_of_a_diagnostic() -> None:
         "where": "perf.data, offset 0x40",
         "details": {"bytes": 4},
     }
+
+
+class Sheet(Struct, frozen=True):
+    """A sheet."""
+
+    json_hides: ClassVar = ("problem", "part")
+
+    name: str
+    problem: Exception | None = None
+    part: Part | None = None
+
+
+class Odd(Struct, frozen=True):
+    """A document that cannot be written."""
+
+    problem: Exception
+
+
+def test_what_documents_hide() -> None:
+    assert to_json(Sheet("a", ValueError(), Part(Colour.RED, 1))) == {"name": "a"}
+    schema = schema_of("sheet", Sheet)
+    assert (set(schema["properties"]), "$defs" in schema) == ({"name"}, False)
+    with pytest.raises(TypeError):
+        schema_of("odd", Odd)
 
 
 def test_other_values() -> None:

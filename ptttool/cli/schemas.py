@@ -19,6 +19,8 @@ from ptttool.files.atomic import output_file
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REF = "#/$defs/{name}"
+# Stands for a type without a form in JSON, which a document may hide.
+_UNKNOWN = "x-unknown"
 
 
 def import_everything() -> None:
@@ -79,6 +81,8 @@ def _reached(top: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     waiting = [top]
     while waiting:
         text = json.dumps(waiting.pop())
+        if _UNKNOWN in text:
+            raise TypeError(f"{top['title']}: {text}")
         found = {key: one for key, one in components.items() if key not in reached and json.dumps(_REF.format(name=key)) in text}
         reached |= found
         waiting += found.values()
@@ -126,7 +130,7 @@ def _other_types(kind: Any) -> dict[str, Any]:
         return {"type": "string"}
     if hasattr(kind, "json_type"):
         return _schema(kind.json_type)
-    raise NotImplementedError
+    return {_UNKNOWN: str(kind)}
 
 
 def _schema(kind: Any) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError
 from ptttool.machine.model import PttDevice
@@ -111,7 +112,7 @@ def borrowed(
         for name, original in originals.items()
     ]
     run = Run(session.begin(steps, [device]), lambda _: None)
-    run.touched = [Change(device, name, original, original) for name, original in originals.items()]
+    run.touched = [Change(device.name, name, original, original, device) for name, original in originals.items()]
     try:
         yield BorrowedAttributes(session, device, originals)
     except PtttoolError as error:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, UsageError
@@ -42,8 +43,7 @@ UNCERTAIN: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """A value for an attribute, as someone wrote it.
 
     Parameters

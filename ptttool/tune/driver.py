@@ -12,15 +12,18 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from ptttool.diagnostics import Diagnostic
+from ptttool.documents import document
 from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, UsageError
 from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import clamped_value, parse_assignments
-from ptttool.tune.journal.records import Outcome, Step, StepState
+from ptttool.tune.journal.records import AttributeChange, Outcome, StepState
 from ptttool.tune.journal.store import JournalWriter
 from ptttool.tune.session import NoRecorder, Session, tuning
 from ptttool.tune.values import attribute_names, read_value, source_of, write_value
@@ -39,46 +42,42 @@ class ChangeState(StrEnum):
     NOT_RESTORED = "not-restored"
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A value that an attribute of a device is to have, 0 to 2."""
+class Setting(Struct, frozen=True):
+    """A value that an attribute of a device is to have, 0 to 2; ``asked`` is the value as it was given, if it was."""
 
     device: PttDevice
     attribute: str
     value: int
+    asked: str | None = None
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change of one attribute.
+class Change(AttributeChange, frozen=True):
+    """The change of one tune attribute.
 
     Parameters
     ----------
-    device : PttDevice
-        The device.
-    attribute : str
-        Name of the attribute.
-    old, new : int
-        Its values before and after. A value that was written was also read back.
+    on : PttDevice
+        The device itself.
+    differs : bool
+        False if it had the new value already.
+    asked : str or None
+        The value as it was given.
     state : ChangeState
-        How far the change is.
+        How far the change is. A value that was written was also read back.
     """
 
-    device: PttDevice
-    attribute: str
-    old: int
-    new: int
+    json_name: ClassVar = "ChangeDocument"
+    json_omits_none: ClassVar = ("asked",)
+    json_hides: ClassVar = ("on", "state")
+
+    on: PttDevice
+    differs: bool = field(default=False, name="changed")
+    asked: str | None = None
     state: ChangeState = ChangeState.PLANNED
 
-    @property
-    def differs(self) -> bool:
-        """False for an attribute that has the new value already: it is not written."""
-        return self.old != self.new
-
-    @property
-    def label(self) -> str:
-        """The attribute's name in messages."""
-        return f"{self.device.name}/{self.attribute}"
+    def __post_init__(self) -> None:
+        """Compare the values."""
+        force_setattr(self, "differs", self.old != self.new)
 
 
 OnChange = Callable[[Change], object]
@@ -86,39 +85,79 @@ OnChange = Callable[[Change], object]
 written (``RESTORED`` or ``NOT_RESTORED``). An exception before a write fails the whole change."""
 
 
-@dataclass(frozen=True)
-class TunePlan:
-    """Changes of tune attributes, planned or carried out.
+class AttributeName(Struct, frozen=True):
+    """Names a tune attribute, or a whole device.
 
     Parameters
     ----------
-    changes : tuple of Change
-        One for each attribute that was named.
-    diagnostics : tuple of Diagnostic
-        Values that were clamped, names that this machine does not have.
-    asked : Mapping[str, str]
-        The values as they were given, by attribute.
-    missing : tuple of (str, str or None)
-        Devices and attributes of a profile that this machine does not have: device, and attribute or None for the whole device.
-    left_alone : tuple of (str, str or None)
-        Devices and attributes of this machine that the profile does not name.
-    done : bool
-        Whether the changes were carried out.
+    device : str
+        Name of the device.
+    attribute : str or None
+        Name of the attribute; null for the whole device.
     """
 
-    changes: tuple[Change, ...]
+    json_name: ClassVar = "AttributeNameDocument"
+
+    device: str
+    attribute: str | None
+
+
+class AttributeNames(tuple[tuple[str, str | None], ...]):
+    """Pairs of a device and an attribute, or None for the whole device; in JSON a list of objects."""
+
+    __slots__ = ()
+
+    json_type: ClassVar[Any] = tuple[AttributeName, ...]
+
+    def as_json(self) -> list[AttributeName]:
+        """Return the names."""
+        return [AttributeName(*pair) for pair in self]
+
+
+@document("tune-apply")
+class TunePlan(Struct, frozen=True, kw_only=True):
+    """What applying a profile changed.
+
+    Parameters
+    ----------
+    profile : str
+        The profile's file.
+    dry_run : bool
+        True if nothing was written.
+    changes : tuple of Change
+        One for each attribute of the profile.
+    missing : AttributeNames
+        What this machine does not have.
+    left_alone : AttributeNames
+        What the profile does not name.
+    diagnostics : tuple of Diagnostic
+        Values that were clamped, names that this machine does not have.
+    """
+
+    json_hides: ClassVar = ("diagnostics",)
+
+    profile: str = ""
+    dry_run: bool = True
+    changes: tuple[Change, ...] = ()
+    missing: AttributeNames = AttributeNames()
+    left_alone: AttributeNames = AttributeNames()
     diagnostics: tuple[Diagnostic, ...] = ()
-    asked: Mapping[str, str] = field(default_factory=dict)
-    missing: tuple[tuple[str, str | None], ...] = ()
-    left_alone: tuple[tuple[str, str | None], ...] = ()
-    done: bool = False
+
+    @property
+    def done(self) -> bool:
+        """Whether the changes were carried out."""
+        return not self.dry_run
+
+    def changes_of(self, device: PttDevice) -> tuple[Change, ...]:
+        """Return the changes of one device."""
+        return tuple(change for change in self.changes if change.device == device.name)
 
     def apply(self, on_change: OnChange | None = None, *, session: Session | None = None) -> TunePlan:
         """Carry the changes out; see :func:`apply_changes`."""
-        return replace(self, changes=apply_changes(self.changes, on_change=on_change, session=session), done=True)
+        return replace(self, changes=apply_changes(self.changes, on_change=on_change, session=session), dry_run=False)
 
     def _repr_html_(self) -> str:
-        rows = [(change.device.name, change.attribute, change.old, change.new, change.state) for change in self.changes]
+        rows = [(change.device, change.attribute, change.old, change.new, change.state) for change in self.changes]
         return html_table(("PTT device", "Attribute", "Old", "New", "State"), rows)
 
 
@@ -131,7 +170,8 @@ def plan_changes(settings: Sequence[Setting]) -> tuple[Change, ...]:
         A value cannot be read; it could not be restored.
     """
     return tuple(
-        Change(setting.device, setting.attribute, read_value(setting.device, setting.attribute), setting.value) for setting in settings
+        Change(one.device.name, one.attribute, read_value(one.device, one.attribute), one.value, one.device, asked=one.asked)
+        for one in settings
     )
 
 
@@ -156,9 +196,8 @@ def plan_values(devices: PttDevice | Sequence[PttDevice], values: Mapping[str, i
     chosen = (devices,) if isinstance(devices, PttDevice) else devices
     found = [(device, one) for device in chosen for one in parse_assignments(device.name, attribute_names(device), texts)]
     return TunePlan(
-        changes=plan_changes([Setting(device, one.attribute, one.value) for device, one in found]),
+        changes=plan_changes([Setting(device, one.attribute, one.value, one.asked) for device, one in found]),
         diagnostics=tuple(clamped_value(*pair) for pair in {one.attribute: one.asked for _, one in found if one.clamped}.items()),
-        asked={one.attribute: one.asked for _, one in found},
     )
 
 
@@ -198,7 +237,7 @@ def set_attributes(
         return plan_values(device, values)
     devices = (device,) if isinstance(device, PttDevice) else tuple(device)
     if not devices:
-        return TunePlan((), done=True)
+        return TunePlan(dry_run=False)
     names = ", ".join(one.name for one in devices)
     with tuning(source_of(devices[0]), f"Python: set {names}", journal=journal) as session:
         return plan_values(devices, values).apply(on_change, session=session)
@@ -247,18 +286,17 @@ def apply_changes(
         A write failed or was interrupted. ``details["restored"]`` is True if all attributes have their old values again. If not, the
         error is a HardwareError with the code ``not-restored``, and ``details["state"]`` lists the values that the others have.
     """
-    if len({id(change.device.source) for change in changes}) > 1 and len({source_of(change.device).identity for change in changes}) > 1:
+    if len({id(change.on.source) for change in changes}) > 1 and len({source_of(change.on).identity for change in changes}) > 1:
         raise UsageError("the changes are of several machines", hint="change one machine after the other", code="several-machines")
     if session is None:
         if not changes:
             return ()
-        with tuning(source_of(changes[0].device), "Python: apply changes") as own:
+        with tuning(source_of(changes[0].on), "Python: apply changes") as own:
             _require_old_values(changes)
             return apply_changes(changes, on_change=on_change, session=own, repairs=repairs, undoes=undoes)
     differing = [change for change in changes if change.differs]
     with held_signals() as caught:
-        steps = [Step(change.device.name, change.attribute, change.old, change.new) for change in differing]
-        recorder = session.begin(steps, [change.device for change in differing], repairs, undoes)
+        recorder = session.begin(differing, [change.on for change in differing], repairs, undoes)
         run = Run(recorder, on_change or _ignore)
         try:
             for change in differing:
@@ -273,20 +311,20 @@ def apply_changes(
         except BaseException:
             end_undone(run, run.restore(), session)
             raise
-        session.end(recorder, Outcome.DONE, [(change.device.name, change.attribute) for change in changes], repairs)
+        session.end(recorder, Outcome.DONE, [change.key for change in changes], repairs)
     return tuple(replace(change, state=ChangeState.WRITTEN) if change.differs else change for change in changes)
 
 
 def _require_old_values(changes: Sequence[Change]) -> None:
     """Raise HardwareError if an attribute has another value than it had when its change was planned."""
     for change in changes:
-        now = read_value(change.device, change.attribute)
+        now = read_value(change.on, change.attribute)
         if now != change.old:
             raise HardwareError(
                 f"{change.label}: {change.old} was read when the change was planned, {now} is read now",
                 hint="plan the change again",
                 code="changed-since",
-                device=change.device.name,
+                device=change.device,
                 attribute=change.attribute,
                 wanted=change.old,
                 got=now,
@@ -310,7 +348,7 @@ class Run:
         self._observe(replace(change, state=ChangeState.WRITING))
         # Noted before the write: one that fails or is interrupted can have been stored all the same.
         self.touched.append(change)
-        write_value(change.device, change.attribute, change.new)
+        write_value(change.on, change.attribute, change.new)
         self.recorder.step(len(self.touched) - 1, StepState.WRITTEN)
         self._observe(replace(change, state=ChangeState.WRITTEN))
 
@@ -321,7 +359,7 @@ class Run:
             now = _value_or_none(change)
             if now != change.old:
                 try:
-                    write_value(change.device, change.attribute, change.old)
+                    write_value(change.on, change.attribute, change.old)
                 except PtttoolError:
                     now = _value_or_none(change)
                     if now != change.old:
@@ -339,7 +377,7 @@ class Run:
 
 def _value_or_none(change: Change) -> int | None:
     try:
-        return read_value(change.device, change.attribute)
+        return read_value(change.on, change.attribute)
     except PtttoolError:
         return None
 
@@ -375,11 +413,11 @@ def not_restored(error: PtttoolError, failed: Sequence[tuple[Change, int | None]
         f"{change.label} (was {change.old}) " + ("has an unknown value" if now is None else f"is {now}") for change, now in failed
     )
     rest = "; every other tune attribute is as it was" if len(failed) < len(touched) else ""
-    state = [{"device": change.device.name, "attribute": change.attribute, "was": change.old, "holds": now} for change, now in failed]
+    state = [{"device": change.device, "attribute": change.attribute, "was": change.old, "holds": now} for change, now in failed]
     return HardwareError(
         f"{error.message}; NOT restored: {holding}{rest}",
         hint="set it back by hand once the device answers: "
-        + "; ".join(f"ptttool tune set {change.device.name} {change.attribute}={change.old}" for change, _ in failed),
+        + "; ".join(f"ptttool tune set {change.device} {change.attribute}={change.old}" for change, _ in failed),
         code="not-restored",
         **(error.details | {"cause": error.code, "restored": False, "state": state}),
     )

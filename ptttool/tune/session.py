@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, OutputError, PtttoolError
@@ -14,7 +15,7 @@ from ptttool.files.locks import hold
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import RUNNING, Source
 from ptttool.tune.journal.author import Author
-from ptttool.tune.journal.records import Outcome, Step, StepState
+from ptttool.tune.journal.records import AttributeChange, Outcome, StepState
 from ptttool.tune.journal.store import CLOSED, DAMAGED, Journal, JournalWriter, journal_of
 from ptttool.tune.journal.unfinished import Unfinished, find_unfinished
 
@@ -40,8 +41,7 @@ class NoRecorder:
         """Do nothing."""
 
 
-@dataclass
-class Session:
+class Session(Struct):
     """The right to change the tune attributes of a machine, until :func:`tuning` ends.
 
     Parameters
@@ -61,17 +61,17 @@ class Session:
     source: Source
     command: str
     journal: Journal | None = None
-    unfinished: Unfinished = field(default_factory=Unfinished)
+    unfinished: Unfinished = Unfinished()
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def begin(
-        self, steps: Sequence[Step], devices: Sequence[PttDevice], repairs: Sequence[int] = (), undoes: Sequence[int] = ()
+        self, steps: Sequence[AttributeChange], devices: Sequence[PttDevice], repairs: Sequence[int] = (), undoes: Sequence[int] = ()
     ) -> JournalWriter | NoRecorder:
         """Note a change in the journal before its first write.
 
         Parameters
         ----------
-        steps : Sequence[Step]
+        steps : Sequence[AttributeChange]
             What is to be written.
         devices : Sequence[PttDevice]
             The devices of the steps.

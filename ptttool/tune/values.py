@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from ptttool.errors import AccessError, DeviceError, HardwareError, PtttoolError
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import Source
+from ptttool.tune.attributes import meaning
 from ptttool.wording import as_root
 
 
@@ -17,23 +20,36 @@ def root_only() -> str:
     return f"tune files are for root alone (mode 0600): {as_root()}, or give it the capability CAP_DAC_OVERRIDE"
 
 
-@dataclass(frozen=True)
-class Reading:
-    """An attribute as it was read.
+class Reading(Struct, frozen=True):
+    """One tune attribute.
 
     Parameters
     ----------
     attribute : str
         Its name.
     value : int or None
-        Its value; None if it could not be read.
-    error : PtttoolError or None
+        Its value; null if it could not be read.
+    meaning : str or None
+        What it does; null for one that the kernel documentation does not describe.
+    problem : str or None
         Why there is no value.
+    error : PtttoolError or None
+        The same as an error.
     """
 
-    attribute: str
+    json_name: ClassVar = "AttributeDocument"
+    json_hides: ClassVar = ("error",)
+
+    attribute: str = field(name="name")
     value: int | None = None
+    meaning: str | None = None
+    problem: str | None = None
     error: PtttoolError | None = None
+
+    def __post_init__(self) -> None:
+        """Take the words."""
+        force_setattr(self, "meaning", meaning(self.attribute))
+        force_setattr(self, "problem", None if self.error is None else self.error.message)
 
 
 def attribute_names(device: PttDevice) -> list[str]:

@@ -163,7 +163,7 @@ def _undo_command(source: Source, plan: TunePlan, journal: bool) -> str:
     old: dict[str, list[str]] = {}
     for change in plan.changes:
         if change.differs:
-            old.setdefault(change.device.name, []).append(f"{change.attribute}={change.old}")
+            old.setdefault(change.device, []).append(f"{change.attribute}={change.old}")
     return clean("; ".join(f"ptttool tune set{where} {device} {' '.join(values)}" for device, values in old.items()))
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from ptttool.files.locks import process_start, user_name, utc_now
 from ptttool.machine.model import PttDevice
@@ -18,8 +20,10 @@ LONGEST_COMMAND = 500
 NO_LOGIN = 0xFFFFFFFF
 
 
-@dataclass(frozen=True)
-class Author:
+Natural = Annotated[int, Meta(ge=0)]
+
+
+class Author(Struct, frozen=True):
     """Who makes a change, where and when.
 
     Parameters
@@ -52,16 +56,16 @@ class Author:
 
     command: str
     started: str
-    pid: int
-    process_start: int | None
-    uid: int
+    pid: Natural
+    process_start: Natural | None
+    uid: Natural
     user: str
     login: str | None
     machine: str
     origin: str
     boot_id: str | None
     kernel: str | None
-    driver: dict[str, int]
+    driver: dict[str, Natural]
 
     @classmethod
     def of_this_process(cls, source: Source, command: str, devices: Sequence[PttDevice]) -> Author:

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptttool.documents import document
 from ptttool.tune.journal.history import History
-from ptttool.tune.journal.records import ChangeRecord, Outcome, StepState
+from ptttool.tune.journal.records import ChangeRecord, Outcome, Step
 
 
-@dataclass(frozen=True)
-class JournalStepDocument:
-    """One tune attribute of a change in the journal.
-
-    Parameters
-    ----------
-    device, attribute : str
-        Its names.
-    old, new : int
-        Its values before the change, and those to be written.
-    between : list of int
-        Values that it had for a time.
-    state : StepState
-        How far it is.
-    """
-
-    device: str
-    attribute: str
-    old: int
-    new: int
-    between: list[int]
-    state: StepState
-
-
-@dataclass(frozen=True)
-class JournalChangeDocument:
+class JournalChangeDocument(Struct, frozen=True):
     """A change in the journal.
 
     Parameters
@@ -59,9 +34,9 @@ class JournalChangeDocument:
         False if it was made before the machine was started: the hardware has forgotten it.
     undone_by : int or None
         The change that undid it.
-    undoes, repairs : list of int
+    undoes, repairs : tuple of int
         The changes that it undid, and those that it restored or completed.
-    steps : list of JournalStepDocument
+    steps : tuple of Step
         What it changed.
     """
 
@@ -75,9 +50,9 @@ class JournalChangeDocument:
     outcome: Outcome | None
     this_boot: bool
     undone_by: int | None
-    undoes: list[int]
-    repairs: list[int]
-    steps: list[JournalStepDocument]
+    undoes: tuple[int, ...]
+    repairs: tuple[int, ...]
+    steps: tuple[Step, ...]
 
     @classmethod
     def of(cls, change: ChangeRecord, history: History) -> JournalChangeDocument:
@@ -94,15 +69,14 @@ class JournalChangeDocument:
             outcome=change.outcome,
             this_boot=author.boot_id == history.boot,
             undone_by=history.undone.get(change.number),
-            undoes=list(change.undoes),
-            repairs=list(change.repairs),
-            steps=[JournalStepDocument(s.device, s.attribute, s.old, s.new, list(s.between), s.state) for s in change.steps],
+            undoes=change.undoes,
+            repairs=change.repairs,
+            steps=change.steps,
         )
 
 
 @document("tune-history")
-@dataclass(frozen=True)
-class TuneHistoryDocument:
+class TuneHistoryDocument(Struct, frozen=True):
     """The changes in the journal.
 
     Parameters
@@ -111,20 +85,20 @@ class TuneHistoryDocument:
         Its folder; null for a machine without one.
     total : int
         How many changes it has.
-    changes : list of JournalChangeDocument
+    changes : tuple of JournalChangeDocument
         The last ones, the last first.
-    damaged : list of str
+    damaged : tuple of str
         What cannot be read.
     """
 
     journal: str | None
     total: int
-    changes: list[JournalChangeDocument]
-    damaged: list[str]
+    changes: tuple[JournalChangeDocument, ...]
+    damaged: tuple[str, ...]
 
     @classmethod
     def of(cls, history: History, limit: int) -> TuneHistoryDocument:
         """Make the document of the last changes."""
-        shown = [JournalChangeDocument.of(change, history) for change in history.changes[::-1][:limit]]
+        shown = tuple(JournalChangeDocument.of(change, history) for change in history.changes[::-1][:limit])
         folder = None if history.folder is None else str(history.folder)
-        return cls(folder, len(history.changes), shown, [problem.message for problem in history.damaged])
+        return cls(folder, len(history.changes), shown, tuple(problem.message for problem in history.damaged))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.errors import AccessError, InputError
 from ptttool.machine.sources.contract import Source
@@ -19,8 +20,7 @@ REHEARSAL = "to rehearse on a machine that lasts: ptttool collect --demo -o demo
 EFFECTIVE = (Outcome.DONE, Outcome.COMPLETE, Outcome.SUPERSEDED, Outcome.KEPT)
 
 
-@dataclass(frozen=True)
-class History:
+class History(Struct, frozen=True):
     """The changes in the journal of a machine.
 
     Parameters
@@ -70,11 +70,11 @@ class History:
         by_number = {change.number: change for change in self.of_this_boot}
         for change in self.of_this_boot:
             for step in change.steps:
-                found[(step.device, step.attribute)] = _left_by(change, step)
+                found[step.key] = _left_by(change, step)
             if change.outcome in EFFECTIVE:
                 # Also what it did not have to write.
                 for step in (step for number in sorted(by_number.keys() & change.undoes, reverse=True) for step in by_number[number].steps):
-                    found[(step.device, step.attribute)] = {step.old}
+                    found[step.key] = {step.old}
         return found
 
     def to_undo(self) -> Iterator[tuple[ChangeRecord, ...]]:
@@ -120,8 +120,8 @@ def read_history(source: Source, journal: bool | str | os.PathLike[str] = True) 
 
 def _restores(change: ChangeRecord, repaired: Sequence[ChangeRecord]) -> bool:
     """Tell whether a change wrote the values from before those that it repaired: together they changed nothing."""
-    before = {(step.device, step.attribute): step.old for one in reversed(repaired) for step in one.steps}
-    return bool(repaired) and all(before.get((step.device, step.attribute)) == step.new for step in change.steps)
+    before = {step.key: step.old for one in reversed(repaired) for step in one.steps}
+    return bool(repaired) and all(before.get(step.key) == step.new for step in change.steps)
 
 
 def _left_by(change: ChangeRecord, step: Step) -> set[int]:

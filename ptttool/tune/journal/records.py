@@ -22,14 +22,17 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+from msgspec import Meta, Struct, convert
+from msgspec.structs import replace
+
+from ptttool.documents import read_json, to_json
 from ptttool.errors import InputError
 from ptttool.files.locks import utc_now
 from ptttool.tune.budget import MAX_JOURNAL_BYTES, MAX_JOURNAL_STEPS
-from ptttool.tune.journal.author import Author
+from ptttool.tune.journal.author import Author, Natural
 
 VERSION = 1
 
@@ -65,32 +68,59 @@ class Outcome(StrEnum):
     """It was cut off, and the user kept the values as they were."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """One attribute of a change.
+class AttributeChange(Struct, frozen=True):
+    """A tune attribute and its values before and after a change: what the steps of a plan, of the journal and of a repair have in common.
 
     Parameters
     ----------
     device, attribute : str
         Its names.
     old, new : int
-        Its values before the change, and those to be written.
-    state : StepState
-        How far it is.
-    between : tuple of int
-        Values that the attribute has for a time, before the new one: a sweep tries them, and its new value is the old one.
+        Its values before and after.
     """
 
     device: str
     attribute: str
     old: int
     new: int
-    state: StepState = StepState.PLANNED
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The device and the attribute."""
+        return self.device, self.attribute
+
+    @property
+    def label(self) -> str:
+        """The attribute's name in messages."""
+        return f"{self.device}/{self.attribute}"
+
+
+class Step(AttributeChange, frozen=True):
+    """One tune attribute of a change in the journal.
+
+    Parameters
+    ----------
+    old, new : int
+        Its values before the change, and those to be written.
+    between : tuple of int
+        Values that it had for a time.
+    state : StepState
+        How far it is.
+    """
+
+    # A sweep tries these values, and its new value is the old one.
+    json_name: ClassVar = "JournalStepDocument"
+
     between: tuple[int, ...] = ()
+    state: StepState = StepState.PLANNED
+
+    def __post_init__(self) -> None:
+        """Refuse values that no attribute has."""
+        if min(self.old, self.new, *self.between) < 0:
+            raise ValueError("a value is negative")
 
 
-@dataclass(frozen=True)
-class ChangeRecord:
+class ChangeRecord(Struct, frozen=True):
     """A change, as its file has it.
 
     Parameters
@@ -119,9 +149,9 @@ class ChangeRecord:
 
     number: int
     author: Author
-    steps: tuple[Step, ...]
-    repairs: tuple[int, ...] = ()
-    undoes: tuple[int, ...] = ()
+    steps: Annotated[tuple[Step, ...], Meta(max_length=MAX_JOURNAL_STEPS)]
+    repairs: tuple[Natural, ...] = ()
+    undoes: tuple[Natural, ...] = ()
     failed: bool = False
     outcome: Outcome | None = None
     by: int | None = None
@@ -168,8 +198,9 @@ def parse_change(data: bytes, number: int, path: str) -> ChangeRecord | None:
     if begin["version"] > VERSION:
         raise wrong(f"version {begin['version']} of the journal; this ptttool reads version {VERSION}", "journal-version")
     try:
-        change = _change_of(begin, number)
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+        facts = {key: begin[key] for key in ("steps", "repairs")}
+        change = read_json({"number": number, "author": begin, **facts, "undoes": begin.get("undoes", ())}, ChangeRecord)
+    except (KeyError, ValueError):
         raise wrong("the first line lacks what a change has") from None
     damaged: list[int] = []
     steps = list(change.steps)
@@ -178,25 +209,25 @@ def parse_change(data: bytes, number: int, path: str) -> ChangeRecord | None:
         record = _parse_line(line)
         try:
             change = _follow(change, steps, record or {})
-        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+        except (IndexError, KeyError, ValueError):
             damaged.append(at)
     return replace(change, steps=tuple(steps), damaged_lines=tuple(damaged))
 
 
 def begin_record(
-    number: int, author: Author, steps: Sequence[Step], repairs: Sequence[int], undoes: Sequence[int] = ()
+    number: int, author: Author, steps: Sequence[AttributeChange], repairs: Sequence[int], undoes: Sequence[int] = ()
 ) -> dict[str, object]:
     """Make the first line of a change."""
     return {
         "record": "begin",
         "version": VERSION,
         "number": number,
-        **{key: getattr(author, key) for key in Author.__dataclass_fields__},
+        **to_json(author),
         "repairs": list(repairs),
         **({"undoes": list(undoes)} if undoes else {}),
         "steps": [
             {"device": step.device, "attribute": step.attribute, "old": step.old, "new": step.new}
-            | ({"between": list(step.between)} if step.between else {})
+            | ({"between": list(step.between)} if isinstance(step, Step) and step.between else {})
             for step in steps
         ],
     }
@@ -225,57 +256,14 @@ def _parse_line(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def _change_of(begin: dict[str, Any], number: int) -> ChangeRecord:
-    steps = tuple(
-        Step(
-            _text(step["device"]),
-            _text(step["attribute"]),
-            _number(step["old"]),
-            _number(step["new"]),
-            between=tuple(_number(value) for value in step.get("between", ())),
-        )
-        for step in begin["steps"][: MAX_JOURNAL_STEPS + 1]
-    )
-    if len(steps) > MAX_JOURNAL_STEPS:
-        raise ValueError("too many steps")
-    author = Author(
-        command=_text(begin["command"]),
-        started=_text(begin["started"]),
-        pid=_number(begin["pid"]),
-        process_start=None if begin["process_start"] is None else _number(begin["process_start"]),
-        uid=_number(begin["uid"]),
-        user=_text(begin["user"]),
-        login=None if begin["login"] is None else _text(begin["login"]),
-        machine=_text(begin["machine"]),
-        origin=_text(begin["origin"]),
-        boot_id=None if begin["boot_id"] is None else _text(begin["boot_id"]),
-        kernel=None if begin["kernel"] is None else _text(begin["kernel"]),
-        driver={_text(device): _number(value) for device, value in begin["driver"].items()},
-    )
-    repairs, undoes = (tuple(_number(each) for each in numbers) for numbers in (begin["repairs"], begin.get("undoes", ())))
-    return ChangeRecord(number, author, steps, repairs=repairs, undoes=undoes)
-
-
 def _follow(change: ChangeRecord, steps: list[Step], record: dict[str, Any]) -> ChangeRecord:
     """Add a later line to a change, or to its steps."""
     kind = record["record"]
     if kind == "end":
-        by = None if record["by"] is None else _number(record["by"])
-        return replace(change, outcome=Outcome(record["outcome"]), by=by, ended=_text(record["ended"]))
+        by = convert(record["by"], Natural | None)
+        return replace(change, outcome=convert(record["outcome"], Outcome), by=by, ended=convert(record["ended"], str))
     if kind == "failed":
-        return replace(change, failed=True, ended=_text(record["ended"]))
-    at = _number(record["step"])
-    steps[at] = replace(steps[at], state=StepState(kind))
+        return replace(change, failed=True, ended=convert(record["ended"], str))
+    at = convert(record["step"], Natural)
+    steps[at] = replace(steps[at], state=convert(kind, StepState))
     return change
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _number(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError
-    return value

@@ -22,7 +22,16 @@ from ptttool.machine.sources.contract import Source
 from ptttool.tune.budget import MAX_JOURNAL_BYTES
 from ptttool.tune.journal.author import Author
 from ptttool.tune.journal.folder import OPEN, journal_folder, journal_names
-from ptttool.tune.journal.records import ChangeRecord, Outcome, Step, StepState, begin_record, end_record, journal_line, parse_change
+from ptttool.tune.journal.records import (
+    AttributeChange,
+    ChangeRecord,
+    Outcome,
+    StepState,
+    begin_record,
+    end_record,
+    journal_line,
+    parse_change,
+)
 
 # Closed changes that are kept.
 KEPT = 500
@@ -96,14 +105,16 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def begin(self, author: Author, steps: Sequence[Step], repairs: Sequence[int] = (), undoes: Sequence[int] = ()) -> JournalWriter:
+    def begin(
+        self, author: Author, steps: Sequence[AttributeChange], repairs: Sequence[int] = (), undoes: Sequence[int] = ()
+    ) -> JournalWriter:
         """Write the first line of a new change and wait until it is on the disk.
 
         Parameters
         ----------
         author : Author
             Who makes the change.
-        steps : Sequence[Step]
+        steps : Sequence[AttributeChange]
             What is to be written.
         repairs : Sequence[int]
             The changes that this one restores or completes.
@@ -230,7 +241,7 @@ class Journal:
             if change is None or change.outcome is not None:
                 continue
             left = [at for at, step in enumerate(change.steps) if step.state is not StepState.SETTLED]
-            settled = [at for at in left if (change.steps[at].device, change.steps[at].attribute) in written]
+            settled = [at for at in left if change.steps[at].key in written]
             if number in repairs or set(change.repairs) & set(repairs):
                 self.close(number, Outcome.RECOVERED, by)
             elif settled == left:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, PtttoolError
@@ -12,7 +13,7 @@ from ptttool.machine.discovery import list_devices
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.journal.author import boot_id, driver_identity
-from ptttool.tune.journal.records import ChangeRecord, Outcome, Step, StepState
+from ptttool.tune.journal.records import AttributeChange, ChangeRecord, Outcome, Step, StepState
 from ptttool.tune.journal.store import Journal, journal_of
 from ptttool.tune.values import attribute_names, read_value
 from ptttool.wording import counted, in_words
@@ -40,14 +41,11 @@ class ValueState(StrEnum):
     """The machine does not have the attribute now."""
 
 
-@dataclass(frozen=True)
-class UnfinishedAttribute:
+class UnfinishedAttribute(AttributeChange, frozen=True):
     """An attribute of changes that were cut off.
 
     Parameters
     ----------
-    device, attribute : str
-        Its names.
     old : int
         Its value before the first of these changes.
     new : int
@@ -60,22 +58,12 @@ class UnfinishedAttribute:
         Numbers of the changes.
     """
 
-    device: str
-    attribute: str
-    old: int
-    new: int
     now: int | None
     state: ValueState
     changes: tuple[int, ...]
 
-    @property
-    def label(self) -> str:
-        """The attribute's name in messages."""
-        return f"{self.device}/{self.attribute}"
 
-
-@dataclass(frozen=True)
-class Unfinished:
+class Unfinished(Struct, frozen=True):
     """The changes of a machine that were cut off.
 
     Parameters
@@ -103,7 +91,7 @@ class Unfinished:
     changes: tuple[ChangeRecord, ...] = ()
     attributes: tuple[UnfinishedAttribute, ...] = ()
     before_boot: tuple[ChangeRecord, ...] = ()
-    whole: Mapping[int, Outcome] = field(default_factory=dict)
+    whole: Mapping[int, Outcome] = {}
     under_way: tuple[ChangeRecord, ...] = ()
     ended: tuple[int, ...] = ()
     not_begun: tuple[int, ...] = ()
@@ -243,11 +231,10 @@ class _Values:
         self._names: dict[str, list[str]] = {}
         self._known: dict[tuple[str, str], tuple[int | None, ValueState | None]] = {}
 
-    def of(self, device: str, attribute: str) -> tuple[int | None, ValueState | None]:
+    def of(self, key: tuple[str, str]) -> tuple[int | None, ValueState | None]:
         """Return the value, and why there is none."""
-        key = (device, attribute)
         if key not in self._known:
-            self._known[key] = self._read(device, attribute)
+            self._known[key] = self._read(*key)
         return self._known[key]
 
     def _read(self, name: str, attribute: str) -> tuple[int | None, ValueState | None]:
@@ -271,7 +258,7 @@ def _whole(change: ChangeRecord, values: _Values) -> Outcome | None:
     steps = list(_steps(change))
     if change.failed and len(steps) < len(change.steps):  # recovered in part: the rest alone does not tell
         return None
-    now = [values.of(step.device, step.attribute)[0] for step in steps]
+    now = [values.of(step.key)[0] for step in steps]
     if now == [step.old for step in steps]:
         return Outcome.UNTOUCHED
     return Outcome.COMPLETE if now == [step.new for step in steps] else None
@@ -281,10 +268,10 @@ def _attributes(changes: Sequence[ChangeRecord], values: _Values) -> Iterator[Un
     touched: dict[tuple[str, str], list[tuple[int, Step]]] = {}
     for change in changes:
         for step in _steps(change):
-            touched.setdefault((step.device, step.attribute), []).append((change.number, step))
-    for (device, attribute), steps in touched.items():
+            touched.setdefault(step.key, []).append((change.number, step))
+    for key, steps in touched.items():
         old, new = steps[0][1].old, steps[-1][1].new
-        now, state = values.of(device, attribute)
+        now, state = values.of(key)
         if state is None:
             between = {value for _, step in steps for value in (step.old, step.new, *step.between)}
             state = (
@@ -296,4 +283,4 @@ def _attributes(changes: Sequence[ChangeRecord], values: _Values) -> Iterator[Un
                 if now in between
                 else ValueState.OTHER
             )
-        yield UnfinishedAttribute(device, attribute, old, new, now, state, tuple(number for number, _ in steps))
+        yield UnfinishedAttribute(*key, old, new, now, state, tuple(number for number, _ in steps))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.documents import document
 from ptttool.tune.profiles.profile import EVERY_DEVICE, Profile
 
 
-@dataclass(frozen=True)
-class BuiltInProfileDocument:
+class BuiltInProfileDocument(Struct, frozen=True):
     """A profile that comes with ptttool.
 
     Parameters
@@ -32,24 +32,23 @@ class BuiltInProfileDocument:
 
 
 @document("tune-profiles")
-@dataclass(frozen=True)
-class TuneProfilesDocument:
+class TuneProfilesDocument(Struct, frozen=True):
     """The profiles that come with ptttool.
 
     Parameters
     ----------
-    profiles : list of BuiltInProfileDocument
+    profiles : tuple of BuiltInProfileDocument
         The profiles.
     """
 
-    profiles: list[BuiltInProfileDocument]
+    profiles: tuple[BuiltInProfileDocument, ...]
 
     @classmethod
     def of(cls, profiles: Sequence[Profile]) -> TuneProfilesDocument:
         """Make the document of profiles."""
         return cls(
-            [
+            tuple(
                 BuiltInProfileDocument(one.path, one.description, " ".join(one.why.split()), one.devices.get(EVERY_DEVICE, {}))
                 for one in profiles
-            ]
+            )
         )

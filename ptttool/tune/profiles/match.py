@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
 from ptttool.errors import DeviceError, InputError
 from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import MEANINGS, find_attribute, suggest
-from ptttool.tune.driver import Change, OnChange, Setting, TunePlan, plan_changes
+from ptttool.tune.driver import AttributeNames, Change, OnChange, Setting, TunePlan, plan_changes
 from ptttool.tune.profiles.profile import EVERY_DEVICE, Profile
 from ptttool.tune.session import tuning
 from ptttool.tune.values import attribute_names, source_of
@@ -29,27 +33,25 @@ class RowState(StrEnum):
     MISSING = "missing"
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(Struct, frozen=True):
     """A profile compared with the devices and attributes of a machine.
 
     Parameters
     ----------
     settings : tuple of Setting
         The values to set, in the order of the profile.
-    missing : tuple of (str, str or None)
-        Pairs that the machine does not have: the device, and the attribute or None for the whole device.
-    left_alone : tuple of (str, str or None)
-        Devices and attributes that the profile does not name, in the same form.
+    missing : AttributeNames
+        What the machine does not have.
+    left_alone : AttributeNames
+        What the profile does not name.
     """
 
     settings: tuple[Setting, ...]
-    missing: tuple[tuple[str, str | None], ...]
-    left_alone: tuple[tuple[str, str | None], ...]
+    missing: AttributeNames
+    left_alone: AttributeNames
 
 
-@dataclass(frozen=True)
-class DiffRow:
+class DiffRow(Struct, frozen=True):
     """One line of a comparison.
 
     Parameters
@@ -73,34 +75,38 @@ class DiffRow:
     state: RowState
 
 
-@dataclass(frozen=True)
-class ProfileDiff:
-    """A profile compared with the values of a machine, or with those of a second profile.
+@document("tune-diff")
+class ProfileDiff(Struct, frozen=True, kw_only=True):
+    """A profile compared with a machine, or with a second profile.
 
     Parameters
     ----------
     profile : str
         The profile's file.
+    equal : bool
+        True if the machine has every value of the profile, or if two profiles have the same values.
     rows : tuple of DiffRow
-        One for each attribute of the profile.
-    left_alone : tuple of (str, str or None)
-        Devices and attributes that the profile does not name; they are no difference.
+        One for each attribute of the profile; of two profiles, for each attribute of either.
+    left_alone : AttributeNames
+        What the profile does not name; empty for two profiles.
+    other : str or None
+        The second profile's file; null for the machine.
     diagnostics : tuple of Diagnostic
         Values that were clamped.
-    other : str or None
-        The second profile's file; None for the machine.
     """
 
-    profile: str
-    rows: tuple[DiffRow, ...]
-    left_alone: tuple[tuple[str, str | None], ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    other: str | None = None
+    json_hides: ClassVar = ("diagnostics",)
 
-    @property
-    def equal(self) -> bool:
-        """True if the machine has every value of the profile, or if two profiles have the same values."""
-        return all(row.state == RowState.SAME for row in self.rows)
+    profile: str
+    equal: bool = True
+    rows: tuple[DiffRow, ...]
+    left_alone: AttributeNames = AttributeNames()
+    other: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Look for a difference."""
+        force_setattr(self, "equal", all(row.state == RowState.SAME for row in self.rows))
 
     def _repr_html_(self) -> str:
         rows = [(row.device, row.attribute, row.profile, row.machine, row.state) for row in self.rows]
@@ -139,6 +145,7 @@ def plan_profile(profile: Profile, devices: Sequence[PttDevice], *, ignore_missi
     skipped = (name if attribute is None else f"{name}/{attribute}" for name, attribute in matched.missing)
     missing = [Diagnostic(Severity.WARNING, "missing", f"{what} is not on this machine: skipped", where=what) for what in skipped]
     return TunePlan(
+        profile=profile.path,
         changes=plan_changes(matched.settings),
         diagnostics=(*profile.diagnostics, *missing),
         missing=matched.missing,
@@ -184,7 +191,7 @@ def diff_profile(profile: Profile, devices: Sequence[PttDevice]) -> ProfileDiff:
     profile = on_machine(profile, known)
     matched = match_profile(profile, devices, known, ignore_missing=True)
     rows = compare(profile, matched, plan_changes(matched.settings))
-    return ProfileDiff(profile.path, tuple(rows), matched.left_alone, profile.diagnostics)
+    return ProfileDiff(profile=profile.path, rows=tuple(rows), left_alone=matched.left_alone, diagnostics=profile.diagnostics)
 
 
 def diff_profiles(first: Profile, second: Profile, devices: Sequence[PttDevice] = ()) -> ProfileDiff:
@@ -205,7 +212,8 @@ def diff_profiles(first: Profile, second: Profile, devices: Sequence[PttDevice] 
         values = before.get((device, attribute)), after.get((device, attribute))
         state = RowState.MISSING if None in values else RowState.SAME if values[0] == values[1] else RowState.DIFFERS
         rows.append(DiffRow(device, attribute, *values, state))
-    return ProfileDiff(first.path, tuple(rows), (), (*first.diagnostics, *second.diagnostics), second.path)
+    diagnostics = (*first.diagnostics, *second.diagnostics)
+    return ProfileDiff(profile=first.path, rows=tuple(rows), other=second.path, diagnostics=diagnostics)
 
 
 def _values(profile: Profile, known: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], int]:
@@ -287,13 +295,13 @@ def match_profile(
             alone.append((name, None))
         else:
             alone += [(name, attribute) for attribute in known[name] if (name, attribute) not in settings]
-    return Match(tuple(settings.values()), tuple(missing), tuple(alone))
+    return Match(tuple(settings.values()), AttributeNames(missing), AttributeNames(alone))
 
 
 def compare(profile: Profile, matched: Match, changes: Sequence[Change]) -> list[DiffRow]:
     """Make a row for every attribute of a profile, missing ones last; ``changes`` are those that applying the profile would make."""
     rows = [
-        DiffRow(change.device.name, change.attribute, change.new, change.old, RowState.DIFFERS if change.differs else RowState.SAME)
+        DiffRow(change.device, change.attribute, change.new, change.old, RowState.DIFFERS if change.differs else RowState.SAME)
         for change in changes
     ]
     for name, attribute in matched.missing:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, UsageError

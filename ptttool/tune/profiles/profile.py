@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import date, time
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic
@@ -36,8 +37,7 @@ EVERY_DEVICE = "*"
 _LARGEST_NUMBER = (1 << 63) - 1
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """A profile as it was read.
 
     Parameters
@@ -56,7 +56,7 @@ class Profile:
 
     path: str
     devices: Mapping[str, Mapping[str, int]]
-    clamped: Mapping[str, int] = field(default_factory=dict)
+    clamped: Mapping[str, int] = {}
     description: str = ""
     why: str = ""
     notes: tuple[Diagnostic, ...] = ()

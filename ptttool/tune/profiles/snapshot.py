@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.files.atomic import output_file
@@ -15,8 +16,7 @@ from ptttool.tune.values import attribute_names, read_value
 from ptttool.wording import html_table
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The attributes of a machine.
 
     Parameters

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
-from ptttool.tune.documents import ChangeDocument
+from ptttool.tune.driver import Change
 from ptttool.tune.journal.records import ChangeRecord
 from ptttool.tune.journal.unfinished import UnfinishedAttribute
 from ptttool.tune.repair.recovery import RecoverAction, Recovery
 from ptttool.tune.repair.undo import Undo
 
 
-@dataclass(frozen=True)
-class CutOffChangeDocument:
+class CutOffChangeDocument(Struct, frozen=True):
     """A change of tune attributes, as the journal has it.
 
     Parameters
@@ -51,8 +50,7 @@ class CutOffChangeDocument:
 
 
 @document("tune-recover")
-@dataclass(frozen=True)
-class TuneRecoverDocument:
+class TuneRecoverDocument(Struct, frozen=True):
     """Changes of tune attributes that were cut off, and what was done about them.
 
     Parameters
@@ -63,32 +61,32 @@ class TuneRecoverDocument:
         True if nothing was written.
     settled : bool
         True if nothing is left to decide on.
-    cut_off : list of CutOffChangeDocument
+    cut_off : tuple of CutOffChangeDocument
         Changes that left attributes half done.
-    attributes : list of UnfinishedAttribute
+    attributes : tuple of UnfinishedAttribute
         Their attributes, as they were found.
-    before_boot : list of CutOffChangeDocument
+    before_boot : tuple of CutOffChangeDocument
         Changes that were cut off before the machine was started again: the attributes have their power-on values.
-    under_way : list of CutOffChangeDocument
+    under_way : tuple of CutOffChangeDocument
         Changes that other processes are making now.
-    changes : list of ChangeDocument
+    changes : tuple of Change
         What was written, or would be.
-    left : list of UnfinishedAttribute
+    left : tuple of UnfinishedAttribute
         Attributes that are still to be decided on.
-    diagnostics : list of Diagnostic
+    diagnostics : tuple of Diagnostic
         What was odd.
     """
 
     action: RecoverAction | None
     dry_run: bool
     settled: bool
-    cut_off: list[CutOffChangeDocument]
-    attributes: list[UnfinishedAttribute]
-    before_boot: list[CutOffChangeDocument]
-    under_way: list[CutOffChangeDocument]
-    changes: list[ChangeDocument]
-    left: list[UnfinishedAttribute]
-    diagnostics: list[Diagnostic]
+    cut_off: tuple[CutOffChangeDocument, ...]
+    attributes: tuple[UnfinishedAttribute, ...]
+    before_boot: tuple[CutOffChangeDocument, ...]
+    under_way: tuple[CutOffChangeDocument, ...]
+    changes: tuple[Change, ...]
+    left: tuple[UnfinishedAttribute, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
     @classmethod
     def of(cls, recovery: Recovery) -> TuneRecoverDocument:
@@ -98,40 +96,38 @@ class TuneRecoverDocument:
             recovery.action,
             not recovery.done,
             recovery.settled,
-            [CutOffChangeDocument.of(change) for change in found.changes],
-            list(found.attributes),
-            [CutOffChangeDocument.of(change) for change in found.before_boot],
-            [CutOffChangeDocument.of(change) for change in found.under_way],
-            [ChangeDocument.of(change) for change in recovery.changes],
-            list(recovery.left),
-            list(recovery.diagnostics),
+            tuple(CutOffChangeDocument.of(change) for change in found.changes),
+            found.attributes,
+            tuple(CutOffChangeDocument.of(change) for change in found.before_boot),
+            tuple(CutOffChangeDocument.of(change) for change in found.under_way),
+            recovery.changes,
+            recovery.left,
+            recovery.diagnostics,
         )
 
 
 @document("tune-undo")
-@dataclass(frozen=True)
-class TuneUndoDocument:
+class TuneUndoDocument(Struct, frozen=True):
     """What undoing changed.
 
     Parameters
     ----------
     dry_run : bool
         True if nothing was written.
-    undone : list of int
+    undone : tuple of int
         The changes from before which the values are.
-    changes : list of ChangeDocument
+    changes : tuple of Change
         One for each tune attribute.
-    diagnostics : list of Diagnostic
+    diagnostics : tuple of Diagnostic
         What was odd.
     """
 
     dry_run: bool
-    undone: list[int]
-    changes: list[ChangeDocument]
-    diagnostics: list[Diagnostic]
+    undone: tuple[int, ...]
+    changes: tuple[Change, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
     @classmethod
     def of(cls, done: Undo) -> TuneUndoDocument:
         """Make the document of what was undone."""
-        changes = [ChangeDocument.of(change) for change in done.changes]
-        return cls(not done.done, [change.number for change in done.undone], changes, list(done.diagnostics))
+        return cls(not done.done, tuple(change.number for change in done.undone), done.changes, done.diagnostics)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.files.locks import utc_now
@@ -31,8 +32,7 @@ class RecoverAction(StrEnum):
     """Leave the values as they are, and take them as good."""
 
 
-@dataclass(frozen=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """What recovering did, or what there is to recover.
 
     Parameters

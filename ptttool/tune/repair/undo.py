@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, HardwareError, PtttoolError, UsageError
@@ -23,8 +24,7 @@ from ptttool.wording import counted, in_words
 SHOWN = 6
 
 
-@dataclass(frozen=True)
-class Undo:
+class Undo(Struct, frozen=True):
     """What undoing changed, or would change.
 
     Parameters
@@ -108,7 +108,7 @@ def _plan(source: Source, unfinished: Unfinished, count: int, *, force: bool, jo
     targets: dict[tuple[str, str], int] = {}
     for change in undone:
         for step in change.steps:
-            targets.setdefault((step.device, step.attribute), step.old)
+            targets.setdefault(step.key, step.old)
     devices = {device.name: device for device in list_devices(source)}
     names = {name: attribute_names(device) for name, device in devices.items() if any(name == wanted for wanted, _ in targets)}
     gone = [key for key in targets if key[1] not in names.get(key[0], ())]
@@ -121,7 +121,7 @@ def _plan(source: Source, unfinished: Unfinished, count: int, *, force: bool, jo
     settings = [Setting(devices[device], attribute, old) for (device, attribute), old in targets.items() if (device, attribute) not in gone]
     changes = plan_changes(settings)
     expected = history.last_values()
-    foreign = [change for change in changes if change.differs and change.old not in expected[change.device.name, change.attribute]]
+    foreign = [change for change in changes if change.differs and change.old not in expected[change.key]]
     if foreign and not force:
         raise _changed_since(foreign, expected)
     return Undo(undone, changes, tuple(diagnostics))
@@ -154,7 +154,7 @@ def _gone(gone: list[tuple[str, str]]) -> PtttoolError:
 
 
 def _changed_since(foreign: list[Change], expected: dict[tuple[str, str], set[int]]) -> PtttoolError:
-    left = [in_words(sorted(expected[change.device.name, change.attribute]), "or") for change in foreign]
+    left = [in_words(sorted(expected[change.key]), "or") for change in foreign]
     labels = [f"{change.label} is {change.old} and was left as {values}" for change, values in zip(foreign, left, strict=True)]
     return HardwareError(
         f"{_some(labels)}: set by somebody else since; nothing was written",

@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,7 +54,7 @@ def whole_file(journal: Journal) -> bytes:
 def test_a_change_from_begin_to_end(journal: Journal) -> None:
     writer = journal.begin(AUTHOR, STEPS)
     assert (writer.number, journal.open_numbers()) == (1, [1])
-    assert journal.read(1) == replace(records.ChangeRecord(1, AUTHOR, tuple(STEPS)))
+    assert journal.read(1) == records.ChangeRecord(1, AUTHOR, tuple(STEPS))
     writer.step(0, StepState.WRITTEN)
     writer.step(1, StepState.NOT_RESTORED, holds=None)
     found = journal.read(1)

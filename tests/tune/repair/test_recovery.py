@@ -6,10 +6,10 @@ import errno
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from pyfakefs.fake_filesystem import FakeFilesystem
 
 from ptttool.cli.main import main

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from pyfakefs.fake_filesystem import FakeFilesystem
 
 from ptttool.cli.main import main
@@ -47,7 +48,7 @@ def changed(source: Driver, *texts: str) -> None:
 def cut_off(source: Driver, *steps: Step, written: int, undoes: Sequence[int] = ()) -> None:
     """A change that was killed after some of its writes."""
     author = Author.of_this_process(source, "tune set", [source.device()])
-    writer = journal_here(source).begin(Author(**{**vars(author), "pid": 4194305}), steps, undoes=undoes)
+    writer = journal_here(source).begin(replace(author, pid=4194305), steps, undoes=undoes)
     for at, step in enumerate(steps[:written]):
         source.attributes[f"{step.device}/{step.attribute}"] = step.new
         writer.step(at, StepState.WRITTEN)

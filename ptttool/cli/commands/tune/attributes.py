@@ -47,9 +47,11 @@ def show(
     readings = [(one, read_attributes(one)) for one in chosen]
     failure = next((one.error for _, found in readings for one in found if one.error is not None), None)
     if json:
-        from ptttool.tune.documents import TuneShowDocument
+        from ptttool.documents import ErrorBody
+        from ptttool.tune.documents import DeviceAttributesDocument, TuneShowDocument, root_ports
 
-        print_json(TuneShowDocument.of(machine, readings))
+        devices = (DeviceAttributesDocument(one.name, tuple(found), one.ports_known, root_ports(machine, one)) for one, found in readings)
+        print_json(TuneShowDocument(tuple(devices), None if failure is None else ErrorBody.of(failure)))
         if failure is not None:
             raise PrintedError(failure)
         return
@@ -153,9 +155,10 @@ def set_(
         with tuning(source, f"tune set {'--all' if name is None else name} {' '.join(texts)}", journal=not no_journal) as session:
             plan = carry_out(session, plan_values(chosen, texts))
     if json:
-        from ptttool.tune.documents import TuneSetAllDocument, TuneSetDocument
+        from ptttool.tune.documents import TuneSetAllDocument, TuneSetDocument, root_ports
 
-        print_json(TuneSetAllDocument.of(machine, plan) if every else TuneSetDocument.of(machine, chosen[0], plan))
+        documents = [TuneSetDocument(one.name, dry_run, plan.changes_of(one), one.ports_known, root_ports(machine, one)) for one in chosen]
+        print_json(TuneSetAllDocument(dry_run, tuple(documents)) if every else documents[0])
     else:
         print_changes(plan.changes, dry_run=dry_run)
         for one in chosen:

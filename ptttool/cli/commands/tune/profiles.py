@@ -56,7 +56,7 @@ def save(
     if json:
         from ptttool.tune.documents import TuneSaveDocument
 
-        print_json(TuneSaveDocument.of(file, snapshot))
+        print_json(TuneSaveDocument(file, snapshot.devices))
     else:
         count = sum(len(attributes) for attributes in snapshot.devices.values())
         note(f"{count} tune attributes of {len(snapshot.devices)} devices saved in {clean(file)}")
@@ -106,9 +106,7 @@ def apply(
         with tuning(source, f"tune apply {file}", journal=not no_journal) as session:
             plan = carry_out(session, plan_profile(profile, devices, ignore_missing=ignore_missing))
     if json:
-        from ptttool.tune.documents import TuneApplyDocument
-
-        print_json(TuneApplyDocument.of(profile.path, plan))
+        print_json(plan)
     else:
         print_applied(plan)
     note_result(source, plan, journal=not no_journal)
@@ -155,9 +153,7 @@ def diff(
         found = diff_profile(profile, devices)
     print_diagnostics(found.diagnostics)
     if json:
-        from ptttool.tune.documents import TuneDiffDocument
-
-        print_json(TuneDiffDocument.of(found))
+        print_json(found)
     else:
         print_rows(found, every=every)
         note_left_alone(found.left_alone)
