@@ -11,6 +11,10 @@ TEST_PACKAGES := $(DEMO_PACKAGES) $(PERF_PACKAGE) umockdev util-linux libopencsd
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 # Some tests wait for processes and signals: one more worker than cores keeps the cores busy.
 TEST_WORKERS := $(shell expr $$(nproc) + 1)
+# Temporary files of tests are in memory where it has room for them and lets programs run: no test waits for a disk.
+MEMORY_GIB := $(shell grep -q ' /dev/shm [a-z]* [^ ]*noexec' /proc/mounts || df --output=avail -BG /dev/shm 2>/dev/null | tr -dc '0-9\n' | tail -n 1)
+TEST_FOLDER := $(shell test 0$(MEMORY_GIB) -ge 8 && echo /dev/shm)
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(if $(TEST_FOLDER),TMPDIR=$(TEST_FOLDER)) $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 # What compiling the bundle's interpreter needs, what the packages need, and what trying them in bare systems needs.
 BUNDLE_PACKAGES := make xz-utils bzip2 patch dpkg-dev debian-archive-keyring autoconf automake libtool libltdl-dev
@@ -24,7 +28,7 @@ ARCH ?= $(shell uname -m)
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage bench crash fuzz lint man schemas vendored docs format dist bundle deb rpm packages-test packages-lock bundle-system clean compiler test-system test-packages bench-system
+.PHONY: help demo test test-slow coverage bench crash fuzz lint man schemas vendored docs format dist bundle deb rpm packages-test packages-lock bundle-system clean compiler test-system test-packages bench-system
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -34,8 +38,11 @@ demo: $(VENV)/run.stamp ## run the main job, without hardware, on the recorded m
 
 test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev, libopencsd, tshark, node and Chromium with apt where they are missing)
 	$(BIN)/python -m compileall -q ptttool tests bench campaign
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 	$(BIN)/python tests/interpreters.py $(VENV)/pythons
+
+test-slow: test-system $(VENV)/dev.stamp ## run the tests that make test leaves out: kills, system calls, browsers, clusters, packages, real sizes
+	$(PYTEST) -m slow $(PYTEST_ARGS)
 
 coverage: test-system $(VENV)/dev.stamp ## run the tests and show which lines and branches they reach (a table, and htmlcov/index.html)
 	$(BIN)/coverage erase

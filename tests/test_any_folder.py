@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
+
+pytestmark = pytest.mark.slow
 
 # One of each kind that has met such a folder: hints with the command's name, frames named by their folder, the tree's own pages and names,
 # processes with the tree on their path, quoted command lines, umockdev.

@@ -27,6 +27,7 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name_of)
 def test_examples_print_what_the_document_shows(document: Path, tmp_path: Path) -> None:
     folder = Folder(tmp_path)
@@ -56,6 +57,7 @@ def test_the_architecture_has_the_rooms_in_their_order() -> None:
     assert rows == [set(re.findall(r"\w+", layer)) for layer in layers if layer != "__main__"]
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

@@ -17,6 +17,8 @@ from bench.commands import MEASURE, MIB, Command, Measurement, run
 from bench.plan import FULL, QUICK, Row, plan
 from tests import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def measurement(name: str, *seconds: float, error: str | None = None, peak: int = 0) -> Measurement:
     return Measurement(Command(name, (name,)), list(seconds), peak, 1, error)

@@ -13,6 +13,8 @@ from bench.bombs import BOMBS
 from bench.bombs.__main__ import limits
 from tests import ROOT
 
+pytestmark = pytest.mark.slow
+
 SECONDS, ADDRESS_SPACE = 8, 2 << 30
 # One or two of each reader; `python -m bench.bombs` runs them all.
 CHOSEN = (

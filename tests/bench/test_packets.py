@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from bench.commands import MIB, Measurement
 from bench.packets import main, speeds
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_row_has_bytes_a_second(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from campaign.crash.client import Job, Servers, build_shim
 from campaign.crash.events import Call, Event, Kind, Mode, Point, points
 from campaign.crash.run import Campaign, thinned
 
+pytestmark = pytest.mark.slow
+
 CASES = all_cases()
 # Runs of these take half a second and more.
 SLOW = ("generate", "trace")

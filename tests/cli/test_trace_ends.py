@@ -20,6 +20,8 @@ from ptttool.capture.unfinished.leftovers import look_at
 from ptttool.cli.main import main
 from tests.cli.test_trace import EIGHT_DW, SOME, Here, Live, bundled, error_of, here, live
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["here", "live"]  # fixtures
 MIB = 1 << 20
 

@@ -163,6 +163,7 @@ def test_other_packets_of_the_link_type_are_left_alone(tmp_path: Path) -> None:
     assert found == [[str(len(data)), ""] for data in packets]
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(data=st.data())
 @pytest.mark.parametrize("layout", ["4dw", "8dw"])

@@ -122,6 +122,7 @@ def another_folder(folder: Path) -> None:
 CHANGES = (add, add_file, add_link, another_folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("is_there", [False, True])
 def test_what_comes_at_any_moment_stays(tmp_path: Path, change: Change, is_there: bool) -> None:
@@ -150,6 +151,7 @@ def test_what_comes_at_any_moment_stays(tmp_path: Path, change: Change, is_there
     assert refused > 10
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_run_that_is_killed_at_any_moment(tmp_path: Path, is_there: bool) -> None:
@@ -180,6 +182,7 @@ def test_a_run_that_is_killed_at_any_moment(tmp_path: Path, is_there: bool) -> N
     assert states == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_call_that_fails_at_any_moment(tmp_path: Path, is_there: bool) -> None:
     """The folder is the old or the new one, as the result says; what could not be removed goes at the next run."""

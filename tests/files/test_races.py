@@ -64,6 +64,7 @@ class Folder:
 KINDS = ("nothing", "link", "dangling", "file")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("kinds", [pair for pair in product(KINDS, KINDS) if pair[0] != pair[1]], ids="-".join)
 def test_a_name_that_changes_at_any_moment(tmp_path: Path, kinds: tuple[str, str], force: bool) -> None:

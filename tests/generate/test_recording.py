@@ -29,6 +29,7 @@ def made(folder: Path, wanted: Wanted) -> tuple[Path, GeneratedRecording]:
     return path, recording
 
 
+@pytest.mark.slow
 @by_profile
 @by_format
 @pytest.mark.parametrize("pattern", ["legacy", "v1"])

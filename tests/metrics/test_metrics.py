@@ -239,6 +239,7 @@ def test_the_file_is_whole_readable_and_replaced(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["ptttool.prom"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["os.fsync", "os.rename", "os.fchmod"])
 def test_killed_while_it_writes(moment: str, tmp_path: Path) -> None:
     """The older file stays, and what is left has no name that node_exporter would read."""

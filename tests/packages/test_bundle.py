@@ -18,6 +18,8 @@ from packages.bundle import assemble
 from packages.bundle.elf import Needs, needs_of
 from tests import ROOT
 
+pytestmark = pytest.mark.slow
+
 Requirement = pytest.importorskip("packaging.requirements").Requirement
 LOCKED = dict(re.findall(r"(?m)^([\w.-]+)==([\w.]+)", (assemble.HERE / "requirements.txt").read_text(encoding="utf-8")))
 MADE = assemble.settings()

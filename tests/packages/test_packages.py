@@ -15,6 +15,8 @@ from packages.bundle.assemble import SHELLS, settings
 from ptttool.cli.main import main
 from tests import ROOT
 
+pytestmark = pytest.mark.slow
+
 SYSTEM = build.HERE / "system"
 SPEC = build.HERE / "rpm" / "ptttool.spec"
 RULES = build.HERE / "deb" / "debian" / "rules"

@@ -12,6 +12,8 @@ from ptttool.cli.main import main
 from ptttool.tlp.columns import ALL_COLUMNS, DW_COLUMNS, TLP_SCHEMA
 from tests.reference import hisi_ptt as reference
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = (*ALL_COLUMNS, *DW_COLUMNS)
 ENUMS = {column.name: column.values for column in TLP_SCHEMA if column.values}
 MASK = (1 << 64) - 1

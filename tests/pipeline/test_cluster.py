@@ -30,7 +30,7 @@ from tests.support.rows import Read
 
 LOCAL_CLUSTER: Any = distributed.LocalCluster
 CONFIG_8DW = 0x1_0728_0001
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.support.recordings import build_perfdata, words_8dw
 
 LOCAL_CLUSTER: Any = distributed.LocalCluster
 SECURITY: Any = distributed.Security
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
 def certificates(folder: Path) -> dict[str, Path]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytest.importorskip("playwright.sync_api")
-pytestmark = pytest.mark.skipif(browsers.executable() is None, reason="needs Chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(browsers.executable() is None, reason="needs Chromium")]
 
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
 CHART = "figure.chart"

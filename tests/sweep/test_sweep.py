@@ -437,6 +437,7 @@ bench.sweep('[ $n = 4 ] && kill -9 $(cat $COUNT.pid) && sleep 1')
 """
 
 
+@pytest.mark.slow
 def test_after_sigkill_the_journal_restores_and_the_sweep_goes_on(bench: Bench) -> None:
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(bench.folder), machines.NEW], cwd=ROOT)
     (bench.folder / "count.pid").write_text(str(process.pid))
@@ -458,6 +459,7 @@ def test_after_sigkill_the_journal_restores_and_the_sweep_goes_on(bench: Bench) 
     unchanged(bench)
 
 
+@pytest.mark.slow
 def test_kills_at_every_write(bench: Bench) -> None:
     """Before and after each write: where the value is not the original one, the journal says so, and restores it."""
     command = [sys.executable, "-m", "tests.support.sweep_kills", str(bench.tree), str(bench.output)]

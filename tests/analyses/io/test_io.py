@@ -189,6 +189,7 @@ def test_a_driver_of_another_kind_forbids_to_count_packets(driver: str | None, i
     assert (found.is_understood, found.rx_packets) == (is_understood, 50 if is_understood else None)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_the_same_wherever_it_is_cut(data: st.DataObject) -> None:
     source = random.Random(data.draw(st.integers(0, 1 << 32)))

@@ -55,6 +55,7 @@ def results(folder: Path, events: Sequence[Event], payloads: Sequence[tuple[int,
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_loss_is_the_same_whatever_shows_it(jobs: int, tmp_path: Path) -> None:
     data = reads()

@@ -229,6 +229,7 @@ put(Path(sys.argv[1]), "network", "systemd")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "point", "removes"), [(True, 1, False), (True, 2, True), (False, 1, True), (False, 3, False)])
 def test_killed_in_the_middle(root: Path, before: bool, point: int, removes: bool) -> None:
     """After the record, or after a file: the next run completes it, or removes it."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from ptttool.tune.persist.contract import TARGETS, PermanentValues
 from tests.support import machines, own_system
+
+pytestmark = pytest.mark.slow
 
 LINES = """
 mount -t tmpfs -o mode=755 none /etc/udev && mkdir /etc/udev/rules.d

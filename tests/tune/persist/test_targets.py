@@ -23,6 +23,8 @@ from ptttool.tune.profiles.named import built_in_profile
 from ptttool.tune.profiles.profile import parse_profile
 from tests.support import machines, own_system
 
+pytestmark = pytest.mark.slow
+
 DEVICES = ("hisi_ptt0_0", "hisi_ptt0_2", "hisi_ptt2_0")
 WANTED = {(device, attribute): 2 for device in DEVICES for attribute in ("rx_alloc_buf_level", "tx_alloc_buf_level")}
 

@@ -69,6 +69,7 @@ def hold(source: Driver, **values: int) -> None:
         source.attributes[f"{DEVICES[0]}/{name}"] = value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("action", "value"), [("restore", 1), ("complete", 2)])
 def test_kills_at_every_write(tree: Path, tmp_path: Path, action: str, value: int) -> None:
     """Before and after each write of applying, and of recovering: the next command says so, and recovery ends with one of the states."""
