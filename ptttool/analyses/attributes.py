@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ptttool.analyses.budget import MAX_ATTRIBUTE_SUMS, MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
@@ -37,8 +37,7 @@ _TRANSLATION_REQUEST, _TRANSLATED = 1, 2
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class AttributeCounts:
+class AttributeCounts(Struct, frozen=True):
     """TLPs of one requester, kind and direction, and how many of them have each attribute.
 
     Parameters
@@ -81,8 +80,7 @@ class AttributeCounts:
 
 
 @document("attributes")
-@dataclass(frozen=True)
-class Attributes(Shown):
+class Attributes(Shown, Struct, frozen=True):
     """Ordering and placement attributes of TLPs.
 
     Parameters

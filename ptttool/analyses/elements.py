@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 @document("elements")
-@dataclass(frozen=True)
-class ElementSummary(Shown):
+class ElementSummary(Shown, Struct, frozen=True):
     """Elements of packet traces, summed up.
 
     Parameters

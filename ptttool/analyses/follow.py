@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.drawing.numbers import number_text
@@ -18,7 +19,7 @@ from ptttool.analyses.matching.transactions import Ending, Transactions
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
-from ptttool.documents import OMIT_NONE, ErrorBody, document
+from ptttool.documents import ErrorBody, document
 
 Row = Mapping[str, Any]
 """A TLP, by column: IDs and addresses as text."""
@@ -99,8 +100,7 @@ class Matched:
 
 
 @document("follow")
-@dataclass(frozen=True)
-class Follow(Shown):
+class Follow(Shown, Struct, frozen=True):
     """One transaction.
 
     Parameters
@@ -135,6 +135,8 @@ class Follow(Shown):
         With what the command ends, where the recording is damaged.
     """
 
+    json_omits_none: ClassVar = ("error",)
+
     path: str
     index: int
     state: Followed
@@ -149,7 +151,7 @@ class Follow(Shown):
     request: Row | None
     completions: Sequence[Row]
     left_out: int = 0
-    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
+    error: ErrorBody | None = None
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the state, bytes and latency, then the TLPs."""

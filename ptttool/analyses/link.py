@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from ptttool.machine.model import Link, PciFunction
 
@@ -18,8 +19,7 @@ _SPEED: Final = re.compile(r"(\d+(?:\.\d+)?) GT/s")
 _FASTEST, _WIDEST = 1000.0, 32
 
 
-@dataclass(frozen=True)
-class LinkRate:
+class LinkRate(Struct, frozen=True):
     """What the links of the traced root ports can carry in each direction.
 
     Parameters

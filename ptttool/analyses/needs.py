@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from ptttool.capture.event.decode import decode
 from ptttool.capture.event.explain import terms_for
 from ptttool.capture.event.parse import pmu_of
@@ -45,8 +47,7 @@ class LackCode(StrEnum):
     """The rows of this protocol do not have the columns."""
 
 
-@dataclass(frozen=True)
-class Lack:
+class Lack(Struct, frozen=True):
     """Something that an analysis cannot see in a recording.
 
     Parameters

@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from ptttool.analyses.shown import Cell, Names, Part, Table
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """A sum over TLPs.
 
     Parameters
@@ -46,8 +46,7 @@ class Sums:
     requested_bytes: int
 
 
-@dataclass(frozen=True)
-class FlowSums:
+class FlowSums(Struct, frozen=True):
     """Sums of one kind in one direction.
 
     Parameters
@@ -63,15 +62,14 @@ class FlowSums:
     """
 
     direction: str | None
-    class_: str | None
+    class_: str | None = field(name="class")
     kind: str
     records: int
     payload_bytes: int
     requested_bytes: int
 
 
-@dataclass(frozen=True)
-class RequesterSums:
+class RequesterSums(Struct, frozen=True):
     """Sums of one requester; a completion counts for the requester of its request.
 
     Parameters
@@ -101,8 +99,7 @@ class RequesterSums:
     directions: dict[str, Sums]
 
 
-@dataclass(frozen=True)
-class TimeRange:
+class TimeRange(Struct, frozen=True):
     """The range of the raw Time field; None without TLPs.
 
     Parameters
@@ -120,8 +117,7 @@ class TimeRange:
 
 
 @document("summary")
-@dataclass(frozen=True)
-class TlpSummary(Shown):
+class TlpSummary(Shown, Struct, frozen=True):
     """TLPs, summed up.
 
     Parameters

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 60
 
 
-@dataclass(frozen=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """A sum over TLPs.
 
     Parameters
@@ -48,8 +48,7 @@ class Amount:
     requested_bytes: int
 
 
-@dataclass(frozen=True)
-class TrafficRow:
+class TrafficRow(Struct, frozen=True):
     """What one requester moved in one direction, of one class; a completion counts for the requester of its request.
 
     Parameters
@@ -70,7 +69,7 @@ class TrafficRow:
 
     requester: str
     direction: str
-    class_: str
+    class_: str = field(name="class")
     tlps: int
     bytes: int
     requested_bytes: int
@@ -80,8 +79,7 @@ class TrafficRow:
 
 
 @document("traffic")
-@dataclass(frozen=True)
-class Traffic(Shown):
+class Traffic(Shown, Struct, frozen=True):
     """Who moves how much in which direction.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptttool.cli.options.analyzing import PAGE
 from ptttool.cli.recordings import Recordings, end_with

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ptttool.decoders.decoded import Decoded
+from ptttool.documents import fields_of, is_shape
 from ptttool.errors import UsageError
 from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
@@ -133,7 +134,6 @@ def _analysis_of(name: str, schema: Schema) -> str | None:
 
 def _result_fields(analysis: type[Analysis[Any]]) -> set[str]:
     """Return the names of the fields in the result of an analysis, at any depth."""
-    import dataclasses
     import typing
 
     (base,) = [each for each in getattr(analysis, "__orig_bases__", ()) if typing.get_origin(each) is not None][:1] or [None]
@@ -142,11 +142,12 @@ def _result_fields(analysis: type[Analysis[Any]]) -> set[str]:
     seen: list[Any] = []
     while left:
         one = left.pop()
-        if dataclasses.is_dataclass(one) and one not in seen:
+        if is_shape(one) and one not in seen:
             seen.append(one)
             hints = typing.get_type_hints(one)
-            found |= {field.name for field in dataclasses.fields(one)}
-            left += [hints[field.name] for field in dataclasses.fields(one)]
+            names = [name for name, *_ in fields_of(one)]
+            found |= set(names)
+            left += [hints[name] for name in names]
         else:
             left += typing.get_args(one)
     return found

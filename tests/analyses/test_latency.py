@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import pickle
@@ -176,7 +175,7 @@ def test_nanoseconds_stand_beside_ticks() -> None:
     assert ticks is not None
     assert ticks == latency_of(made).ticks
     wanted = {name: 4.0 * getattr(ticks, name) for name in ("min", "mean", "max", *SHARES)}
-    assert found.ns == dataclasses.replace(ticks, **wanted)
+    assert found.ns == replace(ticks, **wanted)
     assert (ticks.max, ticks.max_index) == (27, 18)
 
 

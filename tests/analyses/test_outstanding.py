@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
+from msgspec.structs import replace
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
@@ -170,9 +169,9 @@ def test_tags_are_held_against_what_the_machine_says(tmp_path: Path) -> None:
     address = PciAddress.parse("0000:01:00.0")
 
     def tags(transfers: Transfers | None) -> tuple[int, bool]:
-        functions = {**machine.functions, address: structs.replace(machine.functions[address], transfers=transfers)}
+        functions = {**machine.functions, address: replace(machine.functions[address], transfers=transfers)}
         with ptttool.open(path) as recording:
-            found = recording.analyze("outstanding", machine=structs.replace(machine, functions=PciFunctions(functions)))
+            found = recording.analyze("outstanding", machine=replace(machine, functions=PciFunctions(functions)))
         load = next(load for load in found.requesters if load.requester == "01:00.0")
         assert load.tags is not None
         assert ("tag-bits-unknown" in [note.code for note in found.notes]) is any(not each.tags.is_known for each in found.requesters)
@@ -189,10 +188,10 @@ def test_a_limit_that_is_exceeded_is_doubted(tmp_path: Path) -> None:
     machine = find_machine(demo=True)
     address = PciAddress.parse("0000:01:00.0")
     none = Transfers(256, 128, 128, extended_tags=False, ten_bit_tags=False)  # as a virtual function says of itself
-    functions = {**machine.functions, address: structs.replace(machine.functions[address], transfers=none)}
+    functions = {**machine.functions, address: replace(machine.functions[address], transfers=none)}
     with ptttool.open(path) as recording:
         found = {
-            name: recording.analyze(name, machine=structs.replace(machine, functions=PciFunctions(functions)))
+            name: recording.analyze(name, machine=replace(machine, functions=PciFunctions(functions)))
             for name in ("outstanding", "payload")
         }
     outstanding, payload = found["outstanding"], found["payload"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import doctest
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from msgspec import Struct
 
 import ptttool
 from ptttool.analyses.loss.analysis import LossSigns
@@ -222,7 +222,7 @@ def test_analyses(packets: Path) -> None:
     with ptttool.open(packets, "riscv-encap", parameters={"srcid_bits": 6, "type_bits": 2}) as recording:
         elements = recording.analyze("elements")
         assert (elements.records, elements.channels) == (4, {"1": 2, "2": 1})
-        assert dataclasses.is_dataclass(elements)
+        assert isinstance(elements, Struct)
 
 
 def test_files(recording: ptttool.Recording, tmp_path: Path) -> None:

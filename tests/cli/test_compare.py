@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import ptttool
 from ptttool.analyses.compare.errors import error_counts

@@ -9,13 +9,13 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import asdict
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext

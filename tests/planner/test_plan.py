@@ -119,7 +119,7 @@ def test_unknown_stays_unknown(machine: Machine) -> None:
 @pytest.mark.parametrize(("width", "size"), [(1, 64), (16, 256), (4000, 1024)])
 def test_the_aux_area_holds_a_tenth_of_a_second(width: int, size: int) -> None:
     assert GEN4_X16.rate is not None
-    link = replace(GEN4_X16, rate=replace(GEN4_X16.rate, bytes_per_second=GEN4_X16.rate.bytes_per_second / 16 * width))
+    link = replace(GEN4_X16, rate=structs.replace(GEN4_X16.rate, bytes_per_second=GEN4_X16.rate.bytes_per_second / 16 * width))
     assert aux_size_for([WRITES], link) == size << 20
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Crossings
 from ptttool.analyses.bandwidth.document import Bandwidth
@@ -70,7 +71,7 @@ def test_of_real_recordings(name: str, tmp_path: Path) -> None:
         for each in found.advice:
             assert each.analysis in found.results
             if each.code == "record-more":  # without a machine, the recording does not say which port it is of
-                each = replace(each, command=each.command or "ptttool trace --rootport 00:10.0")
+                each = dataclasses.replace(each, command=each.command or "ptttool trace --rootport 00:10.0")
             check(each)
         severities = [each.severity.rank for each in found.advice]
         assert severities == sorted(severities)
@@ -80,7 +81,7 @@ def test_commands_trace_what_the_recording_is_of() -> None:
     again = Advice(Severity.INFO, "record-more", "errors", "x", "ptttool trace --format 8dw")
     other = Advice(Severity.INFO, "loss", "loss", "x", "ptttool analyze loss FILE")
     bare = explain(0x7000700, pmu="hisi_ptt0_2")
-    traced = replace(bare, kind=REQUESTER, named=(Named(PciAddress.parse("0000:07:00.0"), "ens1"),))
+    traced = dataclasses.replace(bare, kind=REQUESTER, named=(Named(PciAddress.parse("0000:07:00.0"), "ens1"),))
     assert runnable(again, traced).command == "ptttool trace --requester 0000:07:00.0 --format 8dw"
     assert runnable(again, None).command is None
     assert runnable(other, None) == other

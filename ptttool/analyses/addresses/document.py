@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shares import percentages
@@ -25,8 +26,7 @@ class FoundBy(StrEnum):
     """They look like it: 4-byte writes to one address, and nothing else goes to its page."""
 
 
-@dataclass(frozen=True)
-class RegionSums:
+class RegionSums(Struct, frozen=True):
     """Requests to a region.
 
     Parameters
@@ -56,8 +56,7 @@ class RegionSums:
     index: int
 
 
-@dataclass(frozen=True)
-class PageSums:
+class PageSums(Struct, frozen=True):
     """Memory requests to a page.
 
     Parameters
@@ -87,8 +86,7 @@ class PageSums:
     index: int
 
 
-@dataclass(frozen=True)
-class Pages:
+class Pages(Struct, frozen=True):
     """The pages with most requests.
 
     Parameters
@@ -109,8 +107,7 @@ class Pages:
     other_requests: int
 
 
-@dataclass(frozen=True)
-class Crossings:
+class Crossings(Struct, frozen=True):
     """Memory reads and writes across a 4 KiB boundary, which no device may send.
 
     Parameters
@@ -125,8 +122,7 @@ class Crossings:
     indexes: list[int]
 
 
-@dataclass(frozen=True)
-class AlignmentSums:
+class AlignmentSums(Struct, frozen=True):
     """Alignment of requests of at least 64 bytes.
 
     Parameters
@@ -150,8 +146,7 @@ class AlignmentSums:
     whole_lines: int
 
 
-@dataclass(frozen=True)
-class WidthSums:
+class WidthSums(Struct, frozen=True):
     """Where memory requests go, below or above 4 GiB.
 
     Parameters
@@ -167,8 +162,7 @@ class WidthSums:
     above_4g: int
 
 
-@dataclass(frozen=True)
-class InterruptSums:
+class InterruptSums(Struct, frozen=True):
     """Interrupts (MSI, MSI-X).
 
     Parameters
@@ -189,8 +183,7 @@ class InterruptSums:
     index: int
 
 
-@dataclass(frozen=True)
-class Interrupts:
+class Interrupts(Struct, frozen=True):
     """Writes that are interrupts.
 
     Parameters
@@ -211,8 +204,7 @@ class Interrupts:
     more: int
 
 
-@dataclass(frozen=True)
-class DoorbellSums:
+class DoorbellSums(Struct, frozen=True):
     """Small writes of the processor to a register.
 
     Parameters
@@ -236,8 +228,7 @@ class DoorbellSums:
     index: int
 
 
-@dataclass(frozen=True)
-class Doorbells:
+class Doorbells(Struct, frozen=True):
     """Outbound memory writes of at most 8 bytes: doorbells, and other registers.
 
     Parameters
@@ -255,8 +246,7 @@ class Doorbells:
     more: int
 
 
-@dataclass(frozen=True)
-class PeerSums:
+class PeerSums(Struct, frozen=True):
     """Requests of a device to another one's BAR.
 
     Parameters
@@ -281,8 +271,7 @@ class PeerSums:
     index: int
 
 
-@dataclass(frozen=True)
-class SenderSums:
+class SenderSums(Struct, frozen=True):
     """Outbound requests by requester.
 
     Parameters
@@ -304,8 +293,7 @@ class SenderSums:
     index: int
 
 
-@dataclass(frozen=True)
-class PeerToPeer:
+class PeerToPeer(Struct, frozen=True):
     """Requests from one device to another one.
 
     Parameters
@@ -324,8 +312,7 @@ class PeerToPeer:
 
 
 @document("addresses")
-@dataclass(frozen=True)
-class AddressMap(Shown):
+class AddressMap(Shown, Struct, frozen=True):
     """Requests with an address, summed up by it.
 
     Parameters

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct, field
 
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.link import LinkRate
@@ -13,8 +14,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 
 
-@dataclass(frozen=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """What went over the link in one direction and of one class; of all classes, or in all directions.
 
     Parameters
@@ -38,7 +38,7 @@ class Flow:
     """
 
     direction: str | None
-    class_: str | None
+    class_: str | None = field(name="class")
     tlps: int
     payload_bytes: int
     wire_bytes: int
@@ -51,8 +51,7 @@ class Flow:
     share: float | None = None
 
 
-@dataclass(frozen=True)
-class Burst:
+class Burst(Struct, frozen=True):
     """The interval of the time line with most bytes on the link in one direction.
 
     Parameters
@@ -73,8 +72,7 @@ class Burst:
     times_mean: float | None
 
 
-@dataclass(frozen=True)
-class Idle:
+class Idle(Struct, frozen=True):
     """Time without traced TLPs.
 
     Parameters
@@ -101,8 +99,7 @@ class Idle:
     index: int
 
 
-@dataclass(frozen=True)
-class BandwidthLine:
+class BandwidthLine(Struct, frozen=True):
     """Bytes over time.
 
     Parameters
@@ -127,8 +124,7 @@ class BandwidthLine:
 
 
 @document("bandwidth")
-@dataclass(frozen=True)
-class Bandwidth(Shown):
+class Bandwidth(Shown, Struct, frozen=True):
     """How much goes over the link, when.
 
     Parameters

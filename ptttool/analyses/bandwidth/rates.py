@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from ptttool.analyses.bandwidth.cells import CELLS, UNKNOWN
 from ptttool.analyses.bandwidth.document import BandwidthLine, Burst, Flow

@@ -9,11 +9,12 @@ the test is too sure of itself, and one recording of each side says nothing of w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from ptttool.analyses.compare import blocks
 from ptttool.analyses.compare.blocks import BlockSums
@@ -29,7 +30,7 @@ from ptttool.analyses.needs import Captured
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import OMIT_NONE, ErrorBody, document
+from ptttool.documents import ErrorBody, document
 from ptttool.tlp.columns import CLASSES, DIRECTIONS
 from ptttool.wording import in_words
 
@@ -56,8 +57,7 @@ class Verdict(StrEnum):
     FEW = "too-few-parts"
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Struct, frozen=True):
     """One of the recordings.
 
     Parameters
@@ -87,8 +87,7 @@ class Side:
     loss: list[Diagnostic]
 
 
-@dataclass(frozen=True)
-class Total:
+class Total(Struct, frozen=True):
     """Sums of both recordings, of one direction and class.
 
     Parameters
@@ -102,14 +101,13 @@ class Total:
     """
 
     direction: str
-    class_: str | None
+    class_: str | None = field(name="class")
     tlps: tuple[int, int]
     bytes: tuple[int, int]
     requested_bytes: tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """A measure of both recordings.
 
     Parameters
@@ -143,7 +141,7 @@ class Measure:
     name: str
     unit: str
     direction: str | None
-    class_: str | None
+    class_: str | None = field(name="class")
     medians: tuple[float, float]
     spreads: tuple[tuple[float, float], tuple[float, float]]
     change_percent: float | None
@@ -155,8 +153,7 @@ class Measure:
 
 
 @document("compare")
-@dataclass(frozen=True)
-class Comparison(Shown):
+class Comparison(Shown, Struct, frozen=True):
     """Two recordings side by side, and in what their parts differ.
 
     Parameters
@@ -175,12 +172,14 @@ class Comparison(Shown):
         With what the command ends, where a recording is damaged; the rest is of the part before.
     """
 
+    json_omits_none: ClassVar = ("error",)
+
     recordings: tuple[Side, Side]
     warnings: list[Diagnostic]
     totals: list[Total]
     measures: list[Measure]
     errors: list[ErrorCounts]
-    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
+    error: ErrorBody | None = None
 
     @property
     def changes(self) -> list[Measure]:

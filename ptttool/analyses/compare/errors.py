@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from ptttool.analyses.errors.document import ErrorKind, Errors
 from ptttool.analyses.errors.kinds import KINDS
 from ptttool.analyses.shown import Cell, Column, Table, Unit, text_column
 
 
-@dataclass(frozen=True)
-class ErrorCounts:
+class ErrorCounts(Struct, frozen=True):
     """Errors of one kind in both recordings.
 
     Parameters

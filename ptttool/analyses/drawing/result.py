@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,11 @@ if TYPE_CHECKING:
     from ptttool.analyses.shown import Names, Part
 
 
-class Shown(ABC):
-    """A result that people look at; notebooks show it as tables. Dataclasses of results derive it."""
+class Shown:
+    """A result that people look at; notebooks show it as tables. Structs and dataclasses of results derive it."""
 
-    @abstractmethod
+    __slots__ = ()
+
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield what is to be seen, the most important first.
 
@@ -22,6 +22,7 @@ class Shown(ABC):
         names : callable
             Returns what an ID is called.
         """
+        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         # Commands that show nothing of a result do without these.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
@@ -14,8 +15,7 @@ from ptttool.documents import document
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
-class RequesterErrors:
+class RequesterErrors(Struct, frozen=True):
     """Errors of a kind of one requester.
 
     Parameters
@@ -33,8 +33,7 @@ class RequesterErrors:
     index: int
 
 
-@dataclass(frozen=True)
-class ErrorKind:
+class ErrorKind(Struct, frozen=True):
     """Errors of a kind.
 
     Parameters
@@ -73,8 +72,7 @@ class ErrorKind:
     more_requesters: int
 
 
-@dataclass(frozen=True)
-class MessageCount:
+class MessageCount(Struct, frozen=True):
     """Messages with one Message Code. Most are no errors: they say how often power, latency tolerance or translations change.
 
     Parameters
@@ -96,8 +94,7 @@ class MessageCount:
 
 
 @document("errors")
-@dataclass(frozen=True)
-class Errors(Shown):
+class Errors(Shown, Struct, frozen=True):
     """What went wrong, or looks as if.
 
     Parameters

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.drawing.result import Shown
@@ -34,8 +35,7 @@ class Count(StrEnum):
     """Completions that answer reads of 64 bytes: neither of both was traced."""
 
 
-@dataclass(frozen=True)
-class DataBytes:
+class DataBytes(Struct, frozen=True):
     """Bytes of data of commands.
 
     Parameters
@@ -50,8 +50,7 @@ class DataBytes:
     write: int | None
 
 
-@dataclass(frozen=True)
-class InFlight:
+class InFlight(Struct, frozen=True):
     """Commands that were fetched and not yet completed. Headers do not tell which completion belongs to which command.
 
     Parameters
@@ -92,8 +91,7 @@ class InFlight:
     is_exact: bool
 
 
-@dataclass(frozen=True)
-class Drive:
+class Drive(Struct, frozen=True):
     """Commands of an NVMe drive.
 
     Parameters
@@ -142,8 +140,7 @@ class Drive:
     unexplained_bytes: int
 
 
-@dataclass(frozen=True)
-class Controller:
+class Controller(Struct, frozen=True):
     """Packets of a network controller.
 
     Parameters
@@ -189,8 +186,7 @@ class Controller:
     interrupts: int | None = None
 
 
-@dataclass(frozen=True)
-class Nvme:
+class Nvme(Struct, frozen=True):
     """All NVMe drives.
 
     Parameters
@@ -210,8 +206,7 @@ class Nvme:
     drives: list[Drive]
 
 
-@dataclass(frozen=True)
-class Nic:
+class Nic(Struct, frozen=True):
     """All network controllers.
 
     Parameters
@@ -233,8 +228,7 @@ class Nic:
     controllers: list[Controller]
 
 
-@dataclass(frozen=True)
-class Unexplained:
+class Unexplained(Struct, frozen=True):
     """TLPs of a requester that is taken for neither.
 
     Parameters
@@ -253,8 +247,7 @@ class Unexplained:
 
 
 @document("io")
-@dataclass(frozen=True)
-class IoResult(Shown):
+class IoResult(Shown, Struct, frozen=True):
     """Commands of NVMe drives, and packets of network controllers.
 
     Parameters

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.analyses.drawing.bins import histogram_of_times
 from ptttool.analyses.drawing.result import Shown
@@ -16,8 +17,7 @@ from ptttool.documents import document
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """How times are distributed. The percentiles are those of the nearest rank, and off by at most 1/256 of their value.
 
     Parameters
@@ -42,8 +42,7 @@ class Spread:
     max_index: int | None
 
 
-@dataclass(frozen=True)
-class Unmatched:
+class Unmatched(Struct, frozen=True):
     """Requests without a completion, and completions without a request.
 
     Parameters
@@ -66,8 +65,7 @@ class Unmatched:
     not_traced: int
 
 
-@dataclass(frozen=True)
-class LatencyGroup:
+class LatencyGroup(Struct, frozen=True):
     """Latency of requests that have something in common.
 
     Parameters
@@ -93,8 +91,7 @@ class LatencyGroup:
     to_first: Spread | None
 
 
-@dataclass(frozen=True)
-class Bins:
+class Bins(Struct, frozen=True):
     """A histogram.
 
     Parameters
@@ -111,8 +108,7 @@ class Bins:
 
 
 @document("latency")
-@dataclass(frozen=True)
-class Latency(Shown):
+class Latency(Shown, Struct, frozen=True):
     """Time from requests to their completions.
 
     Parameters

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
 
 @document("loss")
-@dataclass(frozen=True)
-class LossSigns(Shown):
+class LossSigns(Shown, Struct, frozen=True):
     """Signs that trace data are missing, or not what was asked for.
 
     Parameters

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptttool.analyses.drawing.bins import histogram_of_times
 from ptttool.analyses.drawing.result import Shown
@@ -16,8 +17,7 @@ from ptttool.documents import document
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """Ticks from requests to their last completion.
 
     Parameters
@@ -37,12 +37,11 @@ class Latency:
     p90: int | None
     p99: int | None
     max: int | None
-    edges: list[int] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
+    edges: list[int] = []
+    counts: list[int] = []
 
 
-@dataclass(frozen=True)
-class RequestSums:
+class RequestSums(Struct, frozen=True):
     """Requests of one kind.
 
     Parameters
@@ -75,8 +74,7 @@ class RequestSums:
     ticks: Latency
 
 
-@dataclass(frozen=True)
-class RegisterUse:
+class RegisterUse(Struct, frozen=True):
     """Requests to one register.
 
     Parameters
@@ -114,8 +112,7 @@ class RegisterUse:
     index: int
 
 
-@dataclass(frozen=True)
-class PollingRun:
+class PollingRun(Struct, frozen=True):
     """Reads of one register with no other outbound read between.
 
     Parameters
@@ -139,8 +136,7 @@ class PollingRun:
     index: int
 
 
-@dataclass(frozen=True)
-class SlowRequest:
+class SlowRequest(Struct, frozen=True):
     """A request that took long.
 
     Parameters
@@ -163,8 +159,7 @@ class SlowRequest:
 
 
 @document("mmio")
-@dataclass(frozen=True)
-class Mmio(Shown):
+class Mmio(Shown, Struct, frozen=True):
     """Requests of the processor to registers of devices.
 
     Parameters

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.drawing.result import Shown
@@ -37,8 +37,7 @@ _NEAR: Final = 0.9
 _MOST_SHOWN: Final = 20
 
 
-@dataclass(frozen=True)
-class LevelTime:
+class LevelTime(Struct, frozen=True):
     """How long so many requests were outstanding.
 
     Parameters
@@ -53,8 +52,7 @@ class LevelTime:
     ticks: int
 
 
-@dataclass(frozen=True)
-class TagUse:
+class TagUse(Struct, frozen=True):
     """How near the peak comes to a number of tags. That is an upper limit: a device may have fewer reads under way by its design.
 
     Parameters
@@ -78,8 +76,7 @@ class TagUse:
     doubted: int | None = None
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(Struct, frozen=True):
     """Requests outstanding at the same time, of a requester or in a direction.
 
     Parameters
@@ -127,8 +124,7 @@ class Load:
     levels: list[LevelTime]
 
 
-@dataclass(frozen=True)
-class NotCounted:
+class NotCounted(Struct, frozen=True):
     """Requests that were not seen whole: while they were outstanding, there were more than is said.
 
     Parameters
@@ -160,8 +156,7 @@ class NotCounted:
         return self.before + self.inside + self.at_end + self.left_out + self.not_traced + self.partly
 
 
-@dataclass(frozen=True)
-class OutstandingLine:
+class OutstandingLine(Struct, frozen=True):
     """Outstanding requests over time.
 
     Parameters
@@ -184,8 +179,7 @@ class OutstandingLine:
 
 
 @document("outstanding")
-@dataclass(frozen=True)
-class Outstanding(Shown):
+class Outstanding(Shown, Struct, frozen=True):
     """Requests that are outstanding at the same time.
 
     Parameters
@@ -217,7 +211,7 @@ class Outstanding(Shown):
     requesters: list[Load]
     more_requesters: int
     line: OutstandingLine | None
-    notes: list[Diagnostic] = field(default_factory=list)
+    notes: list[Diagnostic] = []
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the tables by direction and requester, the time line, the distribution."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Scale, Table, Unit, text_column
@@ -35,8 +36,7 @@ _DRAWN: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """What a size is held against.
 
     Parameters
@@ -60,8 +60,7 @@ class Limit:
     doubted: int | None = None
 
 
-@dataclass(frozen=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """Where TLPs begin and end.
 
     Parameters
@@ -85,8 +84,7 @@ class Alignment:
     boundary: int | None = None
 
 
-@dataclass(frozen=True)
-class PayloadGroup:
+class PayloadGroup(Struct, frozen=True):
     """TLPs of one requester, direction and operation; a completion counts for the requester of its request.
 
     Parameters
@@ -143,8 +141,7 @@ class PayloadGroup:
 
 
 @document("payload")
-@dataclass(frozen=True)
-class Payload(Shown):
+class Payload(Shown, Struct, frozen=True):
     """Sizes of writes, reads and completions.
 
     Parameters

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from ptttool.analyses.link import FRAMING
 from ptttool.analyses.payload.document import Alignment, Limit, Operation, PayloadGroup

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ptttool.analyses.time.model import TimeModel
 from ptttool.recording.auxtrace import DMA_BUFFER
@@ -38,8 +38,7 @@ class CalibrationState(StrEnum):
     """The chunks agree, but in 11 bits a part of the time of idle gaps is not seen, so a tick would seem longer than it is."""
 
 
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """What the timestamps of the AUX records say of a tick.
 
     Parameters

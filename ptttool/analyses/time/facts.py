@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from ptttool.analyses.shown import Facts, Note, Part, Unit
 from ptttool.analyses.time.calibration import Calibration, CalibrationState, calibrate
@@ -28,8 +29,7 @@ _SIGNS: Final = {
 }
 
 
-@dataclass(frozen=True)
-class TimeFacts:
+class TimeFacts(Struct, frozen=True):
     """What is known of time in a recording.
 
     Parameters

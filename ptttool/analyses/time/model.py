@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 CLOCK_COLUMNS: Final = ("time", "offset", "cpu")
 """The columns that say when TLPs came."""
@@ -39,8 +40,7 @@ class TimeSign(StrEnum):
     """There are too few records, or it changes too seldom."""
 
 
-@dataclass(frozen=True)
-class TimeEvidence:
+class TimeEvidence(Struct, frozen=True):
     """What the first records show of their Time field.
 
     Parameters
