@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from ptttool.registry import Registry
 
 
-@dataclass(frozen=True)
-class PermanentValues:
+class PermanentValues(Struct, frozen=True):
     """The values that are to be permanent. All of its texts are plain: a target can write them as they are.
 
     Parameters
@@ -33,8 +33,7 @@ class PermanentValues:
         return ((device, attribute, value) for device, values in self.devices.items() for attribute, value in values.items())
 
 
-@dataclass(frozen=True)
-class PermanentFile:
+class PermanentFile(Struct, frozen=True):
     """A file to be installed.
 
     Parameters

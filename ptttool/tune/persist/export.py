@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import ClassVar
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import PttDevice
 from ptttool.ownership import weakness_of
@@ -25,35 +28,40 @@ _PLACES = ("/usr/bin/ptttool", "/usr/local/bin/ptttool")
 _LONGEST_LABEL = 60
 
 
-@dataclass(frozen=True)
-class Export:
+@document("tune-export")
+class Export(Struct, frozen=True, kw_only=True):
     """What makes a profile permanent.
 
     Parameters
     ----------
     target : str
-        Name of what sets the values.
+        What sets the values.
     profile : str
         Name of the profile, in plain letters.
+    root : Path or None
+        Below which folder the files were installed; null if they were not.
     files : tuple of PermanentFile
         The files.
     activation : tuple of str
         The commands after which the values are set without a restart.
     limits : str
         What to know about it.
+    diagnostics : tuple of Diagnostic
+        What was odd.
     installable : bool
         Whether the files belong to the machine.
-    diagnostics : tuple of Diagnostic
-        Values that were clamped, what was left out, what is not safe.
     """
+
+    json_hides: ClassVar = ("installable",)
 
     target: str
     profile: str
+    root: Path | None = None
     files: tuple[PermanentFile, ...]
     activation: tuple[str, ...]
     limits: str
-    installable: bool
     diagnostics: tuple[Diagnostic, ...] = ()
+    installable: bool
 
 
 def export_profile(
@@ -109,13 +117,13 @@ def export_profile(
     if target == "systemd" and root == Path("/"):
         notes += _about_program(permanent.program)
     return Export(
-        target,
-        permanent.profile,
-        chosen.files(permanent),
-        chosen.activation(permanent),
-        chosen.limits,
-        chosen.installable,
-        (*profile.diagnostics, *notes),
+        target=target,
+        profile=permanent.profile,
+        files=chosen.files(permanent),
+        activation=chosen.activation(permanent),
+        limits=chosen.limits,
+        diagnostics=(*profile.diagnostics, *notes),
+        installable=chosen.installable,
     )
 
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
 from ptttool.errors import OutputError, PtttoolError, UsageError
 from ptttool.files.locks import hold
 from ptttool.tune.persist.contract import TARGETS, PermanentFile
 from ptttool.tune.persist.export import Export
-from ptttool.tune.persist.record import Installed, Records, digest
+from ptttool.tune.persist.record import VERSION, Installed, Records, digest
 from ptttool.tune.persist.rooted import Rooted
 
 # Seconds to wait for another process that installs.
 WAIT = 5.0
 
 
-@dataclass(frozen=True)
-class InstallPlan:
+class InstallPlan(Struct, frozen=True):
     """What installing writes.
 
     Parameters
@@ -55,36 +58,37 @@ class InstallPlan:
         return bool(self.write or self.replace or self.remove)
 
 
-@dataclass(frozen=True)
-class UninstallPlan:
-    """What uninstalling removes.
+@document("tune-uninstall")
+class UninstallPlan(Struct, frozen=True):
+    """What was removed again.
 
     Parameters
     ----------
-    installed : Installed
-        What was installed.
+    target : str
+        What set the values.
+    profile : str
+        Name of the profile, in plain letters.
     root : Path
         Below which folder.
     remove : tuple of str
-        Paths of the files that are as they were installed.
+        Files that were as they had been installed.
     changed : tuple of str
-        Paths of files that were changed since: they stay.
+        Files that were changed since: they stay.
     gone : tuple of str
-        Paths where nothing is any more.
+        Files that were not there any more.
+    folders : tuple of str
+        Folders that were created, the outermost first.
     """
 
-    installed: Installed
+    json_hides: ClassVar = ("folders",)
+
+    target: str
+    profile: str
     root: Path
-    remove: tuple[str, ...]
+    remove: tuple[str, ...] = field(name="removed")
     changed: tuple[str, ...]
     gone: tuple[str, ...]
-
-
-@dataclass
-class _Plan:
-    write: list[PermanentFile] = field(default_factory=list)
-    replace: list[PermanentFile] = field(default_factory=list)
-    same: list[PermanentFile] = field(default_factory=list)
+    folders: tuple[str, ...]
 
 
 @contextmanager
@@ -113,16 +117,18 @@ def plan_install(export: Export, root: Path) -> InstallPlan:
         raise OutputError(f"{root}: not a folder", hint="--root names the root of a system", code="no-such-folder")
     files, before = Rooted(root), Records(root).read(export.target)
     known = {} if before is None else before.files
-    plan = _Plan()
+    new: list[PermanentFile] = []
+    replaced: list[PermanentFile] = []
+    same: list[PermanentFile] = []
     for file in export.files:
         found = files.read(file.path)
         wanted = digest(file.text.encode(), file.is_link)
         if found is None:
-            plan.write.append(file)
+            new.append(file)
         elif digest(*found) == wanted:
-            plan.same.append(file)
+            same.append(file)
         elif digest(*found) in known.get(file.path, ()):
-            plan.replace.append(file)
+            replaced.append(file)
         else:
             why = "it was changed since it was installed" if file.path in known else "it was not installed by ptttool"
             raise OutputError(f"{files.shown(file.path)}: exists, and {why}", hint="look at it, then move it away", code="exists")
@@ -131,7 +137,7 @@ def plan_install(export: Export, root: Path) -> InstallPlan:
     stale = tuple(path for path, found in state.items() if found is not None and digest(*found) in known[path])
     kept = [path for path, found in state.items() if found is not None and path not in stale]
     notes = [_stays(files.shown(path)) for path in kept]
-    return InstallPlan(export, root, tuple(plan.write), tuple(plan.replace), tuple(plan.same), stale, (*notes, *_others(export, root)))
+    return InstallPlan(export, root, tuple(new), tuple(replaced), tuple(same), stale, (*notes, *_others(export, root)))
 
 
 def install(plan: InstallPlan) -> None:
@@ -143,7 +149,7 @@ def install(plan: InstallPlan) -> None:
         A file cannot be written; what was written is recorded.
     """
     files, records = Rooted(plan.root), Records(plan.root)
-    before = records.read(plan.export.target) or Installed(plan.export.target, plan.export.profile)
+    before = records.read(plan.export.target) or Installed(VERSION, plan.export.target, plan.export.profile, {}, ())
     wanted = {file.path: (digest(file.text.encode(), file.is_link),) for file in plan.export.files}
     both = {path: tuple(dict.fromkeys((*before.files.get(path, ()), *wanted.get(path, ())))) for path in (*before.files, *wanted)}
     # Before the first file: whatever is written, the record knows it.
@@ -179,7 +185,8 @@ def plan_uninstall(target: str, root: Path) -> UninstallPlan:
     found = {path: files.read(path) for path in installed.files}
     gone = tuple(path for path, content in found.items() if content is None)
     ours = tuple(path for path, content in found.items() if content is not None and digest(*content) in installed.files[path])
-    return UninstallPlan(installed, root, ours, tuple(path for path in found if path not in (*gone, *ours)), gone)
+    changed = tuple(path for path in found if path not in (*gone, *ours))
+    return UninstallPlan(installed.target, installed.profile, root, ours, changed, gone, installed.folders)
 
 
 def uninstall(plan: UninstallPlan) -> None:
@@ -193,9 +200,9 @@ def uninstall(plan: UninstallPlan) -> None:
     files = Rooted(plan.root)
     for path in plan.remove:
         files.remove(path)
-    for path in reversed(plan.installed.folders):
+    for path in reversed(plan.folders):
         files.remove_folder(path)
-    Records(plan.root).remove(plan.installed.target)
+    Records(plan.root).remove(plan.target)
     if plan.changed:
         shown = [files.shown(path) for path in plan.changed]
         raise OutputError(

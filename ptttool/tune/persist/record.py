@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from msgspec import Struct
+
+from ptttool.documents import read_json, to_json
 from ptttool.errors import InputError
 from ptttool.files.failures import output_failure
 from ptttool.files.own_folders import open_own_folder, state_folder
@@ -19,12 +20,13 @@ VERSION = 1
 RUNNING_ROOT = Path("/")
 
 
-@dataclass(frozen=True)
-class Installed:
-    """What was installed for a target.
+class Installed(Struct, frozen=True):
+    """What was installed for a target: the record of it.
 
     Parameters
     ----------
+    version : int
+        Version of the record.
     target : str
         Its name.
     profile : str
@@ -35,10 +37,16 @@ class Installed:
         Folders that were created, the outermost first.
     """
 
+    version: int
     target: str
     profile: str
-    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
+    files: Mapping[str, tuple[str, ...]]
+    folders: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse other versions, and paths that lead elsewhere."""
+        if self.version != VERSION or not all(map(_is_path, (*self.files, *self.folders))):
+            raise ValueError("not a record of this version")
 
 
 def digest(data: bytes, is_link: bool) -> str:
@@ -78,12 +86,14 @@ class Records:
             return None
         data, is_link = found
         try:
-            document = None if is_link or len(data) > LARGEST else json.loads(data)
-            return _checked(document, target)
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            installed = read_json(None if is_link or len(data) > LARGEST else json.loads(data), Installed)
+            if installed.target != target:
+                raise ValueError("the record of another target")
+        except (RecursionError, ValueError):
             shown = self._files.shown(path)
             hint = "what was installed is not known: remove it by hand, then this file"
             raise InputError(shown, "not a record of what was installed", hint=hint, code="record-damaged") from None
+        return installed
 
     def write(self, installed: Installed) -> None:
         """Write a record. Raises AccessError, OutputError."""
@@ -92,35 +102,12 @@ class Records:
                 os.close(open_own_folder(self._own))
             except OSError as error:
                 raise output_failure(self._own, error, kind="folder") from None
-        document = {
-            "version": VERSION,
-            "target": installed.target,
-            "profile": installed.profile,
-            "files": {path: list(digests) for path, digests in installed.files.items()},
-            "folders": list(installed.folders),
-        }
-        self._files.write(self.path(installed.target), json.dumps(document, indent=2).encode() + b"\n", replace=True)
+        self._files.write(self.path(installed.target), json.dumps(to_json(installed), indent=2).encode() + b"\n", replace=True)
 
     def remove(self, target: str) -> None:
         """Remove a record."""
         self._files.remove(self.path(target))
 
 
-def _checked(document: Any, target: str) -> Installed:
-    if document["version"] != VERSION or document["target"] != target:
-        raise ValueError
-    files = {_path(path): tuple(map(_text, digests)) for path, digests in document["files"].items()}
-    return Installed(target, _text(document["profile"]), files, tuple(map(_path, document["folders"])))
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _path(value: object) -> str:
-    text = _text(value)
-    if not text.startswith("/") or ".." in text.split("/") or "\0" in text:
-        raise ValueError
-    return text
+def _is_path(text: str) -> bool:
+    return text.startswith("/") and ".." not in text.split("/") and "\0" not in text

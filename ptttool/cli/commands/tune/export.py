@@ -98,9 +98,7 @@ def export(
         return
     print_diagnostics(found.diagnostics)
     if json:
-        from ptttool.tune.persist.documents import TuneExportDocument
-
-        print_json(TuneExportDocument.of(found, None))
+        print_json(found)
         return
     from ptttool.cli.views.tune_export import note_use
 
@@ -139,9 +137,9 @@ def _install(found: Export, root: Path, *, yes: bool, json: bool) -> None:
             _ask("write this?", yes)
         install(plan)
     if json:
-        from ptttool.tune.persist.documents import TuneExportDocument
+        from msgspec.structs import replace
 
-        print_json(TuneExportDocument.of(found, str(root), plan.diagnostics))
+        print_json(replace(found, root=root, diagnostics=(*found.diagnostics, *plan.diagnostics)))
         return
     note("installed" if plan.is_needed else "installed already: nothing was written")
     note_activation(found, root)
@@ -158,9 +156,7 @@ def _uninstall(target: str, root: Path, *, yes: bool, json: bool) -> None:
         _ask("remove this?", yes or not plan.remove)
         uninstall(plan)
     if json:
-        from ptttool.tune.persist.documents import TuneUninstallDocument
-
-        print_json(TuneUninstallDocument.of(plan))
+        print_json(plan)
         return
     note("removed; values that are set now stay until the next restart")
 
