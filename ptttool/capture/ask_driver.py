@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from ptttool.capture.checks import host
 from ptttool.capture.checks.host import Rights
 from ptttool.capture.device.lock import hold_device
@@ -166,7 +168,7 @@ def _events(request: TraceRequest, machine: Machine, device: PttDevice, *, force
     for port in request.root_ports:
         behind = next((one.address for one in walk(machine, port) if one.address in requesters), None)
         if behind is not None:
-            yield build(replace(request, root_ports=(), requester=behind), device=device, force=force).config
+            yield build(structs.replace(request, root_ports=(), requester=behind), device=device, force=force).config
 
 
 def _shared_by_empty_port(options: EventOptions, machine: Machine, device: PttDevice) -> str | None:

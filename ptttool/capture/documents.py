@@ -1,68 +1,27 @@
-"""The JSON documents of events and recordings; what fills them is passed in, so that this module imports none of it."""
+"""The JSON documents of events and of recordings that are asked for."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct, structs
+
+from ptttool.capture.event.build import Asked, TraceRequest
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, to_json
+from ptttool.pci import PciAddress
 
 if TYPE_CHECKING:
-    from ptttool.capture.event.build import BuiltEvent, TraceRequest
+    from ptttool.capture.event.build import BuiltEvent
     from ptttool.capture.event.decode import Explanation
     from ptttool.capture.plan import Plan
 
 
-@dataclass(frozen=True)
-class RequestBody:
-    """What was asked for.
-
-    Parameters
-    ----------
-    root_ports : tuple of str
-        PCI addresses of the root ports.
-    requester : str or None
-        PCI address of the requester.
-    types : tuple of str
-        Of ``p``, ``np``, ``cpl``.
-    direction : str
-        ``inbound``, ``outbound`` or ``both``.
-    completions : str or None
-        ``a`` or ``b``.
-    format : str
-        ``4dw`` or ``8dw``.
-    pattern : str or None
-        ``legacy`` or ``v1``.
-    """
-
-    root_ports: tuple[str, ...]
-    requester: str | None
-    types: tuple[str, ...]
-    direction: str
-    completions: str | None
-    format: str
-    pattern: str | None
-
-    @classmethod
-    def of(cls, request: TraceRequest) -> RequestBody:
-        """Describe a request."""
-        return RequestBody(
-            root_ports=tuple(str(address) for address in request.root_ports),
-            requester=None if request.requester is None else str(request.requester),
-            types=tuple(request.types),
-            direction=request.direction,
-            completions=request.completions,
-            format=request.format,
-            pattern=request.pattern,
-        )
-
-
 @document("event")
-@dataclass(frozen=True)
-class EventDocument(RequestBody):
+class EventDocument(Asked[PciAddress], frozen=True, kw_only=True):
     """What ``event --json`` prints: an event, and the command that records it.
 
     Parameters
@@ -105,15 +64,14 @@ class EventDocument(RequestBody):
     @classmethod
     def of_event(cls, request: TraceRequest, built: BuiltEvent, command: Sequence[str], diagnostics: Sequence[Diagnostic]) -> EventDocument:
         """Describe an event; ``diagnostics`` are all of it, those of its names included."""
-        return EventDocument(
-            **vars(RequestBody.of(request)),
+        return cls(
+            **structs.asdict(request),
             event=built.event,
             config=built.config,
             config_hex=f"{built.config:#x}",
             command=tuple(command),
             command_line=shlex.join(command),
-            device=request.device,
-            fields=dict(built.fields),
+            fields=built.fields,
             inbound=built.flow.inbound,
             outbound=built.flow.outbound,
             checked=built.checked,
@@ -251,14 +209,11 @@ class ExplainDocument(ExplanationBody):
         return ExplainDocument(**vars(ExplanationBody.of(explanation)), source=source, event=event, machine=machine)
 
 
-@dataclass(frozen=True)
-class PlanBody(RequestBody):
+class PlanBody(TraceRequest, frozen=True, kw_only=True):
     """A recording as it was asked for.
 
     Parameters
     ----------
-    device : str
-        The PMU's name.
     event : str
         The event string.
     config : int
@@ -275,7 +230,6 @@ class PlanBody(RequestBody):
         The warnings.
     """
 
-    device: str
     event: str
     config: int
     cpu: int
@@ -288,9 +242,8 @@ class PlanBody(RequestBody):
     def of_plan(cls, plan: Plan, diagnostics: Sequence[Diagnostic] = ()) -> PlanBody:
         """Describe a plan, with the warnings among diagnostics."""
         built = plan.chosen.built
-        return PlanBody(
-            **vars(RequestBody.of(plan.chosen.request)),
-            device=plan.device.name,
+        return cls(
+            **structs.asdict(plan.chosen.request),
             event=built.event,
             config=built.config,
             cpu=plan.cpu,
@@ -303,29 +256,32 @@ class PlanBody(RequestBody):
     @staticmethod
     def options_of(plan: Plan) -> dict[str, object]:
         """Return the options of a plan, as sidecars keep them."""
-        body = vars(PlanBody.of_plan(plan))
-        options = {name: to_json(value) for name, value in body.items() if name not in ("command", "warnings")}
+        body: dict[str, object] = to_json(PlanBody.of_plan(plan))
+        options = {name: value for name, value in body.items() if name not in ("command", "warnings")}
         asked = [one.message for one in plan.chosen.notes if one.code == "asked-driver"]
         return options | ({"asked_driver": asked[0]} if asked else {})
 
 
 @document("trace-dry-run")
-@dataclass(frozen=True)
-class DryRunDocument(PlanBody):
+class DryRunDocument(Struct, frozen=True):
     """What ``trace --dry-run --json`` prints.
 
     Parameters
     ----------
+    plan : PlanBody
+        The recording as it was asked for.
     command_line : str
         The perf command as one line for a shell.
     """
 
+    json_merges: ClassVar = ("plan",)
+
+    plan: PlanBody
     command_line: str
 
 
 @document("trace-series-dry-run")
-@dataclass(frozen=True)
-class DryRunSeriesDocument:
+class DryRunSeriesDocument(Struct, frozen=True):
     """What ``trace --dry-run --json`` prints of several runs, one after another.
 
     Parameters

@@ -168,7 +168,7 @@ class Facts:
     def plan(self, device: PttDevice) -> Plan:
         """Return the plan of a trace of a device, for the checks before a recording."""
         port = device.root_ports[0].address if device.root_ports else _ANY_PORT
-        request = TraceRequest(device.name, (port,))
+        request = TraceRequest(device=device.name, root_ports=(port,))
         chosen = ChosenEvent(request, build(request), device, self.machine)
         return Plan(chosen, device.cpus[0] if device.cpus else 0, self.aux_size, self.output, force=True)
 

@@ -107,7 +107,7 @@ class GeneratedRecording:
         # No direction of 8DW holds what goes both ways; the event then names the one of most requests.
         direction = (INBOUND if eight_dw else BOTH) if everything else Direction(wanted.direction)
         request = TraceRequest(
-            PMU,
+            device=PMU,
             root_ports=(profile.port,),
             direction=direction,
             format=Format(wanted.format),

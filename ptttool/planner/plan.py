@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import structs
 
 from ptttool.capture.checks.host import free_bytes
 from ptttool.capture.event.choose import ChosenEvent, EventOptions
@@ -187,9 +189,9 @@ def plan_runs(
     wanted = wanted_for(purposes, runs)
     chosen: list[ChosenEvent] = []
     for run in runs:
-        each = replace(options, types=run.types, direction=run.direction, completions=run.completions, format=run.format)
+        each = structs.replace(options, types=run.types, direction=run.direction, completions=run.completions, format=run.format)
         if chosen and chosen[0].device is not None:
-            each = replace(each, device=chosen[0].device.name)
+            each = structs.replace(each, device=chosen[0].device.name)
         chosen.append(choose(each))
     first = chosen[0]
     assert first.device is not None

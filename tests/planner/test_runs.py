@@ -31,7 +31,14 @@ def test_every_analysis_has_a_plan_that_brings_what_it_needs(purposes: tuple[str
     assert lacking(wanted, runs) == []
     assert len(set(runs)) == len({run.name for run in runs}) == len(runs)
     for run in runs:
-        request = TraceRequest("hisi_ptt0_0", (PORT,), None, run.types, run.direction, run.completions, run.format)
+        request = TraceRequest(
+            device="hisi_ptt0_0",
+            root_ports=(PORT,),
+            types=run.types,
+            direction=run.direction,
+            completions=run.completions,
+            format=run.format,
+        )
         built = build(request)
         assert built.flow == run.flow
         assert run.direction is not Direction.OUTBOUND or len(run.types) == 1

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import ClassVar, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from ptttool.capture.event.terms import (
     DIRECTION_VALUES,
@@ -39,32 +42,53 @@ from ptttool.pci import PciAddress
 from ptttool.wording import html_table, in_words
 
 E = TypeVar("E", bound=StrEnum)
+W = TypeVar("W")
 
 
-@dataclass(frozen=True)
-class TraceRequest:
+class Asked(Struct, Generic[W], frozen=True, kw_only=True):
+    """What was asked for.
+
+    Parameters
+    ----------
+    root_ports : tuple
+        PCI addresses of the root ports.
+    requester : PciAddress, str or None
+        PCI address of the requester.
+    types : tuple of TlpType
+        Of ``p``, ``np``, ``cpl``.
+    direction : Direction
+        ``inbound``, ``outbound`` or ``both``.
+    completions : Completions or None
+        ``a`` or ``b``.
+    format : Format
+        ``4dw`` or ``8dw``.
+    pattern : Pattern or None
+        ``legacy`` or ``v1``.
+    """
+
+    json_types: ClassVar = {
+        "types": tuple[str, ...], "direction": str, "completions": str | None, "format": str, "pattern": str | None,
+    }  # fmt: skip
+
+    root_ports: tuple[W, ...] = ()
+    requester: W | None = None
+    types: tuple[TlpType, ...] = tuple(TlpType)
+    direction: Direction = Direction.INBOUND
+    completions: Completions | None = None
+    format: Format = Format.DW4
+    pattern: Pattern | None = None
+
+
+class TraceRequest(Asked[PciAddress], frozen=True, kw_only=True):
     """What to trace, on one PTT device.
 
-    Enum members can be given by their value: ``direction="both"``.
+    Enum members can be given by their value: ``direction="both"``. Types are sorted, and each is kept once. Without a pattern the event
+    does not have that term.
 
     Parameters
     ----------
     device : str
-        The PMU's name, such as ``hisi_ptt0_2``.
-    root_ports : tuple of PciAddress
-        Root ports to trace, or none with a requester.
-    requester : PciAddress or None
-        The one function to trace instead.
-    types : tuple of TlpType
-        The types of TLPs; they are sorted, and each is kept once.
-    direction : Direction
-        Inbound is from the device to the root port.
-    completions : Completions or None
-        The inbound completions to trace where the device cannot trace all.
-    format : Format
-        How much of each TLP to record.
-    pattern : Pattern or None
-        The layout of the headers; None leaves the term out.
+        The PMU's name.
 
     Raises
     ------
@@ -73,13 +97,6 @@ class TraceRequest:
     """
 
     device: str
-    root_ports: tuple[PciAddress, ...] = ()
-    requester: PciAddress | None = None
-    types: tuple[TlpType, ...] = tuple(TlpType)
-    direction: Direction = Direction.INBOUND
-    completions: Completions | None = None
-    format: Format = Format.DW4
-    pattern: Pattern | None = None
 
     def __post_init__(self) -> None:
         given = {_member("--type", TlpType, name) for name in self.types}
@@ -93,7 +110,7 @@ class TraceRequest:
             "pattern": None if self.pattern is None else _member("--pattern", Pattern, self.pattern),
         }
         for name, value in values.items():
-            object.__setattr__(self, name, value)
+            force_setattr(self, name, value)
 
 
 def _member(option: str, kind: type[E], value: str) -> E:

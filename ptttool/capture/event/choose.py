@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ptttool.capture.event.build import BuiltEvent, TraceRequest, build, check_one_filter
-from ptttool.capture.event.terms import Completions, Direction, Format, Pattern, TlpType
+from ptttool.capture.event.build import Asked, BuiltEvent, TraceRequest, build, check_one_filter
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.model import Machine, PttDevice
@@ -15,8 +14,7 @@ from ptttool.machine.resolve import resolve_requester, resolve_root_port
 from ptttool.pci import PciAddress
 
 
-@dataclass(frozen=True)
-class EventOptions:
+class EventOptions(Asked[str], frozen=True, kw_only=True):
     """What to trace, in the user's words.
 
     Parameters
@@ -25,8 +23,6 @@ class EventOptions:
         PCI addresses or names, each or several with commas; an endpoint stands for its root port.
     requester : str or None
         PCI address or name of one function.
-    types, direction, completions, format, pattern
-        As of :class:`~ptttool.capture.event.build.TraceRequest`.
     device : str or None
         The PTT device; by default that of the root port or requester.
     force : bool
@@ -38,13 +34,6 @@ class EventOptions:
         There is neither a root port nor a requester, or there are both.
     """
 
-    root_ports: tuple[str, ...] = ()
-    requester: str | None = None
-    types: tuple[TlpType, ...] = tuple(TlpType)
-    direction: Direction = Direction.INBOUND
-    completions: Completions | None = None
-    format: Format = Format.DW4
-    pattern: Pattern | None = None
     device: str | None = None
     force: bool = False
 
@@ -53,16 +42,8 @@ class EventOptions:
 
     def request(self, device: str, root_ports: Iterable[PciAddress], requester: PciAddress | None) -> TraceRequest:
         """Make the request for a device, with the addresses that the names stand for."""
-        return TraceRequest(
-            device=device,
-            root_ports=tuple(root_ports),
-            requester=requester,
-            types=self.types,
-            direction=self.direction,
-            completions=self.completions,
-            format=self.format,
-            pattern=self.pattern,
-        )
+        asked = {name: getattr(self, name) for name in Asked.__struct_fields__}
+        return TraceRequest(device=device, **asked | {"root_ports": tuple(root_ports), "requester": requester})
 
 
 @dataclass(frozen=True)

@@ -260,13 +260,15 @@ def _planned(
 
 def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
     """Print the perf command of each run."""
+    from msgspec.structs import replace
+
     from ptttool.capture.documents import DryRunDocument, DryRunSeriesDocument, PlanBody
 
     documents = []
     for plan in plans:
         line = shlex.join(plan.perf_command)
-        body = vars(PlanBody.of_plan(plan, plan.chosen.diagnostics)) | {"command": tuple(plan.perf_command)}
-        documents.append(DryRunDocument(**body, command_line=line))
+        asked = PlanBody.of_plan(plan, plan.chosen.diagnostics)
+        documents.append(DryRunDocument(replace(asked, command=tuple(plan.perf_command)), line))
         if not json:
             print_line(clean(line))
     if json:

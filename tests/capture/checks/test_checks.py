@@ -22,7 +22,7 @@ from ptttool.machine.model import Machine, PttDevice
 from ptttool.pci import PciAddress
 
 DEVICE = PttDevice(name="hisi_ptt0_0", sicl=0, core=0, sysfs="/sys/devices/hisi_ptt0_0", cpus=(0, 1))
-REQUEST = TraceRequest("hisi_ptt0_0", (PciAddress.parse("00:10.0"),))
+REQUEST = TraceRequest(device="hisi_ptt0_0", root_ports=(PciAddress.parse("00:10.0"),))
 PLAN = Plan(ChosenEvent(REQUEST, build(REQUEST), DEVICE, Machine(origin="here", devices=(DEVICE,))), 0)
 ROOT = Rights(capabilities=(1 << 41) - 1, paranoid=4, mlock_kb=516, memlock=8 << 20, cpus=4)
 USER = replace(ROOT, capabilities=0)

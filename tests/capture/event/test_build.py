@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -66,7 +65,7 @@ MATRIX: list[tuple[str, str, str | None, tuple[str, ...], int | str]] = [
 
 
 def request(**changes: object) -> TraceRequest:
-    return replace(TraceRequest("hisi_ptt0_0", (PORT,)), **changes)  # type: ignore[arg-type]
+    return structs.replace(TraceRequest(device="hisi_ptt0_0", root_ports=(PORT,)), **changes)
 
 
 @pytest.mark.parametrize(("layout", "direction", "completions", "types", "expected"), MATRIX)
@@ -290,7 +289,7 @@ ports = st.builds(PciAddress, st.just(0), st.just(0), st.integers(0, 31), st.int
 functions = st.builds(PciAddress, st.integers(0, 0xFFFF), st.integers(0, 255), st.integers(0, 31), st.integers(0, 7))
 filters = st.one_of(st.tuples(st.lists(ports, min_size=1, max_size=4).map(tuple), st.none()), st.tuples(st.just(()), functions))
 requests = st.builds(
-    lambda where, **rest: TraceRequest("hisi_ptt0_0", where[0], where[1], **rest),
+    lambda where, **rest: TraceRequest(device="hisi_ptt0_0", root_ports=where[0], requester=where[1], **rest),
     filters,
     types=st.lists(st.sampled_from(ALL), min_size=1, max_size=3).map(tuple),
     direction=st.sampled_from(["inbound", "outbound", "both"]),
