@@ -157,30 +157,30 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
 
 
 def _group(group: Group, key: str, is_timed: bool) -> LatencyGroup:
-    endings = group.row["endings"]
+    endings = group.endings
     return LatencyGroup(
         key=key,
         requests=int(endings.sum()),
         matched=int(endings[: Ending.INSIDE].sum()),
         errors=int(endings[Ending.ERROR]),
         short=int(endings[Ending.SHORT]),
-        requested_bytes=int(group.row["requested"]),
-        received_bytes=int(group.row["received"]),
+        requested_bytes=int(group.requested),
+        received_bytes=int(group.received),
         ticks=_spread(group, 1) if is_timed else None,
         to_first=_spread(group, 0) if is_timed else None,
     )
 
 
 def _spread(group: Group | None, which: int) -> Spread:
-    n = 0 if group is None else int(group.row["timed"][which])
+    n = 0 if group is None else int(group.timed[which])
     if group is None or not n:
         return Spread(0, None, None, None, None, None, None, None, None, None)
-    row, bins, counts = group.row, group.bins[which], group.counts[which]
-    smallest, largest = int(row["smallest"][which]), int(row["largest"][which])
+    bins, counts = group.bins[which], group.counts[which]
+    smallest, largest = int(group.smallest[which]), int(group.largest[which])
     found = (percentile(bins, counts, share) for share in (0.5, 0.9, 0.99, 0.999))
     p50, p90, p99, p999 = (None if value is None else min(max(value, smallest), largest) for value in found)
-    smallest_at, largest_at = int(row["smallest_at"][which]), int(row["largest_at"][which])
-    return Spread(n, smallest, int(row["ticks"][which]) / n, p50, p90, p99, p999, largest, smallest_at, largest_at)
+    smallest_at, largest_at = int(group.smallest_at[which]), int(group.largest_at[which])
+    return Spread(n, smallest, int(group.ticks[which]) / n, p50, p90, p99, p999, largest, smallest_at, largest_at)
 
 
 def _scaled(spread: Spread | None, time: TimeFacts) -> Spread | None:
