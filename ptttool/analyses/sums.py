@@ -98,6 +98,9 @@ class SumTable:
             self._parts, self._loose, self._room = [rows], 0, max(_ROOM, 2 * len(rows[0]))
         return self._parts[0] if self._parts else (np.empty(0, dtype=np.int64),) * (1 + len(self._how))
 
+    def __len__(self) -> int:
+        return len(self.rows()[0])
+
     def keep(self, which: Array) -> None:
         """Keep some of the keys only: a mask of :meth:`rows`."""
         self._parts = [tuple(column[which] for column in self.rows())]

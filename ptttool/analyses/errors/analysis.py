@@ -19,6 +19,7 @@ from ptttool.analyses.matching.traced import Untraced, untraced_answers
 from ptttool.analyses.matching.transactions import Ending, Orphans
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope
+from ptttool.analyses.sums import SumTable
 from ptttool.capture.event.terms import Format
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
@@ -252,35 +253,25 @@ class ErrorKeys:
     """Completions without a request whose tag has no upper bits, by requester and tag."""
 
     def __init__(self) -> None:
-        self._keys: Array = np.empty(0, dtype=np.uint32)
-        self._index: Array = np.empty(0, dtype=np.uint64)
-        self._count: Array = np.empty(0, dtype=np.int64)
+        self._sums = SumTable(np.minimum, np.add)
 
     def add(self, orphans: Orphans) -> None:
         """Add completions."""
         low = orphans.tag & 0x300 == 0
-        if low.any():
-            self._append(_low_keys(orphans.requester[low], orphans.tag[low]), orphans.index[low], orphans.count[low])
+        if len(self._sums) < MAX_ERROR_SUMS:
+            self._sums.add(_low_keys(orphans.requester[low], orphans.tag[low]), orphans.index[low].astype(np.uint64), orphans.count[low])
 
     def merge(self, later: ErrorKeys) -> None:
         """Add completions behind."""
-        if len(later._keys):
-            self._append(later._keys, later._index, later._count)
-
-    def _append(self, keys: Array, index: Array, count: Array) -> None:
-        if len(self._keys) >= MAX_ERROR_SUMS:
-            return
-        keys, index, count = (np.concatenate(pair) for pair in ((self._keys, keys), (self._index, index), (self._count, count)))
-        self._keys, of = np.unique(keys, return_inverse=True)
-        self._index = np.full(len(self._keys), np.iinfo(np.uint64).max, dtype=np.uint64)
-        np.minimum.at(self._index, of, index.astype(np.uint64))
-        self._count = np.bincount(of, count, len(self._keys)).astype(np.int64)
+        if len(self._sums) < MAX_ERROR_SUMS:
+            self._sums.merge(later._sums)
 
     def among(self, keys: Array) -> Iterator[tuple[Array, Array, Array]]:
         """Yield requesters, numbers of the first ones and counts of those with these keys."""
-        found = np.isin(self._keys, keys)
+        low, index, count = self._sums.rows()
+        found = np.isin(low, keys)
         if found.any():
-            yield (self._keys[found] >> 8).astype(np.uint16), self._index[found], self._count[found]
+            yield (low[found] >> 8).astype(np.uint16), index[found], count[found]
 
 
 def _low_keys(requesters: Array, tags: Array) -> Array:
