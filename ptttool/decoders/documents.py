@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol, TraceProtocol
 from ptttool.decoders.parameters import Parameter
@@ -13,58 +14,7 @@ from ptttool.documents import document
 from ptttool.table.schema import Column
 
 
-@dataclass(frozen=True)
-class ParameterBody:
-    """A parameter of a protocol or of its framing.
-
-    Parameters
-    ----------
-    name : str
-        Name, as in ``-p NAME=VALUE``.
-    type : str
-        ``int``, ``ints``, ``bool``, ``choice`` or ``text``.
-    mandatory : bool
-        Whether it must be given.
-    default : bool, int, str, list of int, or None
-        Value by default.
-    minimum, maximum : int or None
-        The smallest and the largest number.
-    choices : tuple of str or None
-        The values of a choice.
-    used : bool
-        Whether decoding depends on it. Files of parameters may hold others.
-    meaning : str
-        What it means.
-    """
-
-    name: str
-    type: str
-    mandatory: bool
-    default: bool | int | str | tuple[int, ...] | None
-    minimum: int | None
-    maximum: int | None
-    choices: tuple[str, ...] | None
-    used: bool
-    meaning: str
-
-    @classmethod
-    def of(cls, parameter: Parameter) -> ParameterBody:
-        """Describe a parameter."""
-        return cls(
-            name=parameter.name,
-            type=parameter.type,
-            mandatory=parameter.mandatory,
-            default=parameter.default,
-            minimum=parameter.minimum,
-            maximum=parameter.maximum,
-            choices=tuple(parameter.choices) or None,
-            used=parameter.used,
-            meaning=parameter.meaning,
-        )
-
-
-@dataclass(frozen=True)
-class ColumnBody:
+class ColumnBody(Struct, frozen=True):
     """A column of a protocol's records.
 
     Parameters
@@ -90,8 +40,7 @@ class ColumnBody:
         return cls(column.name, column.dtype, column.meaning, tuple(column.values) or None)
 
 
-@dataclass(frozen=True)
-class ProtocolBody:
+class ProtocolBody(Struct, frozen=True):
     """A protocol.
 
     Parameters
@@ -108,7 +57,7 @@ class ProtocolBody:
         The types of AUX trace whose recordings it decodes by default.
     resync : str or None
         Where decoding goes on after bytes that could not be decoded.
-    parameters : tuple of ParameterBody
+    parameters : tuple of Parameter
         Parameters of the protocol and its framings.
     fields : tuple of ColumnBody
         Columns of TLPs; for other protocols the columns that are not common to all elements.
@@ -120,7 +69,7 @@ class ProtocolBody:
     framings: tuple[str, ...]
     auxtrace_types: tuple[int, ...]
     resync: str | None
-    parameters: tuple[ParameterBody, ...]
+    parameters: tuple[Parameter, ...]
     fields: tuple[ColumnBody, ...]
 
     @classmethod
@@ -134,14 +83,13 @@ class ProtocolBody:
             framings=tuple(protocol.framings),
             auxtrace_types=tuple(protocol.auxtrace),
             resync=protocol.resync or None,
-            parameters=tuple(ParameterBody.of(parameter) for parameter in parameters_of(protocol)),
+            parameters=parameters_of(protocol),
             fields=tuple(ColumnBody.of(column) for column in columns),
         )
 
 
 @document("decode-protocols")
-@dataclass(frozen=True)
-class ProtocolsDocument:
+class ProtocolsDocument(Struct, frozen=True):
     """Protocols that traces can be decoded as."""
 
     protocols: tuple[ProtocolBody, ...]

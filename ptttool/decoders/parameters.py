@@ -10,11 +10,14 @@ import dataclasses
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from ptttool.budget import over_budget, over_budget_text
 from ptttool.decoders.budget import MAX_DESCRIPTION_BYTES, MAX_FILES
@@ -50,47 +53,51 @@ class Paths(StrEnum):
     FOLDER = "folder"
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter.
+class Parameter(Struct, frozen=True, kw_only=True):
+    """A parameter of a protocol or of its framing.
 
     Parameters
     ----------
     name : str
-        Name on the command line and in files.
-    type : Type
-        What its text means.
-    meaning : str
-        One line of documentation.
-    default : int, bool, str, tuple of int or None
-        Value if it is not given; None if it must be, or if it is `optional`.
+        Name, as in ``-p NAME=VALUE``.
+    type : str
+        ``int``, ``ints``, ``bool``, ``choice`` or ``text``.
+    mandatory : bool
+        Whether it must be given.
+    default : bool, int, str, list of int, or None
+        Value by default.
     minimum, maximum : int or None
-        Range of integers, both included.
-    choices : tuple of str
-        Values of a choice.
-    optional : bool
-        Whether it may be left out; it is None then.
+        The smallest and the largest number.
+    choices : tuple of str or None
+        The values of a choice.
     used : bool
-        Whether decoding depends on it. Files that describe a trace unit also hold what a decoder need not know.
+        Whether decoding depends on it. Files of parameters may hold others.
+    meaning : str
+        What it means.
+    optional : bool
+        Whether it may be left out although it has no default; it is None then.
     paths : Paths or None
         What the text names that decoding reads.
     """
 
-    name: str
-    type: Type
-    meaning: str
-    default: Value | None = None
+    json_name: ClassVar = "ParameterBody"
+    json_hides: ClassVar = ("optional", "paths")
+
+    name: str = ""
+    type: str
+    mandatory: bool = False
+    default: bool | int | str | tuple[int, ...] | None = None
     minimum: int | None = None
     maximum: int | None = None
-    choices: tuple[str, ...] = ()
-    optional: bool = False
+    choices: tuple[str, ...] | None = None
     used: bool = True
+    meaning: str
+    optional: bool = False
     paths: Paths | None = None
 
-    @property
-    def mandatory(self) -> bool:
-        """Whether decoding needs it."""
-        return self.default is None and not self.optional and self.used
+    def __post_init__(self) -> None:
+        """Say whether decoding needs it."""
+        force_setattr(self, "mandatory", self.default is None and not self.optional and self.used)
 
     @property
     def range_text(self) -> str:
@@ -98,7 +105,7 @@ class Parameter:
         if self.type == Type.BOOL:
             return "yes or no"
         if self.type == Type.CHOICE:
-            return " or ".join(self.choices)
+            return " or ".join(self.choices or ())
         if self.type == Type.INTS:
             return f"{replace(self, type=Type.INT).range_text}, several with commas between"
         if self.type == Type.INT and self.minimum is not None:
@@ -130,7 +137,7 @@ class Parameter:
         elif self.type == Type.BOOL:
             value = _WORDS.get(text.lower())
         elif self.type == Type.CHOICE:
-            value = text if text in self.choices else None
+            value = text if text in (self.choices or ()) else None
         elif self.type == Type.TEXT and text:
             value = text
         if value is None:
@@ -370,24 +377,24 @@ def number(
     meaning: str, default: int | None = None, minimum: int | None = None, maximum: int | None = None, *, optional: bool = False
 ) -> Any:
     """Describe a parameter that is an integer; see :class:`Parameter`."""
-    return _field(Parameter("", Type.INT, meaning, default, minimum, maximum, optional=optional))
+    return _field(Parameter(type=Type.INT, meaning=meaning, default=default, minimum=minimum, maximum=maximum, optional=optional))
 
 
 def numbers(meaning: str, minimum: int | None = None, maximum: int | None = None) -> Any:
     """Describe an optional parameter that is several integers."""
-    return _field(Parameter("", Type.INTS, meaning, None, minimum, maximum, optional=True))
+    return _field(Parameter(type=Type.INTS, meaning=meaning, minimum=minimum, maximum=maximum, optional=True))
 
 
 def flag(meaning: str, default: bool | None = None) -> Any:
     """Describe a parameter that is yes or no."""
-    return _field(Parameter("", Type.BOOL, meaning, default))
+    return _field(Parameter(type=Type.BOOL, meaning=meaning, default=default))
 
 
 def choice(meaning: str, choices: Iterable[str], default: str | None = None, *, optional: bool = False) -> Any:
     """Describe a parameter that is one of some words."""
-    return _field(Parameter("", Type.CHOICE, meaning, default, choices=tuple(choices), optional=optional))
+    return _field(Parameter(type=Type.CHOICE, meaning=meaning, default=default, choices=tuple(choices), optional=optional))
 
 
 def text(meaning: str, *, optional: bool = False, paths: Paths | None = None) -> Any:
     """Describe a parameter that is any text."""
-    return _field(Parameter("", Type.TEXT, meaning, optional=optional, paths=paths))
+    return _field(Parameter(type=Type.TEXT, meaning=meaning, optional=optional, paths=paths))

@@ -133,7 +133,15 @@ def parameters_of(protocol: TraceProtocol[Any], framing: str | None = None) -> t
     before = () if chosen == NO_FRAMING else PROTOCOLS.get(chosen).parameters
     own = protocol.parameters
     if len(protocol.framings) > 1:
-        own += (Parameter("framing", Type.CHOICE, "what the packets come in", protocol.framings[0], choices=protocol.framings),)
+        own += (
+            Parameter(
+                name="framing",
+                type=Type.CHOICE,
+                meaning="what the packets come in",
+                default=protocol.framings[0],
+                choices=protocol.framings,
+            ),
+        )
     return (*own, *before)
 
 

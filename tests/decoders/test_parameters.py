@@ -10,14 +10,14 @@ import pytest
 from ptttool.decoders.parameters import Given, Parameter, Type, parse_options, read_file, settle
 from ptttool.errors import InputError, UsageError
 
-WIDTH = Parameter("width", Type.INT, "bits", 32, 1, 64)
+WIDTH = Parameter(name="width", type=Type.INT, meaning="bits", default=32, minimum=1, maximum=64)
 SOME = (
     WIDTH,
-    Parameter("full", Type.BOOL, "all of it", False),
-    Parameter("version", Type.CHOICE, "of the specification", "2.0", choices=("2019", "2.0")),
-    Parameter("must", Type.INT, "no default"),
-    Parameter("may", Type.TEXT, "or not", optional=True),
-    Parameter("comparators_p", Type.INT, "of the encoder alone", used=False),
+    Parameter(name="full", type=Type.BOOL, meaning="all of it", default=False),
+    Parameter(name="version", type=Type.CHOICE, meaning="of the specification", default="2.0", choices=("2019", "2.0")),
+    Parameter(name="must", type=Type.INT, meaning="no default"),
+    Parameter(name="may", type=Type.TEXT, meaning="or not", optional=True),
+    Parameter(name="comparators_p", type=Type.INT, meaning="of the encoder alone", used=False),
 )
 
 

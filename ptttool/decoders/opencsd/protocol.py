@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,14 @@ class OpencsdSettings(Settings):
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
         """Return the parameters, with one for each register."""
-        registers = (Parameter(name, Type.INT, "register of those units", None, 0, 0xFFFF_FFFF, optional=True) for name in REGISTERS)
+        about: dict[str, Any] = {
+            "type": Type.INT,
+            "meaning": "register of those units",
+            "minimum": 0,
+            "maximum": 0xFFFF_FFFF,
+            "optional": True,
+        }
+        registers = (Parameter(name=name, **about) for name in REGISTERS)
         return (*super().parameters(), *registers)
 
     @classmethod

@@ -77,7 +77,9 @@ class EtraceSettings(Settings):
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
         """Return the parameters, with those of the encoder that decoding does not depend on."""
-        unused = (Parameter(name, Type.INT, "of the encoder; decoding does not depend on it", used=False) for name in _UNUSED)
+        unused = (
+            Parameter(name=name, type=Type.INT, meaning="of the encoder; decoding does not depend on it", used=False) for name in _UNUSED
+        )
         return (*super().parameters(), *unused)
 
 
