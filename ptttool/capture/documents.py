@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, structs
 
-from ptttool.capture.event.build import Asked, TraceRequest
+from ptttool.capture.event.build import AskedTrace, BuiltEvent, TraceRequest
+from ptttool.capture.event.decode import Explanation
+from ptttool.capture.event.terms import Flow
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, to_json
 from ptttool.pci import PciAddress
 
 if TYPE_CHECKING:
-    from ptttool.capture.event.build import BuiltEvent
-    from ptttool.capture.event.decode import Explanation
     from ptttool.capture.plan import Plan
 
 
 @document("event")
-class EventDocument(Asked[PciAddress], frozen=True, kw_only=True):
+class EventDocument(AskedTrace[PciAddress], frozen=True, kw_only=True):
     """What ``event --json`` prints: an event, and the command that records it.
 
     Parameters
@@ -40,13 +39,15 @@ class EventDocument(Asked[PciAddress], frozen=True, kw_only=True):
         The PMU's name.
     fields : Mapping[str, int]
         The value of every term.
-    inbound, outbound : tuple of str
+    flow : Flow
         The TLPs that are traced.
     checked : bool
         Whether the filter was found in the driver's own list.
     warnings, notes : tuple of Diagnostic
         Warnings, and notes of severity ``info``.
     """
+
+    json_merges: ClassVar = ("flow",)
 
     event: str
     config: int
@@ -55,8 +56,7 @@ class EventDocument(Asked[PciAddress], frozen=True, kw_only=True):
     command_line: str
     device: str
     fields: Mapping[str, int]
-    inbound: tuple[str, ...]
-    outbound: tuple[str, ...]
+    flow: Flow
     checked: bool
     warnings: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...]
@@ -72,125 +72,21 @@ class EventDocument(Asked[PciAddress], frozen=True, kw_only=True):
             command=tuple(command),
             command_line=shlex.join(command),
             fields=built.fields,
-            inbound=built.flow.inbound,
-            outbound=built.flow.outbound,
+            flow=built.flow,
             checked=built.checked,
             warnings=tuple(one for one in diagnostics if one.severity is not Severity.INFO),
             notes=tuple(one for one in diagnostics if one.severity is Severity.INFO),
         )
 
 
-@dataclass(frozen=True)
-class FunctionBody:
-    """A function that a filter names.
-
-    Parameters
-    ----------
-    address : str or None
-        Its PCI address; null where only its filter bit is known.
-    name : str
-        Its name; for a root port, what is behind it.
-    """
-
-    address: str | None
-    name: str
-
-
-@dataclass(frozen=True)
-class FilterBody:
-    """The filter of an event.
-
-    Parameters
-    ----------
-    kind : str
-        ``root port`` or ``requester``.
-    value : int
-        The value of the term.
-    hex : str
-        The same in hexadecimal, as sysfs writes it.
-    functions : tuple of FunctionBody
-        The functions that it names.
-    """
-
-    kind: str
-    value: int
-    hex: str
-    functions: tuple[FunctionBody, ...]
-
-
-@dataclass(frozen=True)
-class ExplanationBody:
-    """An event in words.
-
-    Parameters
-    ----------
-    device : str or None
-        The PMU's name.
-    config : int
-        The 64-bit config.
-    config_hex : str
-        The same in hexadecimal.
-    fields : Mapping[str, int]
-        The value of every term.
-    filter : FilterBody
-        The filter.
-    types : tuple of str
-        Of ``p``, ``np``, ``cpl``.
-    refused : bool
-        Whether perf or the driver would refuse the event.
-    inbound, outbound : tuple of str
-        The TLPs that are traced.
-    format, pattern : str or None
-        Null for an unknown value.
-    fits : tuple of str
-        Where the event names no device: the devices that have its filter.
-    problems : tuple of Diagnostic
-        Contradictions, the worst first.
-    """
-
-    device: str | None
-    config: int
-    config_hex: str
-    fields: Mapping[str, int]
-    filter: FilterBody
-    types: tuple[str, ...]
-    refused: bool
-    inbound: tuple[str, ...]
-    outbound: tuple[str, ...]
-    format: str | None
-    pattern: str | None
-    fits: tuple[str, ...]
-    problems: tuple[Diagnostic, ...]
-
-    @classmethod
-    def of(cls, explanation: Explanation) -> ExplanationBody:
-        """Describe an explanation."""
-        one = explanation
-        functions = tuple(FunctionBody(None if named.address is None else str(named.address), named.name) for named in one.named)
-        return ExplanationBody(
-            device=one.device,
-            config=one.config,
-            config_hex=f"{one.config:#x}",
-            fields=dict(one.fields),
-            filter=FilterBody(one.kind, one.filter, f"{one.filter:#07x}", functions),
-            types=tuple(one.types),
-            refused=one.refused,
-            inbound=one.flow.inbound,
-            outbound=one.flow.outbound,
-            format=one.format,
-            pattern=one.pattern,
-            fits=one.fits,
-            problems=one.diagnostics,
-        )
-
-
 @document("explain")
-@dataclass(frozen=True)
-class ExplainDocument(ExplanationBody):
+class ExplainDocument(Struct, frozen=True):
     """What ``explain --json`` prints.
 
     Parameters
     ----------
+    explanation : Explanation
+        The event in words.
     source : str
         What was explained: ``event``, ``config`` or ``recording``.
     event : str or None
@@ -199,14 +95,12 @@ class ExplainDocument(ExplanationBody):
         Where names come from.
     """
 
+    json_merges: ClassVar = ("explanation",)
+
+    explanation: Explanation
     source: str
     event: str | None
     machine: str | None
-
-    @classmethod
-    def of_subject(cls, explanation: Explanation, source: str, event: str | None, machine: str | None) -> ExplainDocument:
-        """Describe an explanation and what it is of."""
-        return ExplainDocument(**vars(ExplanationBody.of(explanation)), source=source, event=event, machine=machine)
 
 
 class PlanBody(TraceRequest, frozen=True, kw_only=True):

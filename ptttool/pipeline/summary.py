@@ -11,7 +11,7 @@ from ptttool.analyses.elements import ElementSummary
 from ptttool.analyses.loss.analysis import Loss
 from ptttool.analyses.summary import FlowSums, RequesterSums, Summary, Sums, TimeRange, TlpSummary
 from ptttool.analyses.tally import Tally
-from ptttool.capture.documents import ExplanationBody
+from ptttool.capture.event.decode import Explanation
 from ptttool.capture.event.explain import explain
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.diagnostics import Diagnostic, Severity
@@ -99,7 +99,7 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
         The PMU event.
     config : int or None
         The event's config.
-    explanation : ExplanationBody or None
+    explanation : Explanation or None
         The PTT event in words.
     formats : Mapping[str, int]
         Payloads by format of their records.
@@ -150,7 +150,7 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
     command: list[str] | str | None
     event: str | None
     config: int | None
-    explanation: ExplanationBody | None
+    explanation: Explanation | None
     formats: Mapping[str, int]
     streams: list[StreamSize]
     trace_units: CsEtm | None
@@ -240,7 +240,7 @@ def summarize(
         command=list(command) if command else _command(features.get("cmdline")),
         event=_event_of(contents, units) if attribute is None else attribute.name,
         config=None if attribute is None else attribute.config,
-        explanation=None if attribute is None else ExplanationBody.of(explain(attribute.config, pmu=recording.device, machine=machine)),
+        explanation=None if attribute is None else explain(attribute.config, pmu=recording.device, machine=machine),
         formats=dict(findings.formats) if isinstance(findings, Findings) else {},
         streams=_streams(contents),
         trace_units=units,

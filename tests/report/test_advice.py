@@ -20,7 +20,7 @@ from ptttool.analyses.mmio.document import Mmio, PollingRun
 from ptttool.analyses.needs import Lack, LackCode
 from ptttool.analyses.outstanding.document import Outstanding, TagUse
 from ptttool.analyses.payload.document import Limit, Operation, Payload, PayloadGroup
-from ptttool.capture.event.decode import Named
+from ptttool.capture.event.decode import EventFilter, Named
 from ptttool.capture.event.explain import explain
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
@@ -81,7 +81,7 @@ def test_commands_trace_what_the_recording_is_of() -> None:
     again = Advice(Severity.INFO, "record-more", "errors", "x", "ptttool trace --format 8dw")
     other = Advice(Severity.INFO, "loss", "loss", "x", "ptttool analyze loss FILE")
     bare = explain(0x7000700, pmu="hisi_ptt0_2")
-    traced = dataclasses.replace(bare, kind=REQUESTER, named=(Named(PciAddress.parse("0000:07:00.0"), "ens1"),))
+    traced = replace(bare, filtered=EventFilter(REQUESTER, 0x700, functions=(Named(PciAddress.parse("0000:07:00.0"), "ens1"),)))
     assert runnable(again, traced).command == "ptttool trace --requester 0000:07:00.0 --format 8dw"
     assert runnable(again, None).command is None
     assert runnable(other, None) == other

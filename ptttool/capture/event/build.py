@@ -45,7 +45,7 @@ E = TypeVar("E", bound=StrEnum)
 W = TypeVar("W")
 
 
-class Asked(Struct, Generic[W], frozen=True, kw_only=True):
+class AskedTrace(Struct, Generic[W], frozen=True, kw_only=True):
     """What was asked for.
 
     Parameters
@@ -79,7 +79,7 @@ class Asked(Struct, Generic[W], frozen=True, kw_only=True):
     pattern: Pattern | None = None
 
 
-class TraceRequest(Asked[PciAddress], frozen=True, kw_only=True):
+class TraceRequest(AskedTrace[PciAddress], frozen=True, kw_only=True):
     """What to trace, on one PTT device.
 
     Enum members can be given by their value: ``direction="both"``. Types are sorted, and each is kept once. Without a pattern the event

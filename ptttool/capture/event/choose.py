@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ptttool.capture.event.build import Asked, BuiltEvent, TraceRequest, build, check_one_filter
+from ptttool.capture.event.build import AskedTrace, BuiltEvent, TraceRequest, build, check_one_filter
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.model import Machine, PttDevice
@@ -14,7 +14,7 @@ from ptttool.machine.resolve import resolve_requester, resolve_root_port
 from ptttool.pci import PciAddress
 
 
-class EventOptions(Asked[str], frozen=True, kw_only=True):
+class EventOptions(AskedTrace[str], frozen=True, kw_only=True):
     """What to trace, in the user's words.
 
     Parameters
@@ -42,7 +42,7 @@ class EventOptions(Asked[str], frozen=True, kw_only=True):
 
     def request(self, device: str, root_ports: Iterable[PciAddress], requester: PciAddress | None) -> TraceRequest:
         """Make the request for a device, with the addresses that the names stand for."""
-        asked = {name: getattr(self, name) for name in Asked.__struct_fields__}
+        asked = {name: getattr(self, name) for name in AskedTrace.__struct_fields__}
         return TraceRequest(device=device, **asked | {"root_ports": tuple(root_ports), "requester": requester})
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import ClassVar, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from ptttool.capture.event.terms import DIRECTIONS, FORMATS, PATTERNS, TYPES, Flow, Format, Pattern, TlpType, fields_of
 from ptttool.diagnostics import Diagnostic, Severity
@@ -18,25 +20,53 @@ from ptttool.wording import html_table, in_words
 E = TypeVar("E", bound=StrEnum)
 
 
-@dataclass(frozen=True)
-class Named:
-    """A function that the filter names.
+class Named(Struct, frozen=True):
+    """A function that a filter names.
 
     Parameters
     ----------
     address : PciAddress or None
-        None where only its filter bit is known.
+        Its PCI address; null where only its filter bit is known.
     name : str
-        What it is: the function's name, for a root port what is behind it.
+        Its name; for a root port, what is behind it.
     """
+
+    json_name: ClassVar = "FunctionBody"
 
     address: PciAddress | None
     name: str
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """An event's config, decoded.
+class EventFilter(Struct, frozen=True):
+    """The filter of an event.
+
+    Parameters
+    ----------
+    kind : FilterKind
+        ``root port`` or ``requester``.
+    value : int
+        The value of the term.
+    hex : str
+        The same in hexadecimal, as sysfs writes it.
+    functions : tuple of Named
+        The functions that it names.
+    """
+
+    json_name: ClassVar = "FilterBody"
+    json_types: ClassVar = {"kind": str}
+
+    kind: FilterKind
+    value: int
+    hex: str = ""
+    functions: tuple[Named, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Write the value."""
+        force_setattr(self, "hex", f"{self.value:#07x}")
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """An event in words.
 
     Parameters
     ----------
@@ -44,47 +74,62 @@ class Explanation:
         The PMU's name.
     config : int
         The 64-bit config.
+    config_hex : str
+        The same in hexadecimal.
     fields : Mapping[str, int]
-        The value of each term.
-    kind : FilterKind
-        The kind of the filter.
-    named : tuple of Named
-        The root ports, or the requester.
+        The value of every term.
+    filtered : EventFilter
+        The filter.
     types : tuple of TlpType
-        The types of TLPs.
-    format : Format or None
-        None where the term has an unknown value.
-    pattern : Pattern or None
-        None where the term has an unknown value.
+        Of ``p``, ``np``, ``cpl``.
+    refused : bool
+        Whether perf or the driver would refuse the event.
     flow : Flow
         The TLPs that are traced.
+    format, pattern : Format, Pattern or None
+        Null for an unknown value.
     fits : tuple of str
-        Without a PMU's name: the machine's devices that have the filter.
+        Where the event names no device: the devices that have its filter.
     diagnostics : tuple of Diagnostic
         Contradictions, the worst first.
     """
 
+    json_name: ClassVar = "ExplanationBody"
+    json_merges: ClassVar = ("flow",)
+    json_types: ClassVar = {"types": tuple[str, ...], "format": str | None, "pattern": str | None}
+
     device: str | None
     config: int
+    config_hex: str = ""
     fields: Mapping[str, int]
-    kind: FilterKind
-    named: tuple[Named, ...]
+    filtered: EventFilter = field(name="filter")
     types: tuple[TlpType, ...]
+    refused: bool = False
+    flow: Flow
     format: Format | None
     pattern: Pattern | None
-    flow: Flow
     fits: tuple[str, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = field(name="problems", default=())
+
+    def __post_init__(self) -> None:
+        """Write the config, and look whether the event would be refused."""
+        force_setattr(self, "config_hex", f"{self.config:#x}")
+        force_setattr(self, "refused", any(one.severity is Severity.ERROR for one in self.diagnostics))
 
     @property
     def filter(self) -> int:
         """The value of the filter term."""
-        return self.fields.get("filter", 0)
+        return self.filtered.value
 
     @property
-    def refused(self) -> bool:
-        """Whether perf or the driver would refuse the event, as far as that is known."""
-        return any(one.severity is Severity.ERROR for one in self.diagnostics)
+    def kind(self) -> FilterKind:
+        """The kind of the filter."""
+        return self.filtered.kind
+
+    @property
+    def named(self) -> tuple[Named, ...]:
+        """The root ports, or the requester."""
+        return self.filtered.functions
 
     def _repr_html_(self) -> str:
         rows = [
@@ -124,8 +169,7 @@ def decode(config: int, terms: Mapping[str, FormatTerm], *, pmu: str | None = No
         device=pmu,
         config=config,
         fields=fields,
-        kind=kind,
-        named=_ports(value, owners, machine) if kind == ROOT_PORT else _requester(value, owners, machine),
+        filtered=EventFilter(kind, value, functions=(_ports if kind == ROOT_PORT else _requester)(value, owners, machine)),
         types=types,
         format=layout,
         pattern=_named_value(Pattern, PATTERNS, fields.get("pattern", 0)),

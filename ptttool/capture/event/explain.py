@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ptttool.capture.event.decode import Explanation, decode
 from ptttool.capture.event.lint import lint

@@ -9,8 +9,9 @@ peer-to-peer requests.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import FormatTerm, PttDevice
@@ -137,9 +138,14 @@ TERM_ORDER = ("filter", "type", "direction", "format", "pattern")
 REQUIRED_TERMS = TERM_ORDER[:4]
 
 
-@dataclass(frozen=True)
-class Flow:
-    """Which TLPs are traced, by direction: ``P``, ``NP``, ``CPL``; inbound completions are ``CPL A`` and ``CPL B``."""
+class Flow(Struct, frozen=True):
+    """Which TLPs are traced, by direction: ``P``, ``NP``, ``CPL``; inbound completions are ``CPL A`` and ``CPL B``.
+
+    Parameters
+    ----------
+    inbound, outbound : tuple of str
+        The TLPs that are traced.
+    """
 
     inbound: tuple[str, ...] = ()
     outbound: tuple[str, ...] = ()

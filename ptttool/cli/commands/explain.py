@@ -64,7 +64,7 @@ def explain_command(
         raise
     origin = None if subject.machine is None else subject.machine.origin
     if json:
-        print_json(ExplainDocument.of_subject(subject.explanation, subject.kind, subject.event, origin))
+        print_json(ExplainDocument(subject.explanation, subject.kind, subject.event, origin))
         return
     if subject.machine is None:
         note("no machine to look at: names and the driver's list of filters are not known (--sysfs and --demo give one)")

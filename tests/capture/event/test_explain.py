@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ptttool.capture.documents import ExplanationBody
 from ptttool.capture.event.decode import Explanation, Named
 from ptttool.capture.event.explain import explain, terms_for
 from ptttool.capture.event.terms import DEFAULT_TERMS, Flow, encode
@@ -79,7 +78,7 @@ def test_contradictions(machine: Machine, value: int, refused: bool, codes: list
     event = explain(value, pmu="hisi_ptt0_2", machine=machine)
     assert [one.code for one in event.diagnostics] == codes
     assert event.refused is refused
-    problems = to_json(ExplanationBody.of(event))["problems"]
+    problems = to_json(event)["problems"]
     assert [set(one) for one in problems] == [{"severity", "code", "message", "hint", "where", "details"}] * len(codes)
     assert [one["code"] for one in problems] == codes
 
