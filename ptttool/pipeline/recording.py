@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-from weakref import finalize
+from weakref import WeakSet
 
 from ptttool.capture.series.manifest import is_series
 from ptttool.decoders.contract import RecordProtocol
@@ -16,13 +15,12 @@ from ptttool.decoders.stack import Stack, default_protocol, stack_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, UsageError
 from ptttool.files.remote import is_remote
-from ptttool.perfdata.model import AuxChunk, Contents
 from ptttool.pipeline.walk import RecordWalk, Walk
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording import auxtrace
 from ptttool.recording.identity import aux_type_name, pmu_names, ptt_attribute
 from ptttool.recording.marks import all_contents
-from ptttool.recording.opening import InputForm, Source, form_of, open_source
+from ptttool.recording.opening import InputForm, PeekedSource, Source, form_of, open_source
 from ptttool.table.schema import Schema
 from ptttool.wording import clean
 
@@ -81,6 +79,13 @@ class Recording:
     request : Request
         Which recording, and as what.
 
+    Attributes
+    ----------
+    contents : Contents
+        Everything of the recording but the AUX data, as far as it has been read.
+    size : int or None
+        Bytes of the recording; None for a pipe.
+
     Raises
     ------
     InputError
@@ -96,19 +101,17 @@ class Recording:
             raise UsageError("a raw trace does not tell its protocol", hint="name it with --protocol", code="protocol-unknown")
         stack = None if request.protocol is None else stack_of(request.protocol, request.parameters)
         self.request = replace(request, form=form)
-        self._fresh: _Begun | None = _Begun(_opened(self.path, form, request))
-        self._source: Source = self._fresh
         # Each walk has its own source, which is closed when the walk is no longer referenced or the recording is closed.
-        self._unused = finalize(self, self._source.close)
-        self._closing: list[finalize[[], Any]] = []
-        self._is_walked = False
+        self._sources: WeakSet[PeekedSource] = WeakSet()
+        self._source = self._held(_opened(self.path, form, request))
+        self._is_taken = False
         # Processes that decode a packet trace already.
         self.lanes: Lanes | None = None
         # Its topology tells in from out; without it, that of the recording's sidecar does.
         self.topology: Machine | None = None
         self._is_closed = False
         try:
-            self.stack = self._check(stack)
+            self.stack = self._check(stack, has_trace=self._source.peek() is not None)
         except BaseException:
             self.close()
             raise
@@ -153,16 +156,6 @@ class Recording:
         return schema
 
     @property
-    def size(self) -> int | None:
-        """Bytes of the recording; None for a pipe."""
-        return self._source.size
-
-    @property
-    def contents(self) -> Contents:
-        """Everything of the recording but the AUX data, as far as it has been read."""
-        return self._source.contents
-
-    @property
     def attribute(self) -> Attribute | None:
         """The PTT event; None where the recording does not tell."""
         return ptt_attribute(self.contents)
@@ -198,16 +191,18 @@ class Recording:
             The recording is closed (code ``recording-closed``); standard input has been read already (``stdin-twice``).
         """
         self.check_open()
-        fresh, self._fresh = self._fresh, None
-        if fresh is not None:
-            self._unused.detach()  # it is the caller's, who may have it longer than this recording
-            return fresh
-        if self.path == "-":
+        if self._is_taken and self.path == "-":
             raise UsageError("standard input can be read once only", hint="save it to a file first", code="stdin-twice")
-        if not self._is_walked:
-            self._source.close()
-        self._source, self._is_walked = open_source(self.path, self.request.form), False
+        if self._is_taken:
+            self._source = self._held(open_source(self.path, self.request.form))
+        self._is_taken = True
         return self._source
+
+    def _held(self, source: Source) -> PeekedSource:
+        held = PeekedSource(source)
+        self._sources.add(held)
+        self.contents, self.size = source.contents, source.size
+        return held
 
     def walk(self, workers: Workers) -> Walk:
         """Return a new pass through the recording.
@@ -222,10 +217,8 @@ class Recording:
         UsageError
             The protocol has no channels, and some are wanted (code ``no-channels``); or as :meth:`source` does.
         """
-        walk = self._last_walk = self._new_walk(workers)
-        self._closing = [*(each for each in self._closing if each.alive), finalize(walk, self._source.close)]
-        self._is_walked = True
-        return walk
+        self._last_walk = self._new_walk(workers)
+        return self._last_walk
 
     def look(self, most: int) -> Iterator[Decoded]:
         """Yield the first rows without beginning to read: of a file as many as are wanted, of a pipe those that have arrived.
@@ -241,12 +234,8 @@ class Recording:
         self.check_open()
         if not isinstance(protocol, RecordProtocol):
             return
-        held = self._source
-        if self.path == "-" or held.size is None:
-            source: Source = _Glimpse(held)
-        else:
-            source = open_source(self.path, self.request.form)
-        with source:
+        is_pipe = self.path == "-" or self.size is None
+        with self._source.glimpse() if is_pipe else open_source(self.path, self.request.form) as source:
             for planned in protocol.splitter(source, self.stack.settings).units(most):
                 yield load(planned.unit).decoded(0)[0]
 
@@ -264,7 +253,7 @@ class Recording:
         from ptttool.pipeline.streams import Filter, StreamDecoder, StreamWalk
 
         lanes, self.lanes = self.lanes, None
-        if lanes is None and workers.jobs > 1 and not workers.reduces and self._source.size is not None and self.path != "-":
+        if lanes is None and workers.jobs > 1 and not workers.reduces and self.size is not None and self.path != "-":
             # Raw trace is one stream.
             lanes = lanes_of(request, 1 if self.is_raw else workers.jobs)
         return StreamWalk(
@@ -317,7 +306,7 @@ class Recording:
         buses = self._buses() if self._needs_buses else None
         return settings if buses is None else replace(settings, downstream=buses)
 
-    def _check(self, stack: Stack | None) -> Stack:
+    def _check(self, stack: Stack | None, *, has_trace: bool) -> Stack:
         """Return the stack to decode it with. Raises where the recording holds something else."""
         if self.is_raw:
             assert stack is not None
@@ -338,15 +327,11 @@ class Recording:
                 )
             stack = stack_of(name, self.request.parameters)
         wanted = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
-        if kind is None and not self._has_trace and not contents.problems:
+        if kind is None and not has_trace and not contents.problems:
             raise InputError(self.path, "holds no AUX trace", code="no-trace")
         if kind is not None and kind not in wanted and (wanted or kind in auxtrace.NAMES):
             raise InputError(self.path, f"holds an AUX trace of {what}, not of {stack.protocol.name}", code="other-pmu")
         return stack
-
-    @property
-    def _has_trace(self) -> bool:
-        return self._fresh is not None and self._fresh.has_chunks
 
     def _check_ptt_without_type(self) -> None:
         """Raise where a recording that names no type of AUX trace is not of PTT."""
@@ -384,9 +369,8 @@ class Recording:
     def close(self) -> None:
         """Close the file, for all walks."""
         self._is_closed = True
-        for close in self._closing:
-            close()
-        self._source.close()
+        for source in tuple(self._sources):
+            source.close()
 
     def __enter__(self) -> Self:
         return self
@@ -440,75 +424,3 @@ def _form(request: Request) -> InputForm:
         return found
     # Standard input and FIFOs are read once: without --input, a packet protocol says that they hold its bytes.
     return InputForm.PERF if request.protocol == PTT else InputForm.RAW
-
-
-class _Begun:
-    """A source of which the first chunk has been read: by then it is known what the recording holds."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self.path = source.path
-        self.contents = source.contents
-        self.size = source.size
-        self._chunks = source.chunks()
-        self._first: AuxChunk | None = None
-        with suppress(StopIteration):
-            try:
-                self._first = next(self._chunks)
-            except InputError:
-                source.close()
-                raise
-
-    @property
-    def has_chunks(self) -> bool:
-        """Whether there is any AUX data."""
-        return self._first is not None
-
-    @property
-    def first(self) -> AuxChunk | None:
-        """The first chunk, as long as it has not been taken."""
-        return self._first
-
-    @property
-    def position(self) -> int:
-        return self._source.position
-
-    def chunks(self) -> Iterator[AuxChunk]:
-        first, self._first = self._first, None
-        if first is not None:
-            yield first
-            del first
-            yield from self._chunks
-
-    def close(self) -> None:
-        self._source.close()
-
-    def __enter__(self) -> _Begun:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-
-class _Glimpse:
-    """The chunk of a source that has been read already, where nobody has taken it yet."""
-
-    def __init__(self, source: Source) -> None:
-        self.path = source.path
-        self.contents = source.contents
-        self.size = source.size
-        self.position = source.position
-        self._first = source.first if isinstance(source, _Begun) else None
-
-    def chunks(self) -> Iterator[AuxChunk]:
-        if self._first is not None:
-            yield self._first
-
-    def close(self) -> None:
-        """Leave the source open: it is read later."""
-
-    def __enter__(self) -> _Glimpse:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._first = None

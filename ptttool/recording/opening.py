@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from copy import copy
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
+from weakref import finalize
 
 from ptttool.errors import InputError
 from ptttool.files.packed.look import first_bytes
@@ -59,6 +62,59 @@ class Source(Protocol):
 
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
+class PeekedSource:
+    """A source whose first chunk can be looked at. It is closed with the last reference to it, if not before.
+
+    Parameters
+    ----------
+    source : Source
+        The source, not yet read; it is not to be used otherwise.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.path, self.contents, self.size = source.path, source.contents, source.size
+        self._source = source
+        self._chunks = source.chunks()
+        self._peeked: list[AuxChunk] | None = None
+        self._close = finalize(self, source.close)
+
+    @property
+    def position(self) -> int:
+        """Bytes that have been read or passed over."""
+        return self._source.position
+
+    def peek(self) -> AuxChunk | None:
+        """Return the first chunk, which :meth:`chunks` yields all the same; None where there is none."""
+        if self._peeked is None:
+            self._peeked = list(islice(self._chunks, 1))
+        return self._peeked[0] if self._peeked else None
+
+    def glimpse(self) -> Self:
+        """Return a source of the first chunk only; this one yields it all the same."""
+        first = self.peek()
+        found = copy(self)
+        found._peeked, found._chunks = None, iter(() if first is None else (first,))
+        found._close = finalize(found, bool)  # which does nothing: the file stays open
+        return found
+
+    def chunks(self) -> Iterator[AuxChunk]:
+        """Yield the AUX data in file order, once."""
+        peeked, self._peeked = self._peeked or [], []
+        while peeked:
+            yield peeked.pop()
+        yield from self._chunks
+
+    def close(self) -> None:
+        """Close the file. Bytes that were read stay valid."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
 
 def open_source(path: str | Path, form: InputForm | None = None) -> Source:
