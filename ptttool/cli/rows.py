@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ptttool.cli.options.origin import check_paths, origin_of, say_what_is_lacking
-from ptttool.cli.options.reading import (
-    chosen_workers,
-    failure_of,
-    first_of,
-    report_loss,
-    several,
-    show_diagnostic,
-    warn_of_no_tlp,
-)
+from ptttool.cli.options.origin import check_paths, say_what_is_lacking
+from ptttool.cli.options.reading import chosen_workers, failure_of, report_end, report_loss, several, show_diagnostic, warn_of_no_tlp
+from ptttool.cli.recordings import Opened, Recordings, end_with
 from ptttool.cli.terminal.colours import has_colour
 from ptttool.cli.terminal.destination import destination, page_rows
 from ptttool.cli.terminal.talk import note, warn
@@ -32,7 +24,7 @@ from ptttool.pipeline.workers.pool import WORTH_A_WRITER, Workers
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
-    from ptttool.exporters.contract import ExportContext, Exporter
+    from ptttool.exporters.contract import Exporter
     from ptttool.files.progress import Progress
     from ptttool.machine.model import Machine
     from ptttool.pipeline.export import Exported
@@ -43,8 +35,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class RowsJob:
-    """The options of a command that writes rows.
+class Output:
+    """What is to be written of recordings, where to, and how.
 
     Parameters
     ----------
@@ -55,7 +47,7 @@ class RowsJob:
     to : str or None
         Name of the format; None to choose it by the output's suffix.
     output : str or None
-        The file; None or ``-`` for standard output.
+        The file or folder; None or ``-`` for standard output.
     force : bool
         Whether an existing file is replaced.
     where, columns : str or None
@@ -80,7 +72,7 @@ class RowsJob:
         Layout of a table; None for that of the protocol.
     shown : tuple of str or None
         Columns that are written by default; None for those of the format.
-    descriptions : tuple of Path
+    descriptions : sequence of Path
         Files of parameters; the output must not overwrite them.
     """
 
@@ -104,108 +96,126 @@ class RowsJob:
     scheduler: Scheduler | None = None
     layout: str | None = None
     shown: tuple[str, ...] | None = None
-    descriptions: tuple[Path, ...] = ()
-
-    def run(self) -> None:
-        """Write the rows. If a recording is damaged, write the rows before the damage, then raise InputError."""
-        from ptttool.cli.terminal.interrupts import tidy_end
-
-        check_paths(self.paths)
-        name = self._format()
-        with tidy_end(), self._workers(name) as workers:
-            self._run(name, workers)
+    descriptions: Sequence[Path] = ()
 
     @property
-    def _path(self) -> Path | None:
+    def path(self) -> Path | None:
+        """The file; None for standard output."""
         return None if self.output in (None, "-") else Path(str(self.output))
 
     @property
-    def _on_terminal(self) -> bool:
-        return self._path is None and sys.stdout.isatty()
+    def on_terminal(self) -> bool:
+        """Whether people see the rows."""
+        return self.path is None and sys.stdout.isatty()
+
+    @property
+    def names_machine(self) -> bool:
+        """Whether the user names a machine."""
+        return self.sysfs is not None or self.demo
+
+    def query(self, one: Opened, default: Sequence[str], limit: int | None = None) -> Query:
+        """Return the rows and columns that are wanted of a recording; `default`: the columns, unless the user names some."""
+        from ptttool.pipeline.query import parse_query
+        from ptttool.tlp.columns import DW_COLUMNS
+
+        schema = one.recording.schema
+        query = parse_query(
+            schema,
+            columns=self.columns,
+            everything=schema.usual_names,
+            default=[name for name in default if self.raw is not False or name != "raw"],
+            where=self.where,
+            offset=self.offset,
+            limit=limit,
+            machine=lambda: one.origin.machine,
+        )
+        if one.recording.is_ptt and self.names_machine:  # directions, too, are then found by that machine
+            _ = one.origin
+        return query.with_columns(DW_COLUMNS) if self.dws else query
+
+    def say_direction(self, recording: Recording, query: Query, path: str | None) -> None:
+        """Report that directions are not known, where they are asked for."""
+        if "direction" in query.columns or "direction" in (self.where or ""):
+            say_what_is_lacking(recording, path, is_named=self.names_machine)
+
+    def write(self) -> None:
+        """Write the rows to a file. If a recording is damaged, write the rows before the damage, then raise InputError."""
+        from ptttool.cli.terminal.interrupts import tidy_end
+        from ptttool.exporters.contract import EXPORTERS
+
+        check_paths(self.paths)
+        name = self._format()
+        worth = WORTH_A_WRITER if name == "parquet" and self.limit is None and not self.offset else 0
+        with tidy_end(), chosen_workers(self.paths[0], self.jobs, self.scheduler, worth) as workers:
+            exporter = EXPORTERS.get(name)
+            requests = several(self.request, self.paths)
+            if self.path is not None and is_remote(str(self.output)):
+                message = f"{self.output}: a single file cannot be written to an address"
+                raise UsageError(message, hint="a folder can: -o ADDRESS/", code="remote-file")
+            if name == "perf":
+                self._check_perf()
+            with Recordings(requests[0], workers, self.sysfs, self.demo).opened() as first:
+                if name == "perf":
+                    self._write_perf(first.recording)
+                else:
+                    self._write_rows(first, exporter, requests)
 
     def _format(self) -> str:
         """Return the name of the format. Exporters are imported later, after the workers have started."""
         suffixes = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
         if self.to in ("csv", "jsonl", "parquet", "table", "arrow"):
             return self.to
-        if self.to is None and (self._path is None or self._path.suffix in suffixes):
-            return "table" if self._path is None else suffixes[self._path.suffix]
+        if self.to is None and (self.path is None or self.path.suffix in suffixes):
+            return "table" if self.path is None else suffixes[self.path.suffix]
         from ptttool.exporters.contract import exporter_name
 
-        return exporter_name(self.to, self._path) or "table"
+        return exporter_name(self.to, self.path) or "table"
 
-    def _workers(self, name: str) -> Workers:
-        """Start the workers: the number that the user named, or else a number by the size of the recording."""
-        worth = name == "parquet" and self.limit is None and not self.offset
-        return chosen_workers(self.paths[0], self.jobs, self.scheduler, WORTH_A_WRITER if worth else 0)
-
-    def _run(self, name: str, workers: Workers) -> None:
-        from ptttool.exporters.contract import EXPORTERS
-
-        exporter = EXPORTERS.get(name)
-        requests = several(self.request, self.paths)
-        if self._path is not None and is_remote(str(self.output)):
-            message = f"{self.output}: a single file cannot be written to an address"
-            raise UsageError(message, hint="a folder can: -o ADDRESS/", code="remote-file")
-        if name == "perf":
-            self._check_perf()
-            self._write_perf(requests[0])
-        else:
-            self._write(exporter, requests, workers)
-
-    def _write(self, exporter: Exporter, requests: list[Request], workers: Workers) -> None:
+    def _write_rows(self, one: Opened, exporter: Exporter, requests: Sequence[Request]) -> None:
         from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.contract import ExportContext
         from ptttool.pipeline.export import export, opened
-        from ptttool.pipeline.recording import Recording
 
-        page = page_rows(exporter.name, self.limit) if self._on_terminal else None
-        first = Recording(requests[0])
-        with first:
-            self._check_protocol(first, workers, exporter)
-            layout = self.layout or first.stack.protocol.layout
-            if self.columns is not None:
-                layout = "columns"
-            # A plain table of columns does not show device names.
-            names_devices = first.is_ptt and exporter.names_devices and (layout == "tlp" or exporter.name != "table")
-            known = cache(lambda: self._machine(first))  # it is read once, by the first that asks
-            machine = known() if names_devices or self.names_ids else None
-            context = ExportContext(
-                recordings=tuple(self.paths),
-                protocol=first.protocol,
-                facts=first.facts,
-                machine=machine if names_devices else None,
-                diagnostics=first.diagnostics,
-                width=max(shutil.get_terminal_size().columns, 20) if self._on_terminal else None,
-                layout=layout,
-                extra={"dws": self.dws, "coloured": self._path is None and has_colour(sys.stdout)},
-                names=self._names(first, exporter, machine) if self.names_ids else {},
-            )
-            query = self._query(first, exporter, context, page, known)
-            if first.is_ptt and (self.sysfs is not None or self.demo):
-                first.topology = known()
-
-            with (
-                tidy_end(),
-                destination(
-                    self._path,
-                    self.paths,
-                    exporter.name,
-                    binary=exporter.is_binary,
-                    force=self.force,
-                    others=(*self.descriptions, *first.stack.reads),
-                ) as file,
-            ):
-                exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch, self.time)
-                self._check_index(exported)
+        first, workers = one.recording, one.read.workers
+        page = page_rows(exporter.name, self.limit) if self.on_terminal else None
+        self._check_protocol(first, workers, exporter)
+        layout = "columns" if self.columns is not None else self.layout or first.stack.protocol.layout
+        # A plain table of columns does not show device names.
+        names_devices = first.is_ptt and exporter.names_devices and (layout == "tlp" or exporter.name != "table")
+        machine = _printable(one.origin.machine) if names_devices or self.names_ids else None
+        context = ExportContext(
+            recordings=tuple(self.paths),
+            protocol=first.protocol,
+            facts=first.facts,
+            machine=machine if names_devices else None,
+            diagnostics=first.diagnostics,
+            width=max(shutil.get_terminal_size().columns, 20) if self.on_terminal else None,
+            layout=layout,
+            extra={"dws": self.dws, "coloured": self.path is None and has_colour(sys.stdout)},
+            names=self._names(first, exporter, machine) if self.names_ids else {},
+        )
+        schema = first.schema
+        default = exporter.columns(schema, context) if self.shown is None else tuple(name for name in schema.names if name in self.shown)
+        if len(self.paths) > 1 and "file" not in default:
+            default = ("file", *default)
+        query = self.query(one, default, page if self.limit is None else self.limit)
+        with tidy_end(), self._file(exporter.name, exporter.is_binary, first.stack.reads) as file:
+            exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch, self.time)
+            self._check_index(exported)
         if exported.left_out and self.limit is None:
             note(f"{exported.left_out:,} more transactions left out: --limit N writes as many, --where and --offset select")
-        if "direction" in query.columns or "direction" in (self.where or ""):
-            for recording, _ in exported.walks:
-                say_what_is_lacking(
-                    recording, recording.path if len(self.paths) > 1 else None, is_named=self.sysfs is not None or self.demo
-                )
+        for recording, _ in exported.walks:
+            self.say_direction(recording, query, recording.path if len(self.paths) > 1 else None)
         self._report(first, exported, page, exporter.noun or first.noun)
+
+    def _file(self, name: str, binary: bool = False, reads: Sequence[Path] = ()) -> AbstractContextManager[IO[bytes]]:
+        """Open the output, which must be none of the inputs."""
+        return destination(self.path, self.paths, name, binary=binary, force=self.force, others=(*self.descriptions, *reads))
+
+    def _watch(self, progress: Progress) -> AbstractContextManager[None]:
+        from ptttool.cli.terminal.walking import shown_progress
+
+        return nullcontext() if self.on_terminal else shown_progress(progress)
 
     def _check_index(self, exported: Exported) -> None:
         """Raise a UsageError where there is no row of the number asked for; a damaged recording may have had one."""
@@ -231,19 +241,6 @@ class RowsJob:
                 code="stream-in-order",
             )
 
-    def _machine(self, first: Recording) -> Machine | None:
-        """Return the machine, with names that are safe to print on a terminal."""
-        machine = origin_of(first, self.sysfs, self.demo).machine
-        if machine is None:
-            return None
-        from ptttool.machine.model import PciFunctions
-
-        shown = {
-            address: replace(function, kernel_names=tuple(clean(name) for name in function.kernel_names))
-            for address, function in machine.functions.items()
-        }
-        return replace(machine, functions=PciFunctions(shown))
-
     def _names(self, first: Recording, exporter: Exporter, machine: Machine | None) -> dict[int, str]:
         """Return the names of IDs; reports where there are none."""
         from ptttool.machine.topology import kernel_names_by_id
@@ -255,43 +252,16 @@ class RowsJob:
             note("--ids text: the names of devices are not known: --sysfs names a machine")
         return names
 
-    def _query(
-        self, first: Recording, exporter: Exporter, context: ExportContext, page: int | None, machine: Callable[[], Machine | None]
-    ) -> Query:
-        from ptttool.pipeline.query import parse_query
-        from ptttool.tlp.columns import DW_COLUMNS
-
-        schema = first.schema
-        default = exporter.columns(schema, context) if self.shown is None else tuple(name for name in schema.names if name in self.shown)
-        if len(self.paths) > 1 and "file" not in default:
-            default = ("file", *default)
-        if self.raw is False:
-            default = tuple(name for name in default if name != "raw")
-        query = parse_query(
-            schema,
-            columns=self.columns,
-            everything=schema.usual_names,
-            default=default,
-            where=self.where,
-            offset=self.offset,
-            limit=page if self.limit is None else self.limit,
-            machine=machine,
-        )
-        return query.with_columns(DW_COLUMNS) if self.dws else query
-
-    def _watch(self, progress: Progress) -> AbstractContextManager[None]:
-        from ptttool.cli.terminal.walking import shown_progress
-
-        return nullcontext() if self._on_terminal else shown_progress(progress)
-
     def _report(self, first: Recording, exported: Exported, page: int | None, written: str) -> None:
         """Print notes and warnings on standard error. Raises InputError for the first damaged recording."""
         noun, rows = first.noun, exported.rows
         total = sum(walk.findings.records for _, walk in exported.walks)
-        failures: list[InputError] = []
         reached_end = self.limit is None and page is None
         if not rows and not total and self.limit != 0 and not any(walk.contents.problems for _, walk in exported.walks):
-            self._report_nothing(first)
+            if first.is_ptt:
+                warn_of_no_tlp()
+            else:
+                warn("the recording holds no element" + (" of these channels" if self.request.channels else ""))
         elif not rows and total and self.limit != 0:
             selected = f"none of the {total:,} {noun}s in the recording is selected"
             note(selected if written == noun else f"no {written} is selected among the {total:,} {noun}s in the recording")
@@ -299,6 +269,7 @@ class RowsJob:
             note(f"these are the first {rows} {noun}s; --limit N shows more, --to and -o write all, --where selects")
         if exported.cut and not first.is_ptt:
             note("lines are cut at the terminal's width: '| less -S' shows the whole lines")
+        failures = []
         for recording, walk in exported.walks:
             path = recording.path if len(self.paths) > 1 else None
             if reached_end or not first.is_ptt:
@@ -306,19 +277,13 @@ class RowsJob:
                     show_diagnostic(diagnostic, path)
             if reached_end and first.is_ptt and total:
                 report_loss(recording, path)
-            failure = failure_of(walk)
-            if failure is not None:
-                failures.append(failure)
-        if self._path is not None:
-            note(f"{counted(rows, written)} written to {clean(str(self._path))}")
-        if failures:
-            raise first_of(failures)
+            failures.append(failure_of(walk))
+        self._end(rows, written, failures)
 
-    def _report_nothing(self, first: Recording) -> None:
-        if first.is_ptt:
-            warn_of_no_tlp()
-        else:
-            warn("the recording holds no element" + (" of these channels" if self.request.channels else ""))
+    def _end(self, count: int, written: str, failures: Sequence[InputError | None]) -> None:
+        if self.path is not None:
+            note(f"{counted(count, written)} written to {clean(str(self.path))}")
+        end_with(failures, is_printed=False)
 
     def _check_perf(self) -> None:
         given = {
@@ -336,23 +301,27 @@ class RowsJob:
             if is_given:
                 raise UsageError(f"--to perf prints all AUX data unchanged, so it cannot be combined with {option}", code="perf-whole")
 
-    def _write_perf(self, request: Request) -> None:
+    def _write_perf(self, recording: Recording) -> None:
         from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.perf import PerfText
         from ptttool.pipeline.export import check_protocol, export_payloads
-        from ptttool.pipeline.recording import Recording
 
         exporter = PerfText()
-        with Recording(request) as recording:
-            check_protocol(recording, exporter)
-            with tidy_end(), destination(self._path, self.paths, "perf", binary=False, force=self.force) as file:
-                records = export_payloads(recording, exporter, file, self._watch)
-            if not records and not recording.contents.problems:
-                warn_of_no_tlp()
-            elif records:
-                report_loss(recording, None)
-            if self._path is not None:
-                note(f"{counted(records, 'record')} written to {clean(str(self._path))}")
-            failure = failure_of(recording)
-        if failure is not None:
-            raise failure
+        check_protocol(recording, exporter)
+        with tidy_end(), self._file("perf") as file:
+            records = export_payloads(recording, exporter, file, self._watch)
+        report_end(recording, records)
+        self._end(records, "record", [failure_of(recording)])
+
+
+def _printable(machine: Machine | None) -> Machine | None:
+    """Return a machine with names that are safe to print on a terminal."""
+    if machine is None:
+        return None
+    from ptttool.machine.model import PciFunctions
+
+    shown = {
+        address: replace(function, kernel_names=tuple(clean(name) for name in function.kernel_names))
+        for address, function in machine.functions.items()
+    }
+    return replace(machine, functions=PciFunctions(shown))

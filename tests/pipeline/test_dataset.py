@@ -56,14 +56,14 @@ def test_no_folder_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_what_comes_while_a_folder_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    real = command.FolderJob._write_one
+    real = command._write_one
 
-    def write_one(self: command.FolderJob, *arguments: object) -> object:
+    def write_one(*arguments: Any) -> object:
         out.mkdir()
         (out / "notes.txt").write_text("mine")
-        return real(self, *arguments)  # type: ignore[arg-type]
+        return real(*arguments)
 
-    monkeypatch.setattr(command.FolderJob, "_write_one", write_one)
+    monkeypatch.setattr(command, "_write_one", write_one)
     assert decode("-o", f"{out}/", "--force", "--json") == 6
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "exists"
     assert names(tmp_path) == ["out", "out/notes.txt"]
@@ -102,11 +102,11 @@ def test_a_killed_run_leaves_nothing_for_long(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
         "from ptttool.cli import folder; from ptttool.cli.main import main\n"
-        "real = folder.FolderJob._write_one\n"
-        "def write_one(self, *arguments):\n"
-        "    real(self, *arguments)\n"
+        "real = folder._write_one\n"
+        "def write_one(*arguments):\n"
+        "    real(*arguments)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "folder.FolderJob._write_one = write_one\n"
+        "folder._write_one = write_one\n"
         "main(sys.argv[1:])"
     )
     out = tmp_path / "out"

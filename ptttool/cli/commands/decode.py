@@ -168,27 +168,22 @@ def decode(
             show_transaction(read, follow, shown_as)
         return
     form = out.format_of(to, json=json)
-    from ptttool.cli.folder import FolderJob, is_folder
-
-    timed = time_model != "auto" or tick_ns is not None
-    if is_folder(files, output, partition, to):
-        refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns"))
-        FolderJob(
-            files, request, output, to=to, where=where, columns=columns, dws=words, raw=raw, partition=partition, jobs=jobs,
-            scheduler=cluster, json=json, sysfs=sysfs, demo=demo,
-        ).run()  # fmt: skip
-        return
-    _refuse_missing(files)
-    from ptttool.cli.rows import RowsJob
+    from ptttool.cli.folder import is_folder, write_folder
+    from ptttool.cli.rows import Output
     from ptttool.pipeline.scope import TimeOptions
 
+    wanted = Output(
+        files, request, to=form, output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
+        at=at, sysfs=sysfs, demo=demo, names_ids=ids == out.Ids.TEXT, jobs=jobs, scheduler=cluster, descriptions=tuple(params or ()),
+        time=TimeOptions(time_model, tick_ns) if time_model != "auto" or tick_ns is not None else None,
+    )  # fmt: skip
+    if is_folder(files, output, partition, to):
+        refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns"))
+        write_folder(replace(wanted, to=to), partition, json=json)
+        return
+    _refuse_missing(files)
     with error_as_json_line(json and output in (None, "-")):
-        RowsJob(
-            files, request, to=form,
-            output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset, at=at,
-            time=TimeOptions(time_model, tick_ns) if timed else None, sysfs=sysfs, demo=demo, jobs=jobs, scheduler=cluster,
-            names_ids=ids == out.Ids.TEXT, descriptions=tuple(params or ()),
-        ).run()  # fmt: skip
+        wanted.write()
 
 
 def _refuse_missing(files: Sequence[str]) -> None:

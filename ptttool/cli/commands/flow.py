@@ -51,7 +51,7 @@ def flow(
 
     This is the short form of: ptttool decode --protocol riscv-flow -p elf=PROGRAM FILE.
     """
-    from ptttool.cli.rows import RowsJob
+    from ptttool.cli.rows import Output
     from ptttool.decoders.parameters import Given
     from ptttool.decoders.riscv.flow.protocol import NAME, OF_PACKETS, SHOWN
 
@@ -66,8 +66,8 @@ def flow(
         if not packets:
             request = replace(request, without=tuple(OF_PACKETS))
         fixed = ("file", "cpu", "index", "size", "channel", "timestamp", "protocol", "kind", "flags")
-        RowsJob(
+        Output(
             files, request, to=form, output=output, force=force, where=where, columns=columns, raw=packets, limit=limit,
             offset=offset, jobs=jobs, layout="elements" if packets else "flow", shown=None if packets else (*fixed, *SHOWN),
             descriptions=tuple(params or ()),
-        ).run()  # fmt: skip
+        ).write()  # fmt: skip

@@ -272,6 +272,14 @@ def report_loss(recording: Recording, path: str | None) -> None:
             show_diagnostic(sign, path)
 
 
+def report_end(recording: Recording, records: int, path: str | None = None) -> None:
+    """Report the signs of loss in a PTT recording that was read to its end, or that it is empty."""
+    if recording.is_ptt and records:
+        report_loss(recording, path)
+    elif recording.is_ptt and not recording.contents.problems:
+        warn_of_no_tlp(path)
+
+
 def warn_of_no_tlp(path: str | None = None) -> None:
     """Report that a PTT recording is empty."""
     name = "" if path is None else f"{path}: "
