@@ -123,7 +123,7 @@ class Analysis(ABC, Generic[R]):
     def add_recording(self, other: Self) -> None:
         """Add what another one has seen of another recording, where :attr:`sums_recordings` allows it.
 
-        Nothing joins between recordings: what happened between them is not known, and times begin anew.
+        Recordings are independent: no transaction spans two, and times begin anew.
         """
         self.merge(other)
 

@@ -123,8 +123,8 @@ def events_of(source: Source, pmu: str) -> frozenset[str]:
 
 
 def _code(source: Source, path: str) -> int | None:
-    said = re.fullmatch(r"(?:event|config)=(0x[0-9a-fA-F]{1,8})", first_line(source, path) or "", re.ASCII)
-    return int(said[1], 16) if said else None
+    match = re.fullmatch(r"(?:event|config)=(0x[0-9a-fA-F]{1,8})", first_line(source, path) or "", re.ASCII)
+    return int(match[1], 16) if match else None
 
 
 class Counting:
@@ -158,10 +158,10 @@ class Counting:
 
     def finish(self) -> tuple[Counted, ...]:
         """Wait for the end of the interval, and return what was counted; values are None where perf failed."""
-        said = ""
+        text = ""
         with suppress(subprocess.TimeoutExpired):
-            _, said = self._process.communicate(timeout=self._seconds + _PATIENCE)
-        return parsed(said, self._plan)
+            _, text = self._process.communicate(timeout=self._seconds + _PATIENCE)
+        return parse_perf_stat(text, self._plan)
 
     def __enter__(self) -> Self:
         return self
@@ -173,18 +173,18 @@ class Counting:
             self._process.stderr.close()
 
 
-def parsed(said: str, plan: CounterPlan) -> tuple[Counted, ...]:
+def parse_perf_stat(text: str, plan: CounterPlan) -> tuple[Counted, ...]:
     """Read the lines of ``perf stat -x ';'``: value, unit, event, nanoseconds that it counted, their percentage of the time, and more.
 
     Parameters
     ----------
-    said : str
+    text : str
         What perf wrote.
     plan : CounterPlan
         What was counted; the result has its events in this order.
     """
     counted: dict[str, Counted] = {}
-    for line in said.splitlines():
+    for line in text.splitlines():
         fields = line.split(";")
         name = next((event for event in plan.events if len(fields) > 2 and f"/{event}," in fields[2]), None)
         if name is not None and fields[0].isascii() and fields[0].isdigit():

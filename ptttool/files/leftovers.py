@@ -1,11 +1,11 @@
 """Temporary files and folders beside an output, and what remains of them when a run is killed.
 
 A temporary file has a name such as ``.out.csv.0123456789abcdef.11112222.33334444.ptttool-tmp``: what it will become, a random number, and
-two marks of where it was made. A temporary folder has such a name, too. It holds a file ``lock`` and the folder ``new`` that is written.
+hashes of the host and of its boot. So has a temporary folder. It holds a file ``lock`` and the folder ``new`` that is written.
 
 The run that works on it holds a ``flock`` on the file, or on ``lock``. The kernel releases it when the run ends, however it ends. Each run
 that writes an output first removes what is not locked any more in the same folder, if it belongs to the same user. Some file systems do not
-show the locks of other machines. So the marks say whether the lock means anything, and what another machine made is left alone for a week.
+show the locks of other machines. So the hashes say whether the lock means anything, and what another machine made is left alone for a week.
 """
 
 from __future__ import annotations

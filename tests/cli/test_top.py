@@ -15,7 +15,7 @@ import pytest
 
 from ptttool.api.live import Sampling
 from ptttool.api.sample import Sample, SampleRow
-from ptttool.capture.counters import CounterPlan, find_counters, parsed
+from ptttool.capture.counters import CounterPlan, find_counters, parse_perf_stat
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.cli.main import main
 from ptttool.cli.views.top.columns import COLUMNS, COUNTED, NAME, REQUESTER, TLPS, amount, columns_of, fitting, ordered, summary, texts
@@ -132,11 +132,11 @@ def test_counters_are_found_by_the_events_that_the_kernel_lists(tmp_path: Path) 
     plan = find_counters(counting, device, ports, None, perf)
     assert plan == CounterPlan("hisi_pcie0_core0", ("rx_mrd_cnt", "rx_mrd_flux"), "port=0x5", "/usr/bin/perf")
     assert plan.command(1.5)[-3:] == ["--", "sleep", "1.5"]
-    found = parsed(
+    found = parse_perf_stat(
         "12;;hisi_pcie0_core0/rx_mrd_cnt,port=0x5/;1200000000;80.00;;\n<not counted>;;hisi_pcie0_core0/rx_mrd_flux,port=0x5/;0\n", plan
     )
     assert [(one.event, one.value, one.seconds) for one in found] == [("rx_mrd_cnt", 12, 1.5), ("rx_mrd_flux", None, None)]
-    assert [one.value for one in parsed("no counters at all", plan)] == [None, None]
+    assert [one.value for one in parse_perf_stat("no counters at all", plan)] == [None, None]
 
 
 def test_counters_run_over_the_whole_interval(here: Here, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from ptttool.analyses.io.kinds import Device, device_of, function_of
 from ptttool.analyses.io.nic import controller_of
 from ptttool.analyses.io.nvme import drive_of
 from ptttool.analyses.io.reads import Group, Groups
+from ptttool.analyses.io.requester import RecordingTime, RequesterTrace, TracedKinds
 from ptttool.analyses.io.results import Controller, DataBytes, Drive, IoResult, Nic, Nvme, Unexplained
-from ptttool.analyses.io.seen import Seen, Ticker, Visible
 from ptttool.analyses.needs import Captured, Need, captured
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.clock import CLOCK_COLUMNS
@@ -58,12 +58,12 @@ class Io(TlpAnalysis[IoResult]):
         _close(counts)
         flow = captured(context.contents, machine=context.machine)
         time = self.scope.time_facts(self._clock, context.contents)
-        ticker = Ticker(None if time.breaks else time.elapsed_ticks, time.tick_ns, time.holes > 0, time.bits < _WIDE)
+        ticker = RecordingTime(None if time.breaks else time.elapsed_ticks, time.tick_ns, time.holes > 0, time.bits < _WIDE)
         drives: list[Drive] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []
         for requester in counts.sums.keys.tolist():
-            seen = Seen(requester, counts, _visible(flow, counts), ticker)
+            seen = RequesterTrace(requester, counts, _visible(flow, counts), ticker)
             function = function_of(requester, context.machine)
             device, by = device_of(seen, function)
             if device is Device.NVME:
@@ -97,13 +97,13 @@ def _close(counts: Counts) -> None:
     counts.add_groups(Groups.of(open_groups))
 
 
-def _visible(flow: Captured, counts: Counts) -> Visible:
+def _visible(flow: Captured, counts: Counts) -> TracedKinds:
     """Return what was traced: as the event says, else what there is."""
     sums = counts.sums.rows
     if flow.flow is None:
-        return Visible(bool(sums[:, Sum.WRITES].any()), bool(sums[:, Sum.READS].any()), bool(sums[:, Sum.COMPLETIONS].any()))
+        return TracedKinds(bool(sums[:, Sum.WRITES].any()), bool(sums[:, Sum.READS].any()), bool(sums[:, Sum.COMPLETIONS].any()))
     inbound, outbound = flow.flow.inbound, flow.flow.outbound
-    return Visible("P" in inbound, "NP" in inbound, any(group.startswith("CPL") for group in outbound))
+    return TracedKinds("P" in inbound, "NP" in inbound, any(group.startswith("CPL") for group in outbound))
 
 
 def _sum(values: Iterable[int | None], *, is_seen: bool) -> int | None:
@@ -114,7 +114,7 @@ def _sum(values: Iterable[int | None], *, is_seen: bool) -> int | None:
     return None if None in known else sum(value for value in known if value is not None)
 
 
-def _all_drives(drives: list[Drive], visible: Visible) -> Nvme:
+def _all_drives(drives: list[Drive], visible: TracedKinds) -> Nvme:
     return Nvme(
         commands=_sum((each.commands for each in drives), is_seen=visible.reads or visible.writes),
         submitted=_sum((each.submitted for each in drives), is_seen=visible.reads),
@@ -129,7 +129,7 @@ def _all_drives(drives: list[Drive], visible: Visible) -> Nvme:
     )
 
 
-def _all_controllers(controllers: list[Controller], visible: Visible) -> Nic:
+def _all_controllers(controllers: list[Controller], visible: TracedKinds) -> Nic:
     return Nic(
         rx_packets=_sum((each.rx_packets for each in controllers), is_seen=visible.writes),
         rx_bytes=_sum((each.rx_bytes for each in controllers), is_seen=visible.writes),

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from ptttool.analyses.io.counts import Sum
 from ptttool.analyses.io.reads import SECTOR
+from ptttool.analyses.io.requester import RequesterTrace
 from ptttool.analyses.io.results import By
 from ptttool.analyses.io.rings import Rings, rings_of
-from ptttool.analyses.io.seen import Seen
 from ptttool.analyses.io.tables import PageColumn
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def function_of(requester: int, machine: Machine | None) -> PciFunction | None:
     return found[0] if len({one.driver for one in found}) == 1 else replace(found[0], driver=None)
 
 
-def device_of(seen: Seen, function: PciFunction | None) -> tuple[Device, By]:
+def device_of(seen: RequesterTrace, function: PciFunction | None) -> tuple[Device, By]:
     """Return what a requester is: as its class code says where the function is known, else by what it does."""
     if function is not None and function.class_code is not None:
         return _by_class(function.class_code), By.CLASS
@@ -51,7 +51,7 @@ def _by_class(code: int) -> Device:
     return Device.NIC if code >> 16 == _NETWORK_CLASS else Device.OTHER
 
 
-def _by_behaviour(seen: Seen) -> Device:
+def _by_behaviour(seen: RequesterTrace) -> Device:
     """Return what a requester does: chance accesses walk through no ring."""
     entries = rings_of(seen.counts.entries, seen.requester)
     records = rings_of(seen.counts.records, seen.requester)

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from ptttool.analyses.io.counts import Sum
+from ptttool.analyses.io.requester import RequesterTrace
 from ptttool.analyses.io.results import By, Controller
 from ptttool.analyses.io.rings import Rings, rings_of
-from ptttool.analyses.io.seen import Seen
 from ptttool.analyses.io.tables import PageColumn
 from ptttool.pci import format_id
 
@@ -27,7 +27,7 @@ _PASSED_ON: Final = frozenset({"vfio-pci", "uio_pci_generic", "igb_uio"})
 _OUT_OF_ORDER: Final = 8
 
 
-def rings(seen: Seen) -> tuple[Rings, Rings]:
+def rings(seen: RequesterTrace) -> tuple[Rings, Rings]:
     """Return where descriptors of received packets are written, and where descriptors are read."""
     counts, requester = seen.counts, seen.requester
     read, written, state = (table.of(requester)[0] for table in (counts.descriptors, counts.records, counts.small_writes))
@@ -38,7 +38,7 @@ def rings(seen: Seen) -> tuple[Rings, Rings]:
     return records, descriptors
 
 
-def writes_back(seen: Seen, received: Rings, descriptors: Rings) -> bool:
+def writes_back(seen: RequesterTrace, received: Rings, descriptors: Rings) -> bool:
     """Return whether descriptors were seen to be written back, whole or in part, one after the other."""
     state = seen.counts.small_writes.of(seen.requester)[0]
     if descriptors.pages:
@@ -48,7 +48,7 @@ def writes_back(seen: Seen, received: Rings, descriptors: Rings) -> bool:
     return found and received.total(PageColumn.JUMPS) * _OUT_OF_ORDER <= received.total(PageColumn.ACCESSES)
 
 
-def controller_of(seen: Seen, by: By, driver: str | None) -> Controller:
+def controller_of(seen: RequesterTrace, by: By, driver: str | None) -> Controller:
     """Return what is to be said of a network controller; `driver`: its driver, where that is known."""
     counts, requester, visible = seen.counts, seen.requester, seen.visible
     received, descriptors = rings(seen)

@@ -8,9 +8,9 @@ import numpy as np
 
 from ptttool.analyses.io.counts import ENTRY, Sum
 from ptttool.analyses.io.reads import PAGE, Lists
+from ptttool.analyses.io.requester import RequesterTrace
 from ptttool.analyses.io.results import By, Count, DataBytes, Drive, InFlight
 from ptttool.analyses.io.rings import Rings, rings_of
-from ptttool.analyses.io.seen import Seen
 from ptttool.analyses.io.tables import PageColumn
 from ptttool.pci import format_id
 
@@ -36,7 +36,7 @@ class Written:
     uncertain: int
 
 
-def drive_of(seen: Seen, by: By) -> Drive:
+def drive_of(seen: RequesterTrace, by: By) -> Drive:
     """Return what is to be said of a drive."""
     counts, requester, visible = seen.counts, seen.requester, seen.visible
     entries, records = rings_of(counts.entries, requester), rings_of(counts.records, requester)
@@ -68,7 +68,7 @@ def drive_of(seen: Seen, by: By) -> Drive:
     )
 
 
-def _commands(seen: Seen, submitted: int | None, completed: int | None, at_start: int) -> tuple[Count | None, int | None]:
+def _commands(seen: RequesterTrace, submitted: int | None, completed: int | None, at_start: int) -> tuple[Count | None, int | None]:
     if submitted is not None:
         return Count.ENTRIES, max(submitted + at_start, completed or 0)
     if completed is not None:
@@ -78,7 +78,7 @@ def _commands(seen: Seen, submitted: int | None, completed: int | None, at_start
     return None, None
 
 
-def _is_followed(seen: Seen, entries: Rings, records: Rings) -> bool:
+def _is_followed(seen: RequesterTrace, entries: Rings, records: Rings) -> bool:
     """Return whether the number of commands in flight was followed: what was taken for fetches and completions are all of them."""
     if seen.ticker.has_holes or not (seen.visible.reads and seen.visible.writes):
         return False
@@ -87,7 +87,7 @@ def _is_followed(seen: Seen, entries: Rings, records: Rings) -> bool:
     return is_whole and fetched and not records.others(PageColumn.SLOTS)
 
 
-def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InFlight:
+def _in_flight(seen: RequesterTrace, entries: Rings, records: Rings, at_start: int) -> InFlight:
     flight, elapsed, tick_ns = seen.edge.flight, seen.ticker.elapsed, seen.ticker.tick_ns
     at_end = at_start + flight.change
     inside = records.total(PageColumn.SLOTS) - at_start
@@ -120,7 +120,7 @@ def _in_flight(seen: Seen, entries: Rings, records: Rings, at_start: int) -> InF
     )
 
 
-def _written(seen: Seen, entries: Rings, read: int | None, *, lone_lists: bool) -> Written:
+def _written(seen: RequesterTrace, entries: Rings, read: int | None, *, lone_lists: bool) -> Written:
     """Tell data from lists of addresses, where that depends on the whole recording."""
     keys, rows = seen.counts.lists.of(seen.requester)
     data = seen.sum(Sum.READ_DATA)

@@ -1,4 +1,4 @@
-"""What a whole recording holds of one requester, for those who make something of it."""
+"""What a whole recording holds of one requester, as the devices' analyses read it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ptttool.analyses.io.tables import Numbers, Small
 
 
 @dataclass(frozen=True)
-class Visible:
+class TracedKinds:
     """Which TLPs of devices were traced.
 
     Parameters
@@ -25,7 +25,7 @@ class Visible:
 
 
 @dataclass(frozen=True)
-class Ticker:
+class RecordingTime:
     """Time of a recording.
 
     Parameters
@@ -47,7 +47,7 @@ class Ticker:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RequesterTrace:
     """One requester.
 
     Parameters
@@ -56,16 +56,16 @@ class Seen:
         Requester ID.
     counts : Counts
         The sums of the recording.
-    visible : Visible
+    visible : TracedKinds
         What was traced.
-    ticker : Ticker
+    ticker : RecordingTime
         Its time.
     """
 
     requester: int
     counts: Counts
-    visible: Visible
-    ticker: Ticker
+    visible: TracedKinds
+    ticker: RecordingTime
 
     def sum(self, column: Sum) -> int:
         """Return a sum of the requester."""
@@ -93,11 +93,13 @@ class Seen:
             return None
         keys, rows = self.counts.small_writes.of(self.requester)
         read_keys, read_rows = self.counts.small_reads.of(self.requester)
-        shadows = list(zip(read_rows[:, Small.LOWEST].tolist(), read_rows[:, Small.HIGHEST].tolist(), read_keys.tolist(), strict=True))
+        doorbell_reads = list(
+            zip(read_rows[:, Small.LOWEST].tolist(), read_rows[:, Small.HIGHEST].tolist(), read_keys.tolist(), strict=True)
+        )
         return sum(
             int(row[Small.ACCESSES])
             for key, row in zip(keys.tolist(), rows.tolist(), strict=True)
-            if key not in beside and row[Small.LOWEST] == row[Small.HIGHEST] and not _is_event_index(key, row, shadows)
+            if key not in beside and row[Small.LOWEST] == row[Small.HIGHEST] and not _is_event_index(key, row, doorbell_reads)
         )
 
     @property
@@ -106,6 +108,6 @@ class Seen:
         return self.counts.small_writes.of(self.requester)[1]
 
 
-def _is_event_index(key: int, row: list[int], shadows: list[tuple[int, int, int]]) -> bool:
+def _is_event_index(key: int, row: list[int], doorbell_reads: list[tuple[int, int, int]]) -> bool:
     """Return whether a page is that of event indexes: the doorbells that a drive reads have the same offsets in the page beside it."""
-    return any(lowest <= row[Small.LOWEST] <= highest and abs(key - other) == 1 for lowest, highest, other in shadows)
+    return any(lowest <= row[Small.LOWEST] <= highest and abs(key - other) == 1 for lowest, highest, other in doorbell_reads)
