@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +12,13 @@ from ptttool.api.lists import listed
 from ptttool.api.recording import ask_of
 from ptttool.api.recording import open as open_recording
 from ptttool.pipeline.analyzing.compare import measure
-from ptttool.pipeline.analyzing.several import Analyzed, Sums, analyze_recording
+from ptttool.pipeline.analyzing.several import Analyzed, AnalyzedRecordings, Sums, analyze_recording
 from ptttool.pipeline.workers.pool import size_of, workers_for
 from ptttool.recording.folders import with_folders
 
 __all__ = ["Analyzed", "AnalyzedRecordings", "Comparison", "analyze", "compare"]
 
 _PRELOAD = ("ptttool.pipeline.work",)
-
-
-@dataclass(frozen=True)
-class AnalyzedRecordings:
-    """The results of several recordings.
-
-    Parameters
-    ----------
-    recordings : tuple of Analyzed
-        The results of each recording, in order: ``results`` by name of the analysis, and what each one ``lacks``.
-    sums : Mapping[str, object]
-        Results of all recordings together, by name of the analysis, where recordings can be summed up.
-    not_summed : Mapping[str, str]
-        Why the other analyses have no sum: ``each-recording`` (times of different recordings do not join), ``other-event``,
-        ``one-recording``.
-    """
-
-    recordings: tuple[Analyzed, ...]
-    sums: Mapping[str, Any]
-    not_summed: Mapping[str, str]
 
 
 def analyze(

@@ -1,26 +1,36 @@
 """The JSON Schemas of ``docs/schemas``, made of the registered documents: ``python -m ptttool.cli.schemas docs/schemas``.
 
-Needs msgspec and numpydoc, which come with the extra ``dev``.
+Needs numpydoc, which comes with the extra ``dev``.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
+import inspect
 import pkgutil
 import sys
+import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from enum import Enum
 from pathlib import Path, PurePath
 from typing import Any
+
+from msgspec import Struct
 
 from ptttool.documents import MERGED, OMIT_NONE, documents, dumps, fields_of, is_shape
 from ptttool.files.atomic import output_file
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_REF = "#/$defs/{name}"
-# Stands for a type without a form in JSON, which a document may hide.
-_UNKNOWN = "x-unknown"
+_PLAIN: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    types.NoneType: {"type": "null"},
+    Any: {},
+    object: {"type": ["object", "array", "string", "number", "boolean", "null"]},
+}
 
 
 def import_everything() -> None:
@@ -51,133 +61,114 @@ def schema_of(name: str, shape: type) -> dict[str, Any]:
     -------
     dict
         A schema of draft 2020-12. Objects are open: later versions may add keys.
+
+    Raises
+    ------
+    TypeError
+        A key has a type without a form in JSON.
     """
-    import msgspec
-
-    parts = {part.__name__: part for part in _parts(shape)}
-    _, components = msgspec.json.schema_components(parts.values(), schema_hook=_other_types, ref_template=_REF)
-    for key, part in parts.items():
-        components[key] = _object(components, part)
-    top = components.pop(shape.__name__)
-    components = _reached(top, components)
-    for component in (top, *components.values()):
-        if "description" in component:
-            component["description"] = _summary(component["description"])
-    names = {key: getattr(part, "json_name", key) for key, part in parts.items()}
+    parts = _Parts()
+    top = parts.object_of(shape)
     document = {"$schema": DIALECT, **top, "title": name}
-    if components:
-        named = {names.get(key, key): {**component, "title": names.get(key, key)} for key, component in components.items()}
-        document["$defs"] = dict(sorted(named.items()))
-    text = json.dumps(document)
-    for key, other in names.items():
-        text = text.replace(json.dumps(_REF.format(name=key)), json.dumps(_REF.format(name=other)))
-    renamed: dict[str, Any] = json.loads(text)
-    return renamed
+    return {**document, "$defs": dict(sorted(parts.defined.items()))} if parts.defined else document
 
 
-def _reached(top: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
-    """Return the components that a schema refers to, and those that these refer to."""
-    reached: dict[str, Any] = {}
-    waiting = [top]
-    while waiting:
-        text = json.dumps(waiting.pop())
-        if _UNKNOWN in text:
-            raise TypeError(f"{top['title']}: {text}")
-        found = {key: one for key, one in components.items() if key not in reached and json.dumps(_REF.format(name=key)) in text}
-        reached |= found
-        waiting += found.values()
-    return reached
+class _Parts:
+    """The definitions that a schema refers to, by name; each is made when it is first met."""
+
+    def __init__(self) -> None:
+        self.defined: dict[str, dict[str, Any]] = {}
+
+    def object_of(self, part: type) -> dict[str, Any]:
+        """Return the schema of a class as :mod:`ptttool.documents` writes its objects."""
+        hints = _hints(part)
+        described = dict(_descriptions(part))
+        schema: dict[str, Any] = {"title": _name(part), **_described(part), "type": "object", "properties": {}, "required": []}
+        for name, key, differs in fields_of(part):
+            if differs == MERGED["json"]:
+                if is_shape(hints[name]):
+                    merged = self.object_of(hints[name])
+                    schema["properties"] |= merged["properties"]
+                    schema["required"] += merged["required"]
+                else:
+                    schema["additionalProperties"] = True
+                continue
+            if differs != OMIT_NONE["json"]:
+                schema["required"].append(key)
+            found = self.schema_of(hints[name], without_null=differs == OMIT_NONE["json"])
+            schema["properties"][key] = {**found, **({"description": described[name]} if name in described else {})}
+        return schema
+
+    def schema_of(self, kind: Any, *, without_null: bool = False) -> dict[str, Any]:
+        """Return the schema of a type: of a class and of an enumeration a reference."""
+        origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
+        if kind in _PLAIN:
+            return dict(_PLAIN[kind])
+        if origin in (typing.Union, types.UnionType):
+            choices = [self.schema_of(one) for one in inner if one is not types.NoneType or not without_null]
+            return choices[0] if len(choices) == 1 else {"anyOf": choices}
+        if not isinstance(origin, type):
+            raise TypeError(f"{kind} has no form in JSON")
+        if is_shape(kind) or issubclass(origin, Enum):
+            if _name(kind) not in self.defined:
+                self.defined[_name(kind)] = {}  # it may refer to itself
+                self.defined[_name(kind)] = self.object_of(kind) if is_shape(kind) else _choices(kind)
+            return {"$ref": f"#/$defs/{_name(kind)}"}
+        if hasattr(kind, "json_type"):
+            return self.schema_of(kind.json_type)
+        if issubclass(origin, PurePath):
+            return {"type": "string"}
+        if issubclass(origin, Mapping):
+            values = self.schema_of(inner[1]) if inner else {}
+            return {"type": "object", **({"additionalProperties": values} if values else {})}
+        if issubclass(origin, tuple) and inner[1:] != (...,):
+            items = [self.schema_of(one) for one in inner]
+            return {"type": "array", "minItems": len(items), "maxItems": len(items), "prefixItems": items, "items": False}
+        if issubclass(origin, Collection):
+            return {"type": "array", "items": self.schema_of(inner[0])}
+        raise TypeError(f"{kind} has no form in JSON")
 
 
-def _object(components: dict[str, Any], part: type) -> dict[str, Any]:
-    """Return msgspec's schema of a class as :mod:`ptttool.documents` writes the objects."""
-    schema: dict[str, Any] = components[part.__name__]
-    hints = typing.get_type_hints(part)
-    described = dict(_descriptions(part))
-    properties: dict[str, Any] = {}
-    required = []
-    says_less: dict[str, Any] = getattr(part, "json_types", {})
-    for name, key, differs in fields_of(part):
-        if differs == MERGED["json"] and is_shape(hints[name]):
-            merged = _object(components, hints[name])
-            properties |= merged["properties"]
-            required += merged["required"]
-            continue
-        if differs == MERGED["json"]:
-            schema["additionalProperties"] = True
-            continue
-        # msgspec does not know the keys of dataclasses.
-        found = _schema(says_less[name]) if name in says_less else schema["properties"].get(key) or schema["properties"][name]
-        found.pop("default", None)
-        if differs == OMIT_NONE["json"]:
-            found = _without_null(found)
-        else:
-            required.append(key)
-        properties[key] = {**found, **({"description": described[name]} if name in described else {})}
-    schema["properties"], schema["required"] = properties, required
-    return schema
+def _hints(part: type) -> dict[str, Any]:
+    """Return the types of the fields of a class, with what stands for the parameters of a generic base."""
+    bound: dict[Any, Any] = {}
+    for base in (base for one in part.__mro__ for base in one.__dict__.get("__orig_bases__", ())):
+        bound |= zip(getattr(typing.get_origin(base), "__parameters__", ()), typing.get_args(base), strict=False)
+    hints = {name: bound.get(hint, hint) for name, hint in typing.get_type_hints(part).items()}
+    for name, hint in hints.items():
+        parameters = getattr(hint, "__parameters__", ())
+        hints[name] = hint[tuple(bound[one] for one in parameters)] if parameters else hint
+    return hints | getattr(part, "json_types", {})
 
 
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    choices = [one for one in schema.get("anyOf", []) if one != {"type": "null"}]
-    return choices[0] if len(choices) == 1 else {**schema, "anyOf": choices} if choices else schema
+def _name(part: type) -> str:
+    return str(getattr(part, "json_name", part.__name__))
 
 
-def _other_types(kind: Any) -> dict[str, Any]:
-    if kind is object:
-        return {"type": ["object", "array", "string", "number", "boolean", "null"]}
-    if isinstance(kind, type) and issubclass(kind, PurePath):
-        return {"type": "string"}
-    if hasattr(kind, "json_type"):
-        return _schema(kind.json_type)
-    return {_UNKNOWN: str(kind)}
+def _described(part: type) -> dict[str, str]:
+    return {"description": _summary(part.__doc__)} if part.__doc__ else {}
 
 
-def _schema(kind: Any) -> dict[str, Any]:
-    import msgspec
-
-    (schema,), _ = msgspec.json.schema_components((kind,), schema_hook=_other_types, ref_template=_REF)
-    return schema
-
-
-def _parts(shape: type) -> Iterator[type]:
-    """Yield a class and the classes that its fields hold, each once."""
-    seen: set[type] = set()
-    waiting: list[Any] = [shape]
-    while waiting:
-        kind = waiting.pop()
-        if is_shape(kind):
-            if kind not in seen:
-                seen.add(kind)
-                yield kind
-                waiting.extend((typing.get_type_hints(kind) | getattr(kind, "json_types", {})).values())
-        else:
-            waiting.extend(typing.get_args(getattr(kind, "json_type", kind)))
+def _choices(kind: type[Enum]) -> dict[str, Any]:
+    return {"title": kind.__name__, **_described(kind), "enum": sorted(one.value for one in kind)}
 
 
 def _summary(docstring: str) -> str:
     import numpydoc.docscrape
 
-    return _one_line(numpydoc.docscrape.NumpyDocString(_dedented(docstring))["Summary"])
+    return _one_line(numpydoc.docscrape.NumpyDocString(inspect.cleandoc(docstring))["Summary"])
 
 
 def _descriptions(part: type) -> Iterator[tuple[str, str]]:
     """Yield what the docstrings of a class and of its bases say about the fields; the class itself has the last word."""
-    import msgspec
     import numpydoc.docscrape
 
     for one in reversed(part.__mro__):
-        if is_shape(one) and one is not msgspec.Struct and one.__doc__ and not one.__doc__.startswith(f"{one.__name__}("):
-            parsed = numpydoc.docscrape.NumpyDocString(_dedented(one.__doc__))
+        if is_shape(one) and one is not Struct and one.__doc__ and not one.__doc__.startswith(f"{one.__name__}("):
+            parsed = numpydoc.docscrape.NumpyDocString(inspect.cleandoc(one.__doc__))
             for parameter in (*parsed["Parameters"], *parsed["Attributes"]):
                 for name in parameter.name.split(","):
                     yield name.strip(), _one_line(parameter.desc)
-
-
-def _dedented(docstring: str) -> str:
-    import inspect
-
-    return inspect.cleandoc(docstring)
 
 
 def _one_line(lines: list[str]) -> str:

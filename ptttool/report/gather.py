@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.drawing.names import names_of
@@ -110,7 +111,7 @@ def runnable(advice: Advice, traced: Explanation | None) -> Advice:
 
 def unread(path: str, error: PtttoolError) -> ReportedRecording:
     """Return what a report says of a recording that cannot be read."""
-    return ReportedRecording(path, None, 0, "TLP", (), {}, {}, (), (), (), ErrorBody.of(error))
+    return ReportedRecording(path, error=ErrorBody.of(error))
 
 
 def _facts(

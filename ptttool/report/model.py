@@ -6,15 +6,17 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
+
+from msgspec import Struct
 
 from ptttool.analyses.needs import Lack
 from ptttool.analyses.shown import Part
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import OMIT_NONE, ErrorBody, document
+from ptttool.documents import ErrorBody, document
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """What to do next, and the number that it follows from.
 
     Parameters
@@ -38,7 +40,7 @@ class Advice:
     analysis: str
     message: str
     command: str | None = None
-    evidence: Mapping[str, object] = field(default_factory=dict)
+    evidence: Mapping[str, object] = {}
 
     def command_for(self, path: str) -> str | None:
         """Return the command for a recording, as a shell takes it."""
@@ -106,57 +108,7 @@ class Chapter:
     also: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class ReportedRecording:
-    """What was found in one recording.
-
-    Parameters
-    ----------
-    path : str
-        The recording.
-    protocol : str or None
-        What it was decoded as; None if it could not be read.
-    records : int
-        Number of rows.
-    noun : str
-        What a row is.
-    facts : sequence of (str, str)
-        Where it comes from, each fact with its label.
-    results : Mapping[str, object]
-        The results by the name of the analysis.
-    lacks : Mapping[str, sequence of Lack]
-        What each analysis cannot see.
-    chapters : sequence of Chapter
-        The same as people see it, in the order of a report.
-    advice : sequence of Advice
-        What to do next, the most important first.
-    diagnostics : sequence of Diagnostic
-        What is odd about the recording.
-    error : ErrorBody or None
-        What ended reading early; the results are those of the part before.
-    glances : sequence of Glance
-        The numbers that a reader looks for first.
-    devices : sequence of str
-        The devices that move most, with their names where these are known: ``nvme0 (01:00.0)``.
-    """
-
-    path: str
-    protocol: str | None
-    records: int
-    noun: str
-    facts: Sequence[tuple[str, str]]
-    results: Mapping[str, object]
-    lacks: Mapping[str, Sequence[Lack]]
-    chapters: Sequence[Chapter]
-    advice: Sequence[Advice]
-    diagnostics: Sequence[Diagnostic] = ()
-    error: ErrorBody | None = None
-    glances: Sequence[Glance] = ()
-    devices: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class RecordingBody:
+class ReportedRecording(Struct, frozen=True):
     """What was found in one recording.
 
     Parameters
@@ -169,49 +121,53 @@ class RecordingBody:
         Number of TLPs, or of elements of a packet trace.
     results : Mapping[str, object]
         The results by the name of the analysis; the document of that name says what is in each.
-    lacks : Mapping[str, list of Lack]
+    lacks : Mapping[str, sequence of Lack]
         What each analysis cannot see in this recording.
-    advice : list of Advice
+    advice : sequence of Advice
         What to do next, the most important first.
-    diagnostics : list of Diagnostic
+    diagnostics : sequence of Diagnostic
         What is odd about the recording.
     error : ErrorBody or None
         What ended reading early; the results are those of the part before.
+    noun : str
+        What a row is.
+    facts : sequence of (str, str)
+        Where it comes from, each fact with its label.
+    chapters : sequence of Chapter
+        The results as people see them, in the order of a report.
+    glances : sequence of Glance
+        The numbers that a reader looks for first.
+    devices : sequence of str
+        The devices that move most, with their names where these are known: ``nvme0 (01:00.0)``.
     """
 
-    path: str
-    protocol: str | None
-    records: int
-    results: dict[str, object]
-    lacks: dict[str, list[Lack]]
-    advice: list[Advice]
-    diagnostics: list[Diagnostic]
-    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
+    json_name: ClassVar = "RecordingBody"
+    json_omits_none: ClassVar = ("error",)
+    json_hides: ClassVar = ("noun", "facts", "chapters", "glances", "devices")
 
-    @classmethod
-    def of(cls, reported: ReportedRecording) -> RecordingBody:
-        """Return the part of a document that stands for a recording."""
-        return cls(
-            path=reported.path,
-            protocol=reported.protocol,
-            records=reported.records,
-            results=dict(reported.results),
-            lacks={name: list(lacks) for name, lacks in reported.lacks.items()},
-            advice=list(reported.advice),
-            diagnostics=list(reported.diagnostics),
-            error=reported.error,
-        )
+    path: str
+    protocol: str | None = None
+    records: int = 0
+    results: Mapping[str, object] = {}
+    lacks: Mapping[str, Sequence[Lack]] = {}
+    advice: Sequence[Advice] = ()
+    diagnostics: Sequence[Diagnostic] = ()
+    error: ErrorBody | None = None
+    noun: str = "TLP"
+    facts: Sequence[tuple[str, str]] = ()
+    chapters: Sequence[Chapter] = ()
+    glances: Sequence[Glance] = ()
+    devices: Sequence[str] = ()
 
 
 @document("report")
-@dataclass(frozen=True)
-class ReportDocument:
+class ReportDocument(Struct, frozen=True):
     """What all analyses found in some recordings.
 
     Parameters
     ----------
-    recordings : list of RecordingBody
+    recordings : list of ReportedRecording
         The recordings, in the order given.
     """
 
-    recordings: list[RecordingBody]
+    recordings: list[ReportedRecording]

@@ -71,7 +71,7 @@ def test_of_real_recordings(name: str, tmp_path: Path) -> None:
         for each in found.advice:
             assert each.analysis in found.results
             if each.code == "record-more":  # without a machine, the recording does not say which port it is of
-                each = dataclasses.replace(each, command=each.command or "ptttool trace --rootport 00:10.0")
+                each = replace(each, command=each.command or "ptttool trace --rootport 00:10.0")
             check(each)
         severities = [each.severity.rank for each in found.advice]
         assert severities == sorted(severities)

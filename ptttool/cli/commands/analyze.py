@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
@@ -21,145 +23,26 @@ from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.options.origin import check_paths
 from ptttool.cli.recordings import Opened, Recordings, end_with
 from ptttool.cli.terminal.talk import note, print_diagnostic, print_json, print_labelled, warn
-from ptttool.diagnostics import Diagnostic
-from ptttool.documents import MERGED, OMIT_NONE, ErrorBody, document
+from ptttool.documents import ErrorBody, document
 from ptttool.errors import PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
-    from ptttool.analyses.needs import Lack
     from ptttool.cli.views.shown.results import ResultView
-    from ptttool.pipeline.analyzing.several import Analyzed, Sums
+    from ptttool.pipeline.analyzing.several import Analyzed, AnalyzeDocument, AnalyzedRecordings, Sums
 
 # Smallest number of bytes of trace for which one more process is started.
 _LEAST_WORTH = 128 << 20
 
 
-@dataclass(frozen=True)
-class LackFacts:
-    """Something that an analysis cannot see in a recording.
-
-    Parameters
-    ----------
-    code : str
-        Why: ``not-traced``, ``format``, ``filtered``.
-    what : str
-        What is not to be seen.
-    why : str
-        What the recording does not have.
-    options : str or None
-        Options of ``ptttool trace`` that bring it.
-    is_vital : bool
-        Whether the result says little without it; else it is one part of a whole.
-    in_part : bool
-        Whether some of it is to be seen.
-    """
-
-    code: str
-    what: str
-    why: str
-    options: str | None
-    is_vital: bool
-    in_part: bool
-
-
-@document("analyze")
-@dataclass(frozen=True)
-class AnalyzeDocument:
-    """What an analysis found in a recording: the keys of its result, and those of the recording.
-
-    Parameters
-    ----------
-    result : object
-        The result's keys are keys of this object; the document of the analysis says what they are.
-    path : str
-        The recording.
-    protocol : str
-        What it was decoded as.
-    analysis : str
-        Name of the analysis.
-    lacks : list of LackFacts
-        What the analysis cannot see in this recording.
-    diagnostics : list of Diagnostic
-        What is odd about the recording.
-    loss : list of Diagnostic
-        Signs that trace data are missing from the recording, the worst first.
-    error : ErrorBody or None
-        With what the command ends; the result is that of the part before.
-    """
-
-    result: object = field(metadata=MERGED)
-    path: str
-    protocol: str
-    analysis: str
-    lacks: list[LackFacts]
-    diagnostics: list[Diagnostic]
-    loss: list[Diagnostic]
-    error: ErrorBody | None = field(default=None, metadata=OMIT_NONE)
-
-
-@dataclass(frozen=True)
-class RecordingResults:
-    """What several analyses found in one of several recordings.
-
-    Parameters
-    ----------
-    path : str
-        The recording.
-    protocol : str or None
-        What it was decoded as; null if it could not be read.
-    results : Mapping[str, object]
-        The result of each analysis, by its name; empty if the recording could not be read.
-    lacks : Mapping[str, list of LackFacts]
-        What each analysis cannot see in this recording.
-    diagnostics : list of Diagnostic
-        What is odd about the recording.
-    loss : list of Diagnostic
-        Signs that trace data are missing from it, the worst first.
-    error : ErrorBody or None
-        Why it could not be read, or not to its end.
-    """
-
-    path: str
-    protocol: str | None
-    results: Mapping[str, object]
-    lacks: Mapping[str, list[LackFacts]]
-    diagnostics: list[Diagnostic]
-    loss: list[Diagnostic]
-    error: ErrorBody | None = None
-
-
-@document("analyze-several")
-@dataclass(frozen=True)
-class SeveralDocument:
-    """What several analyses found, or analyses of several recordings.
-
-    Parameters
-    ----------
-    recordings : list of RecordingResults
-        The recordings, in order.
-    sums : Mapping[str, object]
-        Results of all recordings together, by name of the analysis, where recordings can be summed up.
-    not_summed : Mapping[str, str]
-        Why the other analyses have no sum: ``each-recording`` (times of different recordings do not join), ``other-event`` (they were
-        asked for other TLPs), ``one-recording``.
-    """
-
-    recordings: list[RecordingResults]
-    sums: Mapping[str, object]
-    not_summed: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class NeedFacts:
+class NeedFacts(Struct, frozen=True):
     """Something that an analysis looks at, and the options of ``ptttool trace`` that bring it."""
 
     what: str
     options: str
 
 
-@dataclass(frozen=True)
-class AnalysisFacts:
+class AnalysisFacts(Struct, frozen=True):
     """An analysis: its name, what it finds, the columns that it needs, and what has to be traced."""
 
     name: str
@@ -169,8 +52,7 @@ class AnalysisFacts:
 
 
 @document("analyze-list")
-@dataclass(frozen=True)
-class AnalysesDocument:
+class AnalysesDocument(Struct, frozen=True):
     """The analyses that there are."""
 
     analyses: list[AnalysisFacts]
@@ -355,7 +237,7 @@ class _Job:
             self._show_sums(sums)
         end_with(failures, is_printed=self.form == "json")
 
-    def _look(self, one: Opened, sums: Sums | None) -> tuple[RecordingResults, PtttoolError | None]:
+    def _look(self, one: Opened, sums: Sums | None) -> tuple[Analyzed, PtttoolError | None]:
         from ptttool.pipeline.analyzing.ask import checked
         from ptttool.pipeline.analyzing.several import analyze_recording
 
@@ -365,18 +247,20 @@ class _Job:
         ask = one.ask
         with one.watched():
             found = analyze_recording(one.recording, self.names, self.read.workers, ask, one.walk, sums)
-        found = replace(found, path=self.shown.get(path, path))
         failure = one.failure()
+        found = replace(found, path=self.shown.get(path, path), error=None if failure is None else ErrorBody.of(failure))
         if self.form != "json":
             self._show(found, None if sums is None else path)
-        return _results(found, None if failure is None else ErrorBody.of(failure)), failure
+        return found, failure
 
-    def _document(self, done: list[RecordingResults], sums: Sums | None) -> AnalyzeDocument | SeveralDocument:
+    def _document(self, done: list[Analyzed], sums: Sums | None) -> AnalyzeDocument | AnalyzedRecordings:
+        from ptttool.pipeline.analyzing.several import AnalyzeDocument, AnalyzedRecordings
+
         if sums is not None:
-            return SeveralDocument(done, sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
+            return AnalyzedRecordings(tuple(done), sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
         [one], name = done, self.names[0]
         if len(self.names) > 1:
-            return SeveralDocument(done, {}, {})
+            return AnalyzedRecordings(tuple(done))
         return AnalyzeDocument(one.results[name], one.path, str(one.protocol), name, one.lacks[name], one.diagnostics, one.loss, one.error)
 
     def _show(self, found: Analyzed, path: str | None = None) -> None:
@@ -411,16 +295,7 @@ class _Job:
             note(f"{name} is not summed up: {why[reason]}")
 
 
-def _lack_facts(found: Analyzed) -> dict[str, list[LackFacts]]:
-    def facts(lack: Lack) -> LackFacts:
-        return LackFacts(lack.code.value, lack.what, lack.why, lack.options, lack.is_vital, lack.in_part)
+def _unread(path: str, error: PtttoolError) -> Analyzed:
+    from ptttool.pipeline.analyzing.several import Analyzed
 
-    return {name: [facts(lack) for lack in lacks] for name, lacks in found.lacks.items()}
-
-
-def _unread(path: str, error: PtttoolError) -> RecordingResults:
-    return RecordingResults(path, None, {}, {}, [], [], ErrorBody.of(error))
-
-
-def _results(found: Analyzed, error: ErrorBody | None) -> RecordingResults:
-    return RecordingResults(found.path, found.protocol, found.results, _lack_facts(found), list(found.diagnostics), list(found.loss), error)
+    return Analyzed(path, error=ErrorBody.of(error))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ptttool.cli.app import ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
@@ -146,9 +146,9 @@ def _write(reported: list[ReportedRecording], name: str, output: str | None, pat
 def _text(reported: list[ReportedRecording], name: str) -> bytes:
     if name == "json":
         from ptttool.cli.terminal.talk import json_text
-        from ptttool.report.model import RecordingBody, ReportDocument
+        from ptttool.report.model import ReportDocument
 
-        return json_text(ReportDocument([RecordingBody.of(each) for each in reported])).encode()
+        return json_text(ReportDocument(reported)).encode()
     if name == "md":
         from ptttool.report.markdown import markdown_of
 

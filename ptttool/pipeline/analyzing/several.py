@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.loss import signs_of_loss
 from ptttool.analyses.loss.analysis import Loss
+from ptttool.analyses.needs import Lack
+from ptttool.diagnostics import Diagnostic
+from ptttool.documents import ErrorBody, document
+from ptttool.machine.model import Machine
 from ptttool.pipeline.analyzing.ask import Ask, captured_by, lacks_of, run
 from ptttool.recording.identity import ptt_attribute
 
 LOSS = Loss.name
 
 if TYPE_CHECKING:
-    from ptttool.analyses.needs import Captured, Lack
-    from ptttool.diagnostics import Diagnostic
-    from ptttool.machine.model import Machine
+    from ptttool.analyses.needs import Captured
     from ptttool.perfdata.model import Contents
     from ptttool.pipeline.recording import Recording
     from ptttool.pipeline.walk import Walk
@@ -40,41 +44,103 @@ class NotSummed(StrEnum):
     """Fewer than two recordings could be read."""
 
 
-@dataclass(frozen=True)
-class Analyzed:
-    """The results of one recording.
+class Analyzed(Struct, frozen=True):
+    """What several analyses found in one of several recordings.
 
     Parameters
     ----------
     path : str
         The recording.
-    protocol : str
-        What it was decoded as.
+    protocol : str or None
+        What it was decoded as; null if it could not be read.
     results : Mapping[str, object]
-        The results, by name of the analysis.
+        The result of each analysis, by its name; empty if the recording could not be read.
     lacks : Mapping[str, list of Lack]
-        What each analysis cannot see.
-    problems, findings : tuple of Diagnostic
-        What is damaged in the recording, and what decoding found odd.
+        What each analysis cannot see in this recording.
+    diagnostics : tuple of Diagnostic
+        What is odd about the recording.
     loss : tuple of Diagnostic
-        Signs that trace data are missing, the worst first.
+        Signs that trace data are missing from it, the worst first.
+    error : ErrorBody or None
+        Why it could not be read, or not to its end.
+    findings : tuple of Diagnostic
+        The diagnostics that decoding gave; the others are of what is damaged.
     machine : Machine or None
         The machine that was recorded.
     """
 
+    json_name: ClassVar = "RecordingResults"
+    json_hides: ClassVar = ("findings", "machine")
+    json_types: ClassVar = {"results": Mapping[str, object]}
+
     path: str
-    protocol: str
-    results: Mapping[str, Any]
-    lacks: Mapping[str, list[Lack]]
-    problems: tuple[Diagnostic, ...] = ()
-    findings: tuple[Diagnostic, ...] = ()
+    protocol: str | None = None
+    results: Mapping[str, Any] = {}
+    lacks: Mapping[str, list[Lack]] = {}
+    diagnostics: tuple[Diagnostic, ...] = ()
     loss: tuple[Diagnostic, ...] = ()
+    error: ErrorBody | None = None
+    findings: tuple[Diagnostic, ...] = ()
     machine: Machine | None = None
 
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Everything that is odd about the recording."""
-        return (*self.problems, *self.findings)
+
+@document("analyze")
+class AnalyzeDocument(Struct, frozen=True):
+    """What an analysis found in a recording: the keys of its result, and those of the recording.
+
+    Parameters
+    ----------
+    result : object
+        The result's keys are keys of this object; the document of the analysis says what they are.
+    path : str
+        The recording.
+    protocol : str
+        What it was decoded as.
+    analysis : str
+        Name of the analysis.
+    lacks : list of Lack
+        What the analysis cannot see in this recording.
+    diagnostics : tuple of Diagnostic
+        What is odd about the recording.
+    loss : tuple of Diagnostic
+        Signs that trace data are missing from the recording, the worst first.
+    error : ErrorBody or None
+        With what the command ends; the result is that of the part before.
+    """
+
+    json_omits_none: ClassVar = ("error",)
+    json_merges: ClassVar = ("result",)
+
+    result: object
+    path: str
+    protocol: str
+    analysis: str
+    lacks: list[Lack]
+    diagnostics: tuple[Diagnostic, ...]
+    loss: tuple[Diagnostic, ...]
+    error: ErrorBody | None = None
+
+
+@document("analyze-several")
+class AnalyzedRecordings(Struct, frozen=True):
+    """What several analyses found, or analyses of several recordings.
+
+    Parameters
+    ----------
+    recordings : tuple of Analyzed
+        The recordings, in order.
+    sums : Mapping[str, object]
+        Results of all recordings together, by name of the analysis, where recordings can be summed up.
+    not_summed : Mapping[str, str]
+        Why the other analyses have no sum: ``each-recording`` (times of different recordings do not join), ``other-event`` (they were
+        asked for other TLPs), ``one-recording``.
+    """
+
+    json_types: ClassVar = {"sums": Mapping[str, object]}
+
+    recordings: tuple[Analyzed, ...]
+    sums: Mapping[str, Any] = {}
+    not_summed: Mapping[str, str] = {}
 
 
 @dataclass
@@ -156,14 +222,15 @@ def analyze_recording(
     answer = run(recording, [*names, LOSS] if checks else names, workers, ask, walk)
     results = answer.results
     signs = results.pop(LOSS).signs if checks else signs_of_loss(recording.contents, went_offline=ask.went_offline)
+    findings = tuple(answer.walk.findings.diagnostics())
     found = Analyzed(
         path=recording.path,
         protocol=recording.title,
         results=results,
         lacks={name: lacks_of(recording, name, ask.machine) for name in results},
-        problems=tuple(recording.contents.problems),
-        findings=tuple(answer.walk.findings.diagnostics()),
+        diagnostics=(*recording.contents.problems, *findings),
         loss=tuple(signs),
+        findings=findings,
         machine=ask.machine,
     )
     if sums is not None:
