@@ -19,7 +19,7 @@ from pathlib import Path
 import ptttool.cli.commands.tune  # the import is done once, not in each child
 import ptttool.cli.views.tune
 import ptttool.tune.documents
-import ptttool.tune.repair.documents  # noqa: F401
+import ptttool.tune.repair.recovery  # noqa: F401
 from ptttool.cli.main import main
 from ptttool.machine.sources.tree import FolderFiles
 

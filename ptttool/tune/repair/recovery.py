@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import StrEnum
+from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from ptttool.diagnostics import Diagnostic
+from ptttool.documents import document
 from ptttool.files.locks import utc_now
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.driver import Change, OnChange, Setting, apply_changes, plan_changes
-from ptttool.tune.journal.records import Outcome
+from ptttool.tune.journal.records import ChangeRecord, Outcome
 from ptttool.tune.journal.store import journal_of
 from ptttool.tune.journal.unfinished import Unfinished, UnfinishedAttribute, ValueState, find_unfinished
 from ptttool.tune.session import Session, no_journal, tuning
@@ -32,38 +35,99 @@ class RecoverAction(StrEnum):
     """Leave the values as they are, and take them as good."""
 
 
-class Recovery(Struct, frozen=True):
-    """What recovering did, or what there is to recover.
+class CutOffChangeDocument(Struct, frozen=True):
+    """A change of tune attributes, as the journal has it.
 
     Parameters
     ----------
-    unfinished : Unfinished
-        The changes that were cut off, as they were found.
+    number : int
+        Its number.
+    command : str
+        The command that made it.
+    user : str
+        Who made it.
+    login : str or None
+        Who had logged in, where that is somebody else.
+    pid : int
+        Its process.
+    started : str
+        Date and time in UTC, ISO 8601.
+    undoing_failed : bool
+        True if the command itself could not restore the old values.
+    """
+
+    number: int
+    command: str
+    user: str
+    login: str | None
+    pid: int
+    started: str
+    undoing_failed: bool
+
+
+@document("tune-recover")
+class Recovery(Struct, frozen=True, kw_only=True):
+    """Changes of tune attributes that were cut off, and what was done about them.
+
+    Parameters
+    ----------
     action : RecoverAction or None
-        What was done; None if it was only looked at.
+        What was done; null if it was only looked at.
+    dry_run : bool
+        True if nothing was written.
+    settled : bool
+        True if nothing is left to decide on.
+    cut_off : tuple of CutOffChangeDocument
+        Changes that left attributes half done.
+    attributes : tuple of UnfinishedAttribute
+        Their attributes, as they were found.
+    before_boot : tuple of CutOffChangeDocument
+        Changes that were cut off before the machine was started again: the attributes have their power-on values.
+    under_way : tuple of CutOffChangeDocument
+        Changes that other processes are making now.
     changes : tuple of Change
         What was written, or would be.
     left : tuple of UnfinishedAttribute
         Attributes that are still to be decided on.
     diagnostics : tuple of Diagnostic
         What was odd.
-    done : bool
-        False if nothing was written.
+    unfinished : Unfinished
+        The changes that were cut off, as they were found.
     """
 
-    unfinished: Unfinished
+    json_hides: ClassVar = ("unfinished",)
+
     action: RecoverAction | None = None
+    dry_run: bool = True
+    settled: bool = True
+    cut_off: tuple[CutOffChangeDocument, ...] = ()
+    attributes: tuple[UnfinishedAttribute, ...] = ()
+    before_boot: tuple[CutOffChangeDocument, ...] = ()
+    under_way: tuple[CutOffChangeDocument, ...] = ()
     changes: tuple[Change, ...] = ()
     left: tuple[UnfinishedAttribute, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    done: bool = False
+    unfinished: Unfinished
+
+    def __post_init__(self) -> None:
+        """Take what the journal has."""
+        found = self.unfinished
+        decided = not self.left and not found.damaged and (self.done or not found.changes)
+        force_setattr(self, "settled", self.done if self.action is RecoverAction.KEEP else decided)
+        force_setattr(self, "cut_off", _documents(found.changes))
+        force_setattr(self, "attributes", found.attributes)
+        force_setattr(self, "before_boot", _documents(found.before_boot))
+        force_setattr(self, "under_way", _documents(found.under_way))
 
     @property
-    def settled(self) -> bool:
-        """True if nothing is left to decide on."""
-        if self.action is RecoverAction.KEEP:
-            return self.done
-        return not self.left and not self.unfinished.damaged and (self.done or not self.unfinished.changes)
+    def done(self) -> bool:
+        """False if nothing was written."""
+        return not self.dry_run
+
+
+def _documents(changes: Sequence[ChangeRecord]) -> tuple[CutOffChangeDocument, ...]:
+    pairs = ((change, change.author) for change in changes)
+    return tuple(CutOffChangeDocument(one.number, by.command, by.user, by.login, by.pid, by.started, one.failed) for one, by in pairs)
 
 
 def recover(
@@ -105,7 +169,7 @@ def recover(
     if action is None or dry_run:
         found = find_unfinished(source, journal_of(source, journal))
         changes, left = ((), found.attributes) if action is None else _plan(source, found, action, force=force)
-        return Recovery(found, action, changes, left, found.diagnostics)
+        return Recovery(action=action, changes=changes, left=left, diagnostics=found.diagnostics, unfinished=found)
     with tuning(source, f"tune recover --{action}", journal=journal) as session:
         return _carry_out(session, action, force=force, on_change=on_change)
 
@@ -114,7 +178,7 @@ def _carry_out(session: Session, action: RecoverAction, *, force: bool, on_chang
     found = session.unfinished
     if action is RecoverAction.KEEP:
         _keep(session)
-        return Recovery(found, action, diagnostics=tuple(session.diagnostics), done=True)
+        return Recovery(action=action, dry_run=False, diagnostics=tuple(session.diagnostics), unfinished=found)
     changes, left = _plan(session.source, found, action, force=force)
     held_back = {number for one in left for number in one.changes}
     repairs = [change.number for change in found.changes if change.number not in held_back]
@@ -123,7 +187,7 @@ def _carry_out(session: Session, action: RecoverAction, *, force: bool, on_chang
     undoes = [number for change in found.changes if change.number in repairs for number in change.undoes]
     completed = undoes if action is RecoverAction.COMPLETE else ()
     changes = apply_changes(changes, on_change=on_change, session=session, repairs=repairs, undoes=completed)
-    return Recovery(found, action, changes, left, tuple(session.diagnostics), done=True)
+    return Recovery(action=action, dry_run=False, changes=changes, left=left, diagnostics=tuple(session.diagnostics), unfinished=found)
 
 
 def _plan(

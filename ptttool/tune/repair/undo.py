@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from itertools import islice
+from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
 from ptttool.errors import DeviceError, HardwareError, PtttoolError, UsageError
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.contract import Source
@@ -24,25 +27,40 @@ from ptttool.wording import counted, in_words
 SHOWN = 6
 
 
-class Undo(Struct, frozen=True):
-    """What undoing changed, or would change.
+@document("tune-undo")
+class Undo(Struct, frozen=True, kw_only=True):
+    """What undoing changed.
 
     Parameters
     ----------
-    undone : tuple of ChangeRecord
-        The changes from before which the values are, the oldest first.
+    dry_run : bool
+        True if nothing was written.
+    numbers : tuple of int
+        The changes from before which the values are.
     changes : tuple of Change
-        What was written, or would be.
+        One for each tune attribute.
     diagnostics : tuple of Diagnostic
         What was odd.
-    done : bool
-        False if nothing was written.
+    undone : tuple of ChangeRecord
+        The changes from before which the values are, the oldest first.
     """
 
-    undone: tuple[ChangeRecord, ...]
+    json_hides: ClassVar = ("undone",)
+
+    dry_run: bool = True
+    numbers: tuple[int, ...] = field(default=(), name="undone")
     changes: tuple[Change, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
-    done: bool = False
+    undone: tuple[ChangeRecord, ...] = field(name="records")
+
+    def __post_init__(self) -> None:
+        """Take the numbers."""
+        force_setattr(self, "numbers", tuple(change.number for change in self.undone))
+
+    @property
+    def done(self) -> bool:
+        """False if nothing was written."""
+        return not self.dry_run
 
 
 def undo(
@@ -94,9 +112,8 @@ def undo(
 
 def _carry_out(session: Session, count: int, *, force: bool, on_change: OnChange | None, journal: bool | str | os.PathLike[str]) -> Undo:
     plan = _plan(session.source, session.unfinished, count, force=force, journal=journal)
-    numbers = [change.number for change in plan.undone]
-    changes = apply_changes(plan.changes, on_change=on_change, session=session, undoes=numbers)
-    return Undo(plan.undone, changes, (*session.diagnostics, *plan.diagnostics), done=True)
+    changes = apply_changes(plan.changes, on_change=on_change, session=session, undoes=plan.numbers)
+    return replace(plan, dry_run=False, changes=changes, diagnostics=(*session.diagnostics, *plan.diagnostics))
 
 
 def _plan(source: Source, unfinished: Unfinished, count: int, *, force: bool, journal: bool | str | os.PathLike[str]) -> Undo:
@@ -124,7 +141,7 @@ def _plan(source: Source, unfinished: Unfinished, count: int, *, force: bool, jo
     foreign = [change for change in changes if change.differs and change.old not in expected[change.key]]
     if foreign and not force:
         raise _changed_since(foreign, expected)
-    return Undo(undone, changes, tuple(diagnostics))
+    return Undo(undone=undone, changes=changes, diagnostics=tuple(diagnostics))
 
 
 def _chosen(history: History, count: int) -> tuple[ChangeRecord, ...]:

@@ -75,9 +75,7 @@ def undo(
     done = undo_changes(source, count, force=force, dry_run=dry_run)
     print_diagnostics(done.diagnostics)
     if json:
-        from ptttool.tune.repair.documents import TuneUndoDocument
-
-        print_json(TuneUndoDocument.of(done))
+        print_json(done)
     else:
         from ptttool.cli.views.tune_history import note_undone
 

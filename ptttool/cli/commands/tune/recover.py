@@ -56,9 +56,7 @@ def recover(
     source = open_source(sysfs, demo)
     done = recover(source, actions[0] if actions else None, force=force, dry_run=dry_run, journal=not no_journal)
     if json:
-        from ptttool.tune.repair.documents import TuneRecoverDocument
-
-        print_json(TuneRecoverDocument.of(done))
+        print_json(done)
     else:
         print_recovery(done)
         if actions and dry_run:
