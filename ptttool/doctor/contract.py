@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
 
 from ptttool.errors import DeviceError, ExitCode, PtttoolError
 from ptttool.registry import Registry
@@ -34,8 +35,7 @@ class Status(StrEnum):
 _ORDER = (Status.OK, Status.UNKNOWN, Status.WARNING, Status.FAILED)
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What a check found.
 
     Parameters
@@ -43,32 +43,36 @@ class Finding:
     status : Status
         The answer.
     code : str
-        A stable word in kebab case for the cause; ``ok`` where all is well.
+        A stable word for the cause; ``ok`` where all is well.
     message : str
-        One sentence: what was seen.
+        What was seen.
     cause : str or None
         Why it matters, or where it comes from.
+    hint : str or None
+        What to do, as a sentence.
     fix : str or None
-        A command that mends it, to be pasted into the shell of root (of the user, where root is not needed).
+        A command that mends it.
     device : str or None
-        The PTT device that it is about.
+        The PTT device that it is about; null for the machine.
     details : Mapping[str, object]
-        Further facts for programs.
+        Further facts.
     exit_code : ExitCode
         Exit code of a command that fails for this reason.
-    hint : str or None
-        What to do, as a sentence: where no command does it, or beside the command.
     """
+
+    json_name: ClassVar = "FindingBody"
+    json_hides: ClassVar = ("exit_code",)
 
     status: Status
     code: str
     message: str
     cause: str | None = None
+    # In the place of a sentence where no command mends it, or beside the command, which is for the shell of root where root is needed.
+    hint: str | None = None
     fix: str | None = None
     device: str | None = None
-    details: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = {}
     exit_code: ExitCode = ExitCode.NO_DEVICE
-    hint: str | None = None
 
     @property
     def rank(self) -> int:
@@ -103,21 +107,20 @@ def failed(
     hint: str | None = None,
 ) -> Finding:
     """Make the finding of what prevents a trace; ``error`` is the class of the exception that a trace would fail with."""
-    return Finding(Status.FAILED, code, message, cause, fix, device, details or {}, error.exit_code, hint)
+    return Finding(Status.FAILED, code, message, cause, hint, fix, device, details or {}, error.exit_code)
 
 
 def warning(
     code: str, message: str, cause: str | None = None, fix: str | None = None, *, device: str | None = None, **details: object
 ) -> Finding:
     """Make the finding of something that deserves attention and prevents no trace."""
-    return Finding(Status.WARNING, code, message, cause, fix, device, details)
+    return Finding(Status.WARNING, code, message, cause, None, fix, device, details)
 
 
 Run = Callable[["Facts"], Iterable[Finding]]
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     """A check.
 
     Parameters

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.doctor.contract import Check, Finding, Status, in_order, ok
 from ptttool.doctor.facts import Facts, look
+from ptttool.documents import document
 from ptttool.errors import ExitCode, PtttoolError
 from ptttool.machine.sources.contract import Source
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """The answer of a check.
 
     Parameters
     ----------
     check : str
-        Name of the check.
+        Its name.
+    status : Status
+        The worst of its findings.
     needed : bool
-        Whether a trace needs what it looks at.
+        Whether a trace needs what it looks at: if such a check is unknown, so is whether a trace would work.
     findings : tuple of Finding
-        What it found, the worst first; at least one.
+        What it found, the worst first.
     """
 
-    check: str
+    json_name: ClassVar = "CheckBody"
+
+    check: str = field(name="name")
+    status: Status = Status.OK
     needed: bool
     findings: tuple[Finding, ...]
 
-    @property
-    def status(self) -> Status:
-        """The worst of the findings."""
-        return self.findings[0].status
+    def __post_init__(self) -> None:
+        """Take the worst finding; there is at least one."""
+        force_setattr(self, "status", self.findings[0].status)
 
 
-@dataclass(frozen=True)
-class Examination:
-    """What the doctor found on a machine.
+@document("doctor")
+class Examination(Struct, frozen=True, kw_only=True):
+    """What ``doctor --json`` prints.
 
     Parameters
     ----------
@@ -48,32 +55,35 @@ class Examination:
         Release of its kernel.
     devices : tuple of str
         The PTT devices that were examined.
+    works : bool or None
+        Whether a trace would work; null where that is not known.
+    exit_code : ExitCode
+        Exit code of the command.
     answers : tuple of Answer
-        One for each check, in order.
+        The checks, in order.
     explanation : str or None
         How the device was found, where its name was not given.
     """
 
+    json_hides: ClassVar = ("explanation",)
+    json_types: ClassVar = {"exit_code": int}
+
     origin: str
     kernel: str | None
     devices: tuple[str, ...]
-    answers: tuple[Answer, ...]
+    works: bool | None = None
+    exit_code: ExitCode = ExitCode.DIFFERENT
+    answers: tuple[Answer, ...] = field(name="checks")
     explanation: str | None = None
 
-    @property
-    def works(self) -> bool | None:
-        """Whether a trace would work; None where that is not known."""
-        if any(one.status is Status.FAILED for one in self.answers):
-            return False
-        return None if any(one.needed and one.status is Status.UNKNOWN for one in self.answers) else True
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """0 if a trace would work; 1 if that is not known; else the code with which it would fail."""
-        found = next((one for one in self.answers if one.status is Status.FAILED), None)
-        if found is not None:
-            return found.findings[0].exit_code
-        return ExitCode.SUCCESS if self.works else ExitCode.DIFFERENT
+    def __post_init__(self) -> None:
+        """Conclude: a trace fails as the first check does that failed."""
+        failed = next((one for one in self.answers if one.status is Status.FAILED), None)
+        in_doubt = any(one.needed and one.status is Status.UNKNOWN for one in self.answers)
+        works = False if failed is not None else None if in_doubt else True
+        force_setattr(self, "works", works)
+        otherwise = ExitCode.SUCCESS if works else ExitCode.DIFFERENT
+        force_setattr(self, "exit_code", otherwise if failed is None else failed.findings[0].exit_code)
 
 
 def examine(
@@ -87,7 +97,8 @@ def examination_of(facts: Facts) -> Examination:
     """Run all checks on facts."""
     names = tuple(device.name for device in facts.devices)
     answers = tuple(_answer(one, facts) for one in in_order())
-    return Examination(facts.machine.origin, facts.machine.kernel, names, answers, facts.explanation)
+    machine = facts.machine
+    return Examination(origin=machine.origin, kernel=machine.kernel, devices=names, answers=answers, explanation=facts.explanation)
 
 
 def _answer(one: Check, facts: Facts) -> Answer:
@@ -95,4 +106,4 @@ def _answer(one: Check, facts: Facts) -> Answer:
         found = sorted(one.run(facts), key=lambda finding: -finding.rank)
     except PtttoolError as error:  # the others have their say all the same
         found = [Finding(Status.UNKNOWN, error.code, error.message, hint=error.hint)]
-    return Answer(one.name, one.needed, tuple(found) or (ok("nothing to report"),))
+    return Answer(check=one.name, needed=one.needed, findings=tuple(found) or (ok("nothing to report"),))

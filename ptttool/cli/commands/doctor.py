@@ -44,13 +44,12 @@ def doctor(
     fail.
     """
     from ptttool.api.machine import examine_machine
-    from ptttool.doctor.documents import DoctorDocument
 
     found = examine_machine(device, sysfs, demo=demo, aux_size=parse_size(aux_size, "--aux-size"), output=output)
     if found.explanation is not None:
         note(clean(found.explanation))
     if json:
-        print_json(DoctorDocument.of(found))
+        print_json(found)
     else:
         from ptttool.cli.views.doctor import print_examination
 

@@ -29,7 +29,7 @@ def _fine(facts: Facts) -> Finding:
             f"{perf.path} {version} is older than the first perf that knows PTT devices ({_FIRST[0]}.{_FIRST[1]}), and does not name them"
         )
         cause = "a perf without support of PTT devices records the event without its data"
-        return Finding(Status.WARNING, "perf-too-old", message, cause, install_perf(facts.distribution), details=details)
+        return Finding(Status.WARNING, "perf-too-old", message, cause, fix=install_perf(facts.distribution), details=details)
     return ok(f"{perf.path} {version}, built for {perf.architecture} with AUX area tracing", **details)
 
 
