@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from ptttool.diagnostics import Severity
 from ptttool.errors import NotAsAskedError
 from ptttool.pipeline.analyzing.ask import Ask, run
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
 _MANY_OPEN: Final = 0.1
 
 
-@dataclass(frozen=True)
-class PlanCheck:
+class PlanCheck(Struct, frozen=True):
     """Something that was looked for in the recordings of a plan.
 
     Parameters

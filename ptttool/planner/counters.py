@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from ptttool.capture.counters import events_of, filter_of
 from ptttool.machine.model import PttDevice
@@ -24,8 +25,7 @@ _RATES: Final[_Pairs] = tuple(
 )
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What counters say of a purpose, and what they do not.
 
     Parameters
@@ -68,8 +68,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
 """By purpose; other purposes look at single TLPs, which counters do not know."""
 
 
-@dataclass(frozen=True)
-class CounterAdvice:
+class CounterAdvice(Struct, frozen=True):
     """Counters that answer a purpose.
 
     Parameters

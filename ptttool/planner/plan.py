@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import force_setattr
 
 from ptttool.capture.checks.host import free_bytes
 from ptttool.capture.event.choose import ChosenEvent, EventOptions
-from ptttool.capture.event.terms import terms_of
+from ptttool.capture.event.terms import Flow, terms_of
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.capture.plan import check_aux_size
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
 from ptttool.machine.details.read import with_details
 from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.old_kernels import EARLY_COMMIT, commits_early
@@ -33,42 +34,71 @@ DEFAULT_SECONDS: Final = 10.0
 _ON_PURPOSE: Final = frozenset({"outbound-types", "types-not-inbound", "no-cpl-a"})
 
 
-@dataclass(frozen=True)
-class PlannedRun:
+class PlannedRun(Struct, frozen=True, kw_only=True):
     """One run of a plan.
 
     Parameters
     ----------
-    run : Run
-        What is traced.
-    chosen : ChosenEvent
-        Its event.
+    name : str
+        Its name, such as ``outbound-cpl``; a series of runs has it in the names of its files.
     purposes : tuple of str
         What it is for.
+    run : Run
+        What is traced.
+    event : str
+        The event string.
+    config : int
+        Its 64-bit config.
+    flow : Flow
+        The TLPs that are traced.
+    options : tuple of str
+        The options of ``ptttool trace`` that record this run alone.
     volume : Volume
         How much it can produce.
+    chosen : ChosenEvent
+        Its event; the fields above say the same.
     """
 
-    run: Run
-    chosen: ChosenEvent
+    json_name: ClassVar = "RunBody"
+    json_merges: ClassVar = ("run", "flow")
+    json_hides: ClassVar = ("chosen",)
+
+    name: str = ""
     purposes: tuple[str, ...]
+    run: Run
+    event: str = ""
+    config: int = 0
+    flow: Flow = Flow()
+    options: tuple[str, ...] = ()
     volume: Volume
+    chosen: ChosenEvent
+
+    def __post_init__(self) -> None:
+        """Describe the run and its event."""
+        built = self.chosen.built
+        said = {"name": self.run.name, "event": built.event, "config": built.config, "flow": built.flow, "options": self.run.options}
+        for name, value in said.items():
+            force_setattr(self, name, value)
 
 
-@dataclass(frozen=True)
-class CapturePlan:
-    """How to record, so that purposes are answered.
+@document("plan")
+class CapturePlan(Struct, frozen=True, kw_only=True):
+    """What ``plan --json`` prints: how to record, so that analyses answer.
 
     Parameters
     ----------
     purposes : tuple of str
-        Names of analyses.
-    wanted : tuple of Wanted
-        What they need.
-    runs : tuple of PlannedRun
-        The runs, in order.
+        The analyses.
+    pmu : str
+        The PMU's name.
+    root_ports : tuple of PciAddress
+        PCI addresses of the root ports; empty for a requester.
+    requester : PciAddress or None
+        PCI address of the one requester.
     link : LinkFacts
         The links of the traced ports.
+    runs : tuple of PlannedRun
+        The runs, in order.
     seconds : float
         Duration of each run.
     aux_size : int
@@ -76,23 +106,56 @@ class CapturePlan:
     output : Path
         Where the recording goes.
     free : int or None
-        Free bytes there.
+        Free space there.
     counters : tuple of CounterAdvice
         Counters that answer purposes without a trace.
     limits : tuple of Diagnostic
         What the recordings cannot show.
+    command : tuple of str
+        The arguments of the command that records.
+    command_line : str
+        The same as one line for a shell.
+    warnings, notes : tuple of Diagnostic
+        Warnings, and notes of severity ``info``.
+    wanted : tuple of Wanted
+        What the analyses need.
     """
 
+    json_merges: ClassVar = ("link",)
+    json_hides: ClassVar = ("wanted",)
+
     purposes: tuple[str, ...]
-    wanted: tuple[Wanted, ...]
-    runs: tuple[PlannedRun, ...]
+    pmu: str = field(name="device", default="")
+    root_ports: tuple[PciAddress, ...] = ()
+    requester: PciAddress | None = None
     link: LinkFacts
+    runs: tuple[PlannedRun, ...]
     seconds: float
     aux_size: int
     output: Path
-    free: int | None
+    free: int | None = field(name="free_bytes")
     counters: tuple[CounterAdvice, ...]
     limits: tuple[Diagnostic, ...]
+    command: tuple[str, ...] = ()
+    command_line: str = ""
+    warnings: tuple[Diagnostic, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
+    wanted: tuple[Wanted, ...]
+
+    def __post_init__(self) -> None:
+        """Describe what the runs have in common, and write the command."""
+        request, said = self.runs[0].chosen.request, self.diagnostics
+        facts = {
+            "pmu": self.device.name,
+            "root_ports": request.root_ports,
+            "requester": request.requester,
+            "warnings": tuple(one for one in said if one.severity is not Severity.INFO),
+            "notes": tuple(one for one in said if one.severity is Severity.INFO),
+        }
+        for name, value in facts.items():
+            force_setattr(self, name, value)
+        force_setattr(self, "command", self._command())
+        force_setattr(self, "command_line", shlex.join(self.command))
 
     @property
     def device(self) -> PttDevice:
@@ -100,16 +163,6 @@ class CapturePlan:
         device = self.runs[0].chosen.device
         assert device is not None
         return device
-
-    @property
-    def root_ports(self) -> tuple[PciAddress, ...]:
-        """The root ports that are traced; none for a requester."""
-        return self.runs[0].chosen.request.root_ports
-
-    @property
-    def requester(self) -> PciAddress | None:
-        """The one requester that is traced."""
-        return self.runs[0].chosen.request.requester
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -120,9 +173,7 @@ class CapturePlan:
         found = {(one.code, one.message): one for planned in self.runs for one in planned.chosen.diagnostics if one.code not in _ON_PURPOSE}
         return tuple(found.values())
 
-    @property
-    def command(self) -> tuple[str, ...]:
-        """The command that records."""
+    def _command(self) -> tuple[str, ...]:
         of = (
             [word for port in self.root_ports for word in ("--rootport", str(port))]
             if self.requester is None
@@ -137,11 +188,6 @@ class CapturePlan:
         if self.aux_size != DEFAULT_AUX_SIZE:
             words += ["--aux-size", f"{self.aux_size >> 20}M"]
         return (*words, "-o", str(self.output))
-
-    @property
-    def command_line(self) -> str:
-        """The same as one line for a shell."""
-        return shlex.join(self.command)
 
 
 def plan_runs(
@@ -189,7 +235,7 @@ def plan_runs(
     wanted = wanted_for(purposes, runs)
     chosen: list[ChosenEvent] = []
     for run in runs:
-        each = structs.replace(options, types=run.types, direction=run.direction, completions=run.completions, format=run.format)
+        each = structs.replace(options, **structs.asdict(run))
         if chosen and chosen[0].device is not None:
             each = structs.replace(each, device=chosen[0].device.name)
         chosen.append(choose(each))
@@ -207,10 +253,10 @@ def plan_runs(
         wanted=tuple(wanted),
         runs=tuple(
             PlannedRun(
-                run,
-                event,
-                _purposes_of(run, wanted, purposes),
-                volume_of(run, link, size, free, write_speed, commits_early=early is not False),
+                purposes=_purposes_of(run, wanted, purposes),
+                run=run,
+                volume=volume_of(run, link, size, free, write_speed, commits_early=early is not False),
+                chosen=event,
             )
             for run, event in zip(runs, chosen, strict=True)
         ),

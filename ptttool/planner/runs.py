@@ -8,10 +8,14 @@ its own, and a need of several outbound types as many runs as it has types.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
+
+from msgspec import Struct, structs
 
 from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.needs import Captured, Lack, Need
+from ptttool.capture.event.build import AskedTrace
 from ptttool.capture.event.terms import DIRECTION_VALUES, DIRECTIONS, Completions, Direction, Flow, Format, TlpType
 from ptttool.errors import UsageError
 from ptttool.tlp.columns import TLP_SCHEMA
@@ -19,21 +23,22 @@ from ptttool.tlp.columns import TLP_SCHEMA
 _ALL = tuple(TlpType)
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """One recording of a plan.
 
     Parameters
     ----------
     types : tuple of TlpType
-        The types of TLPs.
+        Of ``p``, ``np``, ``cpl``.
     direction : Direction
-        The direction.
+        ``inbound``, ``outbound`` or ``both``.
     completions : Completions or None
-        Which inbound completions, where not all can be traced.
+        ``a`` or ``b``.
     format : Format
-        The format of the records.
+        ``4dw`` or ``8dw``.
     """
+
+    json_types: ClassVar = AskedTrace.json_types
 
     types: tuple[TlpType, ...] = _ALL
     direction: Direction = Direction.INBOUND
@@ -63,8 +68,7 @@ class Run:
         return not any(need.lacks(Captured(self.flow, self.format)))
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Something that a purpose needs.
 
     Parameters
@@ -167,7 +171,7 @@ def _together(wanted: Sequence[Wanted]) -> list[Need]:
 def _whole(run: Run) -> Run:
     """Return a run of all types where it has all requests of devices: sums by class are then complete."""
     if run.direction is Direction.INBOUND and run.completions is None and set(run.types) == {TlpType.POSTED, TlpType.NON_POSTED}:
-        return replace(run, types=_ALL)
+        return structs.replace(run, types=_ALL)
     return run
 
 
@@ -235,8 +239,8 @@ def _types(groups: Iterable[str]) -> tuple[TlpType, ...]:
 def _add(runs: list[Run], run: Run) -> None:
     """Add a run, or widen one of the same event that differs only in its types, where several types are allowed."""
     for number, other in enumerate(runs):
-        if replace(other, types=run.types) == run and run.direction is not Direction.OUTBOUND:
-            runs[number] = replace(other, types=tuple(one for one in TlpType if one in {*other.types, *run.types}))
+        if structs.replace(other, types=run.types) == run and run.direction is not Direction.OUTBOUND:
+            runs[number] = structs.replace(other, types=tuple(one for one in TlpType if one in {*other.types, *run.types}))
             return
     runs.append(run)
 
@@ -273,7 +277,7 @@ def overridden(
         choice = completions or run.completions
         if choice is not None and ((layout, towards, choice) not in DIRECTION_VALUES or TlpType.COMPLETION not in given):
             choice = completions  # the user's own is refused where it has no effect
-        found += split(replace(run, types=given, direction=towards, completions=choice, format=layout))
+        found += split(structs.replace(run, types=given, direction=towards, completions=choice, format=layout))
     return list(dict.fromkeys(found))
 
 
@@ -281,4 +285,4 @@ def split(run: Run) -> list[Run]:
     """Return the runs that an outbound run of several types takes, one for each type; any other run as it is."""
     if run.direction is not Direction.OUTBOUND:
         return [run]
-    return [replace(run, types=(one,)) for one in TlpType if one in run.types]
+    return [structs.replace(run, types=(one,)) for one in TlpType if one in run.types]

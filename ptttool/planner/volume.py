@@ -7,9 +7,10 @@ is full of data carries fewer TLPs, as large as MPS allows. Whether the device i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
+
+from msgspec import Struct, field
 
 from ptttool.analyses.link import FRAMING, LinkRate, rate_of_ports
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
@@ -29,21 +30,20 @@ _HELD = 0.1
 _LARGEST_AUX = 1 << 30
 
 
-@dataclass(frozen=True)
-class LinkFacts:
+class LinkFacts(Struct, frozen=True):
     """What the links behind the traced ports can carry, and the sizes that are set on them.
 
     Parameters
     ----------
     rate : LinkRate or None
-        Bytes a second in each direction; None where sysfs does not say it.
+        What the links can carry; null where sysfs does not say it.
     max_payload, max_read_request : int
-        Largest payload, and largest size of a read.
+        The sizes that are set, in bytes.
     are_sizes_known : bool
-        Whether these two were read; else they are what every function supports.
+        Whether these two were read; else they are those of any function after a reset.
     """
 
-    rate: LinkRate | None
+    rate: LinkRate | None = field(name="link")
     max_payload: int
     max_read_request: int
     are_sizes_known: bool
@@ -73,8 +73,7 @@ def _largest(functions: Iterable[PciFunction], name: str) -> int | None:
     return max((size for size in found if size), default=None)
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(Struct, frozen=True):
     """What a run produces at a load of the link.
 
     Parameters
@@ -105,8 +104,7 @@ class Load:
     ends_after: float | None
 
 
-@dataclass(frozen=True)
-class Volume:
+class Volume(Struct, frozen=True):
     """What a run can produce.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,7 +74,7 @@ def test_the_published_arithmetic() -> None:
     assert full.tlps_per_second == pytest.approx(112.5e6, rel=0.01)
     assert full.bytes_per_second == pytest.approx(1.8e9, rel=0.01)
     assert full.buffer_seconds == pytest.approx(2.33e-3, rel=0.01)
-    whole = volume_of(replace(WRITES, format=Format.DW8), GEN4_X16, 64 << 20).loads[0]
+    whole = volume_of(structs.replace(WRITES, format=Format.DW8), GEN4_X16, 64 << 20).loads[0]
     assert whole.bytes_per_second == pytest.approx(2 * full.bytes_per_second)
 
 
@@ -105,7 +104,7 @@ def test_a_driver_that_commits_late(machine: Machine, release: str | None) -> No
 
 def test_unknown_stays_unknown(machine: Machine) -> None:
     """Without a link there are no numbers, not zeros; sizes that were not read are assumed, and that is said."""
-    unknown = replace(GEN4_X16, rate=None)
+    unknown = structs.replace(GEN4_X16, rate=None)
     assert volume_of(WRITES, unknown, 64 << 20, free=1) == Volume(16, None, ())
     assert aux_size_for([WRITES], unknown) == 64 << 20
     bare = structs.replace(
@@ -119,7 +118,7 @@ def test_unknown_stays_unknown(machine: Machine) -> None:
 @pytest.mark.parametrize(("width", "size"), [(1, 64), (16, 256), (4000, 1024)])
 def test_the_aux_area_holds_a_tenth_of_a_second(width: int, size: int) -> None:
     assert GEN4_X16.rate is not None
-    link = replace(GEN4_X16, rate=structs.replace(GEN4_X16.rate, bytes_per_second=GEN4_X16.rate.bytes_per_second / 16 * width))
+    link = structs.replace(GEN4_X16, rate=structs.replace(GEN4_X16.rate, bytes_per_second=GEN4_X16.rate.bytes_per_second / 16 * width))
     assert aux_size_for([WRITES], link) == size << 20
 
 

@@ -73,7 +73,6 @@ def plan(
     from ptttool.cli.views.planned.plan import print_plan
     from ptttool.errors import UsageError
     from ptttool.machine.discovery import open_source, require_machine
-    from ptttool.planner.documents import PlanDocument
 
     if purposes is None:
         hint = "names of analyses: traffic, payload, latency, outstanding, errors, mmio, attributes, io"
@@ -87,7 +86,7 @@ def plan(
         aux_size=size, write_speed=speed,
     )  # fmt: skip
     if json:
-        print_json(PlanDocument.of(found))
+        print_json(found)
         return
     print_diagnostics(found.diagnostics)
     print_plan(found)
