@@ -22,24 +22,6 @@ _FEWEST_BITS, _MOST_BITS = 8, 20
 _COUNT_BITS, _VALUE_BITS = 18, 16
 
 
-def distinct(values: Array) -> Array:
-    """Return different values, ascending, from unordered ones: several times as quickly as np.unique, which numpy does by hashing."""
-    ordered = np.sort(values)
-    return ordered.take(np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))) if len(ordered) else ordered
-
-
-def added(rows: Array, more: Array) -> Array:
-    """Return sums by key, ascending, with more of them: both have a key in their first column and sums in the others, as int64."""
-    if not len(more):
-        return rows
-    both = np.concatenate((rows, more)).astype(np.int64, copy=False)
-    both = both.take(np.argsort(both[:, 0], kind="stable"), axis=0)
-    starts = np.flatnonzero(np.append(True, both[1:, 0] != both[:-1, 0]))
-    found: Array = np.add.reduceat(both, starts, axis=0)
-    found[:, 0] = both[starts, 0]
-    return found
-
-
 class Groups(NamedTuple):
     """Rows with the same key.
 

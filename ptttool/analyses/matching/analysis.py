@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.grouping import added, group
 from ptttool.analyses.matching.part import Part, part_of
 from ptttool.analyses.matching.steps import STEP_COLUMNS
-from ptttool.analyses.matching.transactions import Ending, Orphans, joined, taken
+from ptttool.analyses.matching.transactions import ENDING_BITS, ENDING_MASK, Ending, Orphans, joined, taken
 from ptttool.analyses.matching.transactions import Transactions as Transactions
 from ptttool.analyses.scope import Scope, TlpAnalysis
+from ptttool.analyses.sums import SumTable, counted
 from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
 from ptttool.kernel.loops import ENDED
 from ptttool.kernel.matching import Found
@@ -59,8 +59,8 @@ class Totals:
 
     Attributes
     ----------
-    rows : ndarray of int64, shape (n, 6)
-        By direction and requester, ascending: what :meth:`~Transactions.keys` returns, and the numbers of requests by :class:`Ending`.
+    counts : SumTable
+        Numbers of requests, by what :meth:`~Transactions.keys` returns, and in the lowest :data:`ENDING_BITS` the :class:`Ending`.
     early : Early
         Completions whose request stands in front of the recording or of a hole.
     orphans : int
@@ -69,7 +69,7 @@ class Totals:
         Open requests that were not followed any further, because there were too many.
     """
 
-    rows: Any = field(default_factory=lambda: np.zeros((0, 1 + len(Ending)), dtype=np.int64))
+    counts: SumTable = field(default_factory=lambda: SumTable(np.add))
     early: Early = field(default_factory=Early)
     orphans: int = 0
     left_out: int = 0
@@ -77,7 +77,8 @@ class Totals:
     @property
     def endings(self) -> Any:
         """Number of requests by :class:`Ending`: ndarray of int64, shape (5,)."""
-        return self.rows[:, 1:].sum(axis=0)
+        keys, counts = self.counts.rows()
+        return np.bincount(keys & ENDING_MASK, counts, len(Ending)).astype(np.int64)
 
     @property
     def requests(self) -> int:
@@ -102,18 +103,14 @@ class Totals:
     def add(self, found: Found, ended: Transactions) -> None:
         """Add what was found; `ended` are those of its requests that count."""
         if len(ended):
-            keys = ended.keys()
-            groups = group([keys.view(np.uint64)])
-            cells = groups.of * len(Ending) + ended.ending
-            counts = np.bincount(cells, minlength=len(groups.first) * len(Ending)).reshape(-1, len(Ending))
-            self.rows = added(self.rows, np.column_stack((keys.take(groups.first), counts)))
+            self.counts.add(*counted(ended.keys() << ENDING_BITS | ended.ending))
         self.early.add(found.early, found.early_ends)
         self.orphans += int(found.orphans[:, -1].sum())
         self.left_out += found.left_out
 
     def merge(self, other: Totals) -> None:
         """Add those of another part."""
-        self.rows = added(self.rows, other.rows)
+        self.counts.merge(other.counts)
         self.early.add(other.early.completions, other.early.transactions)
         self.orphans += other.orphans
         self.left_out += other.left_out

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.matching.transactions import REQUESTER_BITS, UNKNOWN_DIRECTION, Ending, direction_keys
+from ptttool.analyses.matching.transactions import ENDING_BITS, ENDING_MASK, REQUESTER_BITS, UNKNOWN_DIRECTION, Ending, direction_keys
 from ptttool.analyses.needs import Captured, captured
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.tlp.columns import DIRECTIONS
@@ -85,11 +85,12 @@ def untraced_answers(context: AnalysisContext, totals: Totals) -> Untraced:
     totals : Totals
         How its requests ended.
     """
-    keys, endings = totals.rows[:, 0], totals.rows[:, 1:]
+    rows, counts = totals.counts.rows()
+    keys, endings = rows >> ENDING_BITS, rows & ENDING_MASK
     doubtful = np.isin(keys >> REQUESTER_BITS, list(_doubtful(captured(context.contents, machine=context.machine))))
-    rows = np.flatnonzero(doubtful & ~endings[:, : Ending.INSIDE].any(axis=1))
-    inside, end = endings[rows][:, Ending.INSIDE :].sum(axis=0).tolist()
-    return Untraced(keys[rows], inside, end)
+    doubtful &= ~np.isin(keys, keys[endings < Ending.INSIDE])
+    inside, end = (int(counts[doubtful & (endings == each)].sum()) for each in (Ending.INSIDE, Ending.END))
+    return Untraced(np.unique(keys[doubtful]), inside, end)
 
 
 def _doubtful(event: Captured) -> set[int]:

@@ -28,6 +28,10 @@ _DTYPES: Final[Mapping[str, type[np.generic]]] = {
 }  # fmt: skip
 
 
+ENDING_BITS: Final = 3
+ENDING_MASK: Final = (1 << ENDING_BITS) - 1
+
+
 class Ending(IntEnum):
     """How a request ended."""
 

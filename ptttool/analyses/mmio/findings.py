@@ -127,11 +127,12 @@ def _by_flow(sums: RegisterSums) -> Iterator[tuple[int, int]]:
 
 def _flows(sums: RegisterSums, untraced: Untraced) -> Iterator[RequestSums]:
     """Yield the sums of each flow."""
-    of_flow, requesters = sums.alone[:, 0] >> REQUESTER_BITS, sums.alone[:, 0] & ((1 << REQUESTER_BITS) - 1)
-    is_untraced = np.isin(requesters, untraced.requesters(OUTBOUND))
+    keys, counts = sums.alone.rows()
+    of_flow, is_end = keys >> (REQUESTER_BITS + 1), keys & 1
+    is_untraced = np.isin(keys >> 1 & ((1 << REQUESTER_BITS) - 1), untraced.requesters(OUTBOUND))
     for flow, requests in _by_flow(sums):
         endings = sums.endings[flow].tolist()
-        inside, end = sums.alone[is_untraced & (of_flow == flow), 1:].sum(axis=0).tolist()
+        inside, end = (int(counts[is_untraced & (of_flow == flow) & (is_end == each)].sum()) for each in range(2))
         yield RequestSums(
             space=Space(flow >> OPERATION_BITS).title,
             operation=OPERATIONS[flow & (1 << OPERATION_BITS) - 1],

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LISTED, MAX_TARGETS
 from ptttool.analyses.distribution import Distribution
-from ptttool.analyses.grouping import RangeSums, added
+from ptttool.analyses.grouping import RangeSums
 from ptttool.analyses.matching.transactions import REQUESTER_BITS, Ending, Transactions
 from ptttool.analyses.mmio.registers import REGISTER_BITS, Space
+from ptttool.analyses.sums import SumTable, counted
 from ptttool.table.batch import Batch
 from ptttool.table.values import Values, spread
 from ptttool.tlp.columns import DIRECTIONS, KINDS
@@ -76,8 +77,8 @@ class RegisterSums:
         Those whose latency is known; the "bytes" are ticks to the last completion.
     endings : ndarray of int64, shape (16, 5)
         Requests that are answered, by flow and :class:`Ending`.
-    alone : ndarray of int64, shape (n, 3)
-        Those without a completion: flow and requester in one number, how many of them inside, and at the end.
+    alone : SumTable
+        Numbers of those without a completion, by flow, requester, and whether they are at the end, in one number.
     latencies : dict of int to Distribution
         Ticks to the last completion, by flow.
     slowest : ndarray of SLOW
@@ -90,7 +91,7 @@ class RegisterSums:
         self.requests = RangeSums(0, MAX_TARGETS, FLOWS - 1)
         self.answered = RangeSums(0, MAX_TARGETS, FLOWS - 1)
         self.endings: npt.NDArray[np.int64] = np.zeros((FLOWS, len(Ending)), dtype=np.int64)
-        self.alone: Array = np.zeros((0, 3), dtype=np.int64)
+        self.alone = SumTable(np.add)
         self.latencies: dict[int, Distribution] = {}
         self.slowest: Array = np.empty(0, dtype=SLOW)
         self.unknown = 0
@@ -123,9 +124,8 @@ class RegisterSums:
         self.endings += np.bincount(flows.astype(np.intp) * len(Ending) + endings, minlength=self.endings.size).reshape(self.endings.shape)
         alone = np.flatnonzero(endings >= Ending.INSIDE)
         if len(alone):
-            is_end = endings.take(alone) == Ending.END
             keys = flows.take(alone).astype(np.int64) << REQUESTER_BITS | ended.requester.take(rows.take(alone))
-            self.alone = added(self.alone, np.column_stack((keys, ~is_end, is_end)))
+            self.alone.add(*counted(keys << 1 | (endings.take(alone) == Ending.END)))
         ticks = ended.to_last.take(rows)
         known = np.flatnonzero((ticks >= 0) & (endings == Ending.COMPLETE))
         if not len(known):
@@ -155,7 +155,7 @@ class RegisterSums:
         self.requests.merge(later.requests)
         self.answered.merge(later.answered)
         self.endings += later.endings
-        self.alone = added(self.alone, later.alone)
+        self.alone.merge(later.alone)
         for flow, latencies in later.latencies.items():
             self.latencies.setdefault(flow, Distribution()).merge(latencies)
         self._add_slow(later.slowest)

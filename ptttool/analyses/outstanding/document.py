@@ -14,6 +14,7 @@ from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.outstanding.levels import Entries, Levels
 from ptttool.analyses.outstanding.series import DIRECTION_SERIES, WholeRequests
 from ptttool.analyses.shown import Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, text_column
+from ptttool.analyses.sums import starts_of
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.line import Line
 from ptttool.diagnostics import Diagnostic, Severity
@@ -314,8 +315,8 @@ def document_of(
         for number in (*listed, *by_series.numbers[~of_requesters].tolist())
     }
     requesters = [loads[number] for number in listed]
-    is_counted = np.isin(whole.series, by_series.numbers[of_requesters], assume_unique=True)
-    counted = int(whole.sums[is_counted, 0].sum())
+    series, counts = whole.counts()
+    counted = int(counts[np.isin(series, by_series.numbers[of_requesters], assume_unique=True)].sum())
     not_counted = NotCounted(
         before=totals.early.transactions,
         inside=totals.inside - untraced.inside,
@@ -362,10 +363,10 @@ def _by_series(levels: Levels | None, whole: WholeRequests) -> _BySeries:
         nothing = np.empty(0, dtype=np.int64)
         return _BySeries(Entries(nothing, nothing, nothing, nothing), nothing, nothing, nothing)
     series = levels.entries.series
-    starts = np.flatnonzero(np.append(True, series[1:] != series[:-1]))
+    starts = starts_of(series)
     ends = np.append(starts[1:], len(series))
     numbers = series.take(starts)
-    kept = np.flatnonzero(np.isin(numbers, whole.series, assume_unique=True))
+    kept = np.flatnonzero(np.isin(numbers, whole.counts()[0], assume_unique=True))
     return _BySeries(levels.entries, *(each.take(kept) for each in (numbers, starts, ends)))
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.grouping import distinct
+from ptttool.analyses.sums import distinct
 
 Array = npt.NDArray[Any]
 

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_PAYLOAD_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
-from ptttool.analyses.grouping import distinct
 from ptttool.analyses.needs import Need
 from ptttool.analyses.payload.document import Operation, Payload
 from ptttool.analyses.payload.extremes import Extremes
 from ptttool.analyses.payload.groups import COUNTS, FIRST, LONG, SECOND, SIZES, THIRD, GroupSums, groups_of, notes_on
+from ptttool.analyses.sums import distinct
 from ptttool.tlp.columns import DIRECTIONS, KINDS
 
 if TYPE_CHECKING:
