@@ -13,10 +13,10 @@ from msgspec import Struct
 from ptttool.analyses.budget import MAX_ATTRIBUTE_SUMS, MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.grouping import group
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.shown import Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.sums import summed
 from ptttool.capture.event.terms import Format
 from ptttool.diagnostics import Severity
 from ptttool.documents import document
@@ -201,14 +201,11 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
                 keys |= (array & _MASKS[name]).astype(np.uint64) << np.uint64(shift)
         indexes: Any = batch.values("index").array
         first_index = indexes.start if isinstance(indexes, range) else None
-        if known is not None:
-            keys = keys[known]
-        rows = np.flatnonzero(known) if known is not None else None
-        groups = group([keys])
-        counts = np.bincount(groups.of, minlength=len(groups.first))
-        first = groups.first if rows is None else rows[groups.first]
+        rows = np.flatnonzero(known) if known is not None else np.arange(batch.size)
+        keys, counts, first = summed((np.add, np.minimum), keys if known is None else keys.take(rows), None, rows)
         numbers = first + first_index if first_index is not None else np.asarray(indexes)[first]
-        self._add(zip(keys[groups.first].tolist(), counts.tolist(), np.asarray(numbers).tolist(), strict=True))
+        order = first.argsort()
+        self._add(zip(*(each.take(order).tolist() for each in (keys, counts, numbers)), strict=True))
 
     def _add(self, sums: Iterable[tuple[int, int, int]]) -> None:
         for key, count, index in sums:

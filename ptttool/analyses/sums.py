@@ -17,6 +17,7 @@ NO_ROW: Final = np.iinfo(np.int64).max
 
 # Rows that are held before those of one key are put together, at least.
 _ROOM: Final = 1 << 16
+_SORTED_BITS: Final = 63
 # What the arrays of a few rows cost, in rows.
 _PART: Final = 1 << 8
 
@@ -24,6 +25,19 @@ _PART: Final = 1 << 8
 def starts_of(keys: Array) -> Array:
     """Return the first position of each of ordered keys."""
     return np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, dtype=np.intp)
+
+
+def order_of(keys: Array) -> Array:
+    """Return the positions that sort keys, from -1 on."""
+    bits = len(keys).bit_length()
+    if not len(keys) or int(keys.max()).bit_length() + bits > _SORTED_BITS:
+        return keys.argsort()
+    # Key and position in one number: numpy sorts those several times as fast as it sorts positions.
+    both = keys.astype(np.int64) << bits
+    both |= np.arange(len(keys))
+    both.sort()
+    both &= (1 << bits) - 1
+    return both
 
 
 def distinct(values: Array) -> Array:
@@ -39,13 +53,16 @@ def counted(keys: Array) -> tuple[Array, Array]:
     return keys.take(starts), np.diff(starts, append=len(keys))
 
 
-def summed(how: tuple[np.ufunc | None, ...], keys: Array, *columns: Array) -> tuple[Array, ...]:
-    """Return each key once, ascending, with what its numbers are together; parameters are those of :class:`SumTable`."""
-    order = keys.argsort()
+def summed(how: tuple[np.ufunc | None, ...], keys: Array, *columns: Array | None) -> tuple[Array, ...]:
+    """Return each key once, ascending, with what its numbers are together: parameters as of :class:`SumTable`; None counts rows."""
+    order = order_of(keys)
     keys = keys.take(order)
     starts = starts_of(keys)
     found, values = [keys.take(starts)], keys
     for one, column in zip(how, columns, strict=True):
+        if column is None:
+            found.append(np.diff(starts, append=len(keys)))
+            continue
         before, values = values, column.take(order, axis=0)
         if one is FIRST:
             is_extreme = before == found[-1].repeat(np.diff(starts, append=len(keys)), axis=0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.analyses import sums
-from ptttool.analyses.sums import FIRST, SumTable, counted
+from ptttool.analyses.sums import FIRST, SumTable, counted, order_of, summed
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(-9, 9), st.integers(0, 1 << 40)), max_size=40)
 HOW = (np.add, np.minimum, FIRST, np.maximum, FIRST)
@@ -69,3 +69,15 @@ def test_some_keys_are_kept() -> None:
 def test_counted() -> None:
     assert [each.tolist() for each in counted(np.array([4, 2, 4, 4]))] == [[2, 4], [1, 3]]
     assert [each.tolist() for each in counted(np.array([], dtype=np.int64))] == [[], []]
+
+
+@pytest.mark.parametrize("different", [1, 50, 5_000, 1 << 60])
+def test_many_rows(different: int) -> None:
+    """Few keys, and more than fit into a number beside their position."""
+    keys = np.random.default_rng(different).integers(0, different, 40_000).astype(np.uint64)
+    weights = np.arange(len(keys))
+    assert (np.diff(keys.take(order_of(keys)).astype(np.int64)) >= 0).all()
+    found, counts, total, first = summed((np.add, np.add, np.minimum), keys, None, weights, weights)
+    unique, index, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    assert (found.tolist(), first.tolist()) == (unique.tolist(), index.tolist())
+    assert (counts.tolist(), total.tolist()) == (np.bincount(inverse).tolist(), np.bincount(inverse, weights).astype(int).tolist())

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_PAGES, MAX_TARGETS
-from ptttool.analyses.grouping import RangeSums
+from ptttool.analyses.ranges import RangeSums
 from ptttool.analyses.regions import Region, RegionKind, tables_of
 from ptttool.table.batch import Batch
 from ptttool.table.values import Values, spread

@@ -18,10 +18,10 @@ from ptttool.analyses.time.model import TimeModel
 
 if TYPE_CHECKING:
     from ptttool.analyses.contract import AnalysisContext
-    from ptttool.analyses.grouping import RangeSums
     from ptttool.analyses.matching.traced import Untraced
     from ptttool.analyses.mmio.polling import Polling
     from ptttool.analyses.mmio.sums import RegisterSums
+    from ptttool.analyses.ranges import RangeSums
     from ptttool.analyses.scope import Scope
     from ptttool.analyses.time.clock import Clock
     from ptttool.machine.model import Machine

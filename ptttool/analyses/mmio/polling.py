@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LISTED, MAX_TARGETS
-from ptttool.analyses.grouping import RangeSums
+from ptttool.analyses.ranges import RangeSums
 
 Array = npt.NDArray[Any]
 

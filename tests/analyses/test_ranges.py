@@ -1,15 +1,14 @@
-"""Groups are those of a dictionary, and bounded sums are the same wherever the rows are cut."""
+"""Sums by range are those of a dictionary, and the same wherever the rows are cut."""
 
 from __future__ import annotations
 
 import pickle
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptttool.analyses.grouping import RangeSums, group
+from ptttool.analyses.ranges import RangeSums
 from tests.reference.addresses import coarsened
 
 ADDRESSES = st.one_of(
@@ -17,46 +16,6 @@ ADDRESSES = st.one_of(
     st.integers(0, 1 << 14),
     st.builds(lambda page, low: (page << 12) + low, st.integers(0, 40), st.integers(0, 64)),
 )
-
-
-def check(columns: list[np.ndarray]) -> None:
-    groups = group(columns)
-    rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    first: dict[tuple[int, ...], int] = {}
-    for number, row in enumerate(rows):
-        first.setdefault(row, number)
-    assert sorted(groups.first.tolist()) == sorted(first.values())
-    assert [int(groups.first[each]) for each in groups.of] == [first[row] for row in rows]
-    weights = np.arange(len(rows), dtype=np.uint16)
-    counts, sums = groups.counts_and_sums(weights)
-    assert sums.tolist() == groups.sums(weights).tolist()
-    for position, number in enumerate(groups.first.tolist()):
-        assert counts[position] == rows.count(rows[number])
-        assert sums[position] == sum(each for each, row in enumerate(rows) if row == rows[number])
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=60))
-def test_groups_of_two_columns(rows: list[tuple[int, int]]) -> None:
-    check([np.array([row[column] for row in rows], dtype=np.uint64) for column in (0, 1)])
-
-
-@given(st.lists(st.integers(0, (1 << 64) - 1), max_size=60))
-def test_groups_of_one_column(keys: list[int]) -> None:
-    check([np.array(keys, dtype=np.uint64)])
-
-
-@pytest.mark.parametrize("different", [1, 50, 5_000, 1 << 60])
-def test_many_rows(different: int) -> None:
-    """So many that keys meet in a slot, and some are left for the end."""
-    keys = np.random.default_rng(different).integers(0, different, 40_000).astype(np.uint64)
-    codes = keys % np.uint64(3)
-    groups = group([keys, codes])
-    assert len(groups.first) == len(np.unique(keys))
-    assert (keys[groups.first][groups.of] == keys).all()
-    firsts: dict[int, int] = {}
-    for number, key in enumerate(keys.tolist()):
-        firsts.setdefault(key, number)
-    assert sorted(groups.first.tolist()) == sorted(firsts.values())
 
 
 @given(
