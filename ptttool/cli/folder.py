@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptttool.cli.options.reading import chosen_workers, report_end, show_diagnostic
+from ptttool.cli.options.reading import report_end, show_diagnostic
 from ptttool.cli.recordings import Opened, Recordings, end_with
 from ptttool.cli.terminal.talk import note, outlive_reader, print_json
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import AccessError, InputError, UsageError
-from ptttool.pipeline.workers.pool import WORTH_A_WRITER, size_of
+from ptttool.pipeline.workers.pool import WORTH_A_WRITER
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ def write_folder(wanted: Output, partition: str | None, *, json: bool) -> None:
 
     files = wanted.paths
     output = _checked(wanted)
-    # The largest recording decides how many processes are started.
-    with tidy_end(), chosen_workers(max(files, key=size_of), wanted.jobs, wanted.scheduler, WORTH_A_WRITER) as workers:
+    with wanted.work.workers(files, WORTH_A_WRITER) as workers:
         partitions = checked_partitions(partition)
         if "-" in files and {"host", "device"} & set(partitions):
             message = "the host and device of a recording from a pipe are known too late for partitions"

@@ -6,14 +6,14 @@ import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ptttool.cli.options.origin import check_paths, say_what_is_lacking
-from ptttool.cli.options.reading import chosen_workers, failure_of, report_end, report_loss, several, show_diagnostic, warn_of_no_tlp
+from ptttool.cli.options.reading import Work, failure_of, report_end, report_loss, several, show_diagnostic, warn_of_no_tlp
 from ptttool.cli.recordings import Opened, Recordings, end_with
 from ptttool.cli.terminal.colours import has_colour
 from ptttool.cli.terminal.destination import destination, page_rows
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ptttool.pipeline.query import Query
     from ptttool.pipeline.recording import Recording, Request
     from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.scheduler import Scheduler
 
 
 @dataclass
@@ -66,8 +65,8 @@ class Output:
         The machine that names come from.
     names_ids : bool
         Whether IDs in columns of texts have the names of devices.
-    jobs, scheduler
-        The workers.
+    work : Work
+        Who works.
     layout : str or None
         Layout of a table; None for that of the protocol.
     shown : tuple of str or None
@@ -92,8 +91,7 @@ class Output:
     sysfs: Path | None = None
     demo: bool = False
     names_ids: bool = False
-    jobs: int | None = None
-    scheduler: Scheduler | None = None
+    work: Work = field(default_factory=Work)
     layout: str | None = None
     shown: tuple[str, ...] | None = None
     descriptions: Sequence[Path] = ()
@@ -140,13 +138,12 @@ class Output:
 
     def write(self) -> None:
         """Write the rows to a file. If a recording is damaged, write the rows before the damage, then raise InputError."""
-        from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.contract import EXPORTERS
 
         check_paths(self.paths)
         name = self._format()
         worth = WORTH_A_WRITER if name == "parquet" and self.limit is None and not self.offset else 0
-        with tidy_end(), chosen_workers(self.paths[0], self.jobs, self.scheduler, worth) as workers:
+        with self.work.workers(self.paths[:1], worth) as workers:
             exporter = EXPORTERS.get(name)
             requests = several(self.request, self.paths)
             if self.path is not None and is_remote(str(self.output)):
@@ -293,8 +290,8 @@ class Output:
             "--offset": self.offset > 0,
             "--words": self.dws,
             "--time-model and --tick-ns": self.time is not None,
-            "--jobs": self.jobs is not None,
-            "--scheduler": self.scheduler is not None,
+            "--jobs": self.work.jobs is not None,
+            "--scheduler": self.work.scheduler is not None,
             "several recordings": len(self.paths) > 1,
         }
         for option, is_given in given.items():

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.commands import with_groups
 from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
@@ -66,6 +67,7 @@ EXAMPLES = (
 
 
 @app.command("analyze", stage=Stage.READ, rank=30, examples=EXAMPLES)
+@with_groups
 def analyze(
     context: typer.Context,
     name: Annotated[
@@ -78,8 +80,7 @@ def analyze(
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the analyses and end.")] = False,
     where: out.WhereOption = None,
-    time_model: time.TimeModelOption = "auto",
-    tick_ns: time.TickOption = None,
+    timing: time.Time = time.Time(),
     top: Annotated[
         int | None,
         typer.Option(
@@ -87,19 +88,11 @@ def analyze(
         ),
     ] = None,
     to: analyzing.ToOption = None,
-    protocol: reading.ProtocolOption = None,
-    parameter: reading.ParameterOption = None,
-    params: reading.ParamsOption = None,
+    protocol: reading.Protocol = reading.Protocol(),
     strict: reading.StrictOption = False,
     channel: reading.ChannelOption = None,
-    input_format: reading.InputOption = None,
-    pattern: reading.PatternOption = None,
-    downstream: reading.DownstreamOption = None,
-    jobs: reading.JobsOption = None,
-    scheduler: reading.SchedulerOption = None,
-    tls_ca: reading.TlsCaOption = None,
-    tls_cert: reading.TlsCertOption = None,
-    tls_key: reading.TlsKeyOption = None,
+    input: reading.Input = reading.Input(),
+    work: reading.Work = reading.Work(),
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoFileOption = False,
@@ -113,9 +106,6 @@ def analyze(
     Several recordings are analyzed one after the other. Times of different recordings do not join: only analyses that count are then
     summed up, too. A damaged FILE gives the result for what could be read, and then the exit code 6.
     """
-    from ptttool.cli.terminal.interrupts import tidy_end
-    from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.pool import size_of
     from ptttool.recording.folders import with_folders
 
     form = analyzing.form_of(to, json=json)
@@ -132,13 +122,9 @@ def analyze(
     named, shown = files_or_bundled(context, files, demo=demo, hint="")
     paths = with_folders(named, print_diagnostic)
     check_paths(paths)
-    cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, _worth(names)) as workers:
-        request = reading.request_of(
-            paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
-            downstream=downstream, strict=strict, channel=channel,
-        )  # fmt: skip
-        read = Recordings(request, workers, sysfs, demo, where, TimeOptions(time_model, tick_ns), details=True)
+    with work.workers(paths, _worth(names)) as workers:
+        request = reading.request_of(paths[0], protocol, input, strict=strict, channel=channel)
+        read = Recordings(request, workers, sysfs, demo, where, timing.options, details=True)
         _Job(names, read, form, top, shown).run(paths)
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.options.origin import check_paths
@@ -26,23 +27,17 @@ EXAMPLES = (Example("ptttool compare before.data after.data", "Before and after 
 
 
 @app.command("compare", stage=Stage.READ, rank=50, examples=EXAMPLES)
+@with_groups
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="The recording before the change.", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="B", help="The recording after it.", show_default=False)],
     where: out.WhereOption = None,
     parts: Annotated[int, typer.Option("--parts", metavar="N", min=8, max=512, help="Parts that each recording is cut into.")] = 32,
-    time_model: time.TimeModelOption = "auto",
-    tick_ns: time.TickOption = None,
+    timing: time.Time = time.Time(),
     to: analyzing.ToOption = None,
     strict: reading.StrictOption = False,
-    input_format: reading.InputOption = None,
-    pattern: reading.PatternOption = None,
-    downstream: reading.DownstreamOption = None,
-    jobs: reading.JobsOption = None,
-    scheduler: reading.SchedulerOption = None,
-    tls_ca: reading.TlsCaOption = None,
-    tls_cert: reading.TlsCertOption = None,
-    tls_key: reading.TlsKeyOption = None,
+    input: reading.Input = reading.Input(),
+    work: reading.Work = reading.Work(),
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoOption = False,
@@ -59,20 +54,17 @@ def compare(
     is compared as far as it can be read; the exit code is then 6.
     """
     from ptttool.analyses.compare.comparison import compare as compared
-    from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.cli.views.shown.results import ResultView
-    from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, size_of
+    from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
     form = analyzing.form_of(to, json=json)
     paths = (first, second)
     check_paths(paths)
     if all(Path(path).exists() for path in paths) and Path(first).samefile(second):
         warn("both are one file: it is compared with itself")
-    cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    with tidy_end(), reading.chosen_workers(max(paths, key=size_of), jobs, cluster, WORTH_AN_ADDER) as workers:
-        request = reading.request_of(first, input_format=input_format, pattern=pattern, downstream=downstream, strict=strict)
-        read = Recordings(request, workers, sysfs, demo, where, TimeOptions(time_model, tick_ns))
+    with work.workers(paths, WORTH_AN_ADDER) as workers:
+        request = reading.request_of(first, reading.Protocol(), input, strict=strict)
+        read = Recordings(request, workers, sysfs, demo, where, timing.options)
         found, failures = read.each(paths, _measured)
     comparison = compared(found[0], found[1], parts)
     damage = reading.first_of(failures) if failures else None

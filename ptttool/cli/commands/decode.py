@@ -12,6 +12,7 @@ import typer
 
 from ptttool.cli.app import SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.commands import with_groups
 from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
@@ -40,14 +41,13 @@ _FOLLOW = (
 
 
 @app.command("decode", stage=Stage.READ, rank=20, examples=EXAMPLES)
+@with_groups
 def decode(
     command: typer.Context,
     files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.", show_default=False)
     ] = None,
-    protocol: reading.ProtocolOption = None,
-    parameter: reading.ParameterOption = None,
-    params: reading.ParamsOption = None,
+    protocol: reading.Protocol = reading.Protocol(),
     protocols: Annotated[
         bool, typer.Option("--protocols", help="List the protocols with their parameters and end; FILE... are names of some of them.")
     ] = False,
@@ -81,14 +81,11 @@ def decode(
             show_default=False,
         ),
     ] = None,
-    time_model: time_options.TimeModelOption = "auto",
-    tick_ns: time_options.TickOption = None,
+    timing: time_options.Time = time_options.Time(),
     strict: reading.StrictOption = False,
     channel: reading.ChannelOption = None,
     raw: out.RawOption = None,
-    input_format: reading.InputOption = None,
-    pattern: reading.PatternOption = None,
-    downstream: reading.DownstreamOption = None,
+    input: reading.Input = reading.Input(),
     partition: Annotated[
         str | None,
         typer.Option(
@@ -98,11 +95,7 @@ def decode(
             show_default=False,
         ),
     ] = None,
-    jobs: reading.JobsOption = None,
-    scheduler: reading.SchedulerOption = None,
-    tls_ca: reading.TlsCaOption = None,
-    tls_cert: reading.TlsCertOption = None,
-    tls_key: reading.TlsKeyOption = None,
+    work: reading.Work = reading.Work(),
     json: out.JsonLinesOption = False,
     ids: out.IdsOption = out.Ids.ID,
     sysfs: SysfsOption = None,
@@ -135,7 +128,7 @@ def decode(
         from ptttool.cli.views.protocols import show_columns
 
         refuse_beside("--columns help", command, takes=("columns", "protocol", "files"))
-        show_columns(protocol, files)
+        show_columns(protocol.protocol, files)
         return
     check_quotes(where, files or ())
     files, _ = files_or_bundled(command, files, demo=demo, hint="see 'ptttool decode --help'")
@@ -149,33 +142,26 @@ def decode(
         _one("--at", files)
         refuse_beside("--at", command, refused=("where", "limit", "offset", "partition"))
         offset, limit = max(at - around, 0), min(at, around) + 1 + around
-    request = reading.request_of(
-        "", protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
-        strict=strict, channel=channel,
-    )  # fmt: skip
-    cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
+    request = reading.request_of("", protocol, input, strict=strict, channel=channel)
     if follow is not None:
         from ptttool.cli.follow import show_transaction
         from ptttool.cli.options.analyzing import form_of
         from ptttool.cli.recordings import Recordings
-        from ptttool.cli.terminal.interrupts import tidy_end
-        from ptttool.pipeline.scope import TimeOptions
         from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
         shown_as = form_of(to, json=json)
-        with tidy_end(), reading.chosen_workers(files[0], jobs, cluster, WORTH_AN_ADDER) as workers:
-            read = Recordings(replace(request, path=files[0]), workers, sysfs, demo, time=TimeOptions(time_model, tick_ns))
+        with work.workers(files, WORTH_AN_ADDER) as workers:
+            read = Recordings(replace(request, path=files[0]), workers, sysfs, demo, time=timing.options)
             show_transaction(read, follow, shown_as)
         return
     form = out.format_of(to, json=json)
     from ptttool.cli.folder import is_folder, write_folder
     from ptttool.cli.rows import Output
-    from ptttool.pipeline.scope import TimeOptions
 
     wanted = Output(
         files, request, to=form, output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
-        at=at, sysfs=sysfs, demo=demo, names_ids=ids == out.Ids.TEXT, jobs=jobs, scheduler=cluster, descriptions=tuple(params or ()),
-        time=TimeOptions(time_model, tick_ns) if time_model != "auto" or tick_ns is not None else None,
+        at=at, sysfs=sysfs, demo=demo, names_ids=ids == out.Ids.TEXT, work=work, descriptions=tuple(protocol.params or ()),
+        time=None if timing == time_options.Time() else timing.options,
     )  # fmt: skip
     if is_folder(files, output, partition, to):
         refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns"))

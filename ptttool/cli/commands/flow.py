@@ -58,16 +58,16 @@ def flow(
     with error_as_json_line(json and output in (None, "-")):
         check_quotes(where, files)
         form = out.format_of(to, json=json)
-        given = reading.given_parameters(params, parameter)
+        given = reading.given_parameters(reading.Protocol(parameter=parameter, params=params))
         if "elf" in given:
             raise UsageError(f"{given['elf'].where}: elf and --elf exclude each other", hint="say --elf once more", code="bad-parameter")
         given["elf"] = Given(",".join(elf), "--elf")
-        request = reading.request_of("", protocol=NAME, given=given, input_format=input_format, strict=strict, channel=channel)
+        request = reading.request_of("", reading.Protocol(NAME), reading.Input(input_format), strict=strict, channel=channel, given=given)
         if not packets:
             request = replace(request, without=tuple(OF_PACKETS))
         fixed = ("file", "cpu", "index", "size", "channel", "timestamp", "protocol", "kind", "flags")
         Output(
             files, request, to=form, output=output, force=force, where=where, columns=columns, raw=packets, limit=limit,
-            offset=offset, jobs=jobs, layout="elements" if packets else "flow", shown=None if packets else (*fixed, *SHOWN),
+            offset=offset, work=reading.Work(jobs), layout="elements" if packets else "flow", shown=None if packets else (*fixed, *SHOWN),
             descriptions=tuple(params or ()),
         ).write()  # fmt: skip

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ptttool.capture.series.manifest import is_series
 from ptttool.cli.app import JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import reading
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
 from ptttool.cli.options.given import refuse_beside
@@ -30,23 +31,16 @@ EXAMPLES = (
 
 
 @app.command("info", stage=Stage.READ, rank=10, examples=EXAMPLES)
+@with_groups
 def info(
     context: typer.Context,
     file: reading.RecordingArgument = None,
-    protocol: reading.ProtocolOption = None,
-    parameter: reading.ParameterOption = None,
-    params: reading.ParamsOption = None,
+    protocol: reading.Protocol = reading.Protocol(),
     strict: reading.StrictOption = False,
     channel: reading.ChannelOption = None,
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Requesters in the table; the others are added up.")] = 20,
-    input_format: reading.InputOption = None,
-    pattern: reading.PatternOption = None,
-    downstream: reading.DownstreamOption = None,
-    jobs: reading.JobsOption = None,
-    scheduler: reading.SchedulerOption = None,
-    tls_ca: reading.TlsCaOption = None,
-    tls_cert: reading.TlsCertOption = None,
-    tls_key: reading.TlsKeyOption = None,
+    input: reading.Input = reading.Input(),
+    work: reading.Work = reading.Work(),
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoFileOption = False,
@@ -57,7 +51,6 @@ def info(
     recordings TLPs are counted by kind and requester, of packet traces elements by kind and channel. Names of devices come from the file
     that 'ptttool trace' keeps beside a recording, or from --sysfs. Of a series (FILE.series.json) the runs are listed.
     """
-    from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
     if json:
@@ -67,12 +60,8 @@ def info(
         refuse_beside("a series", context, takes=("file", "json"))
         _series(path, json=json)
         return
-    cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
-    with tidy_end(), reading.chosen_workers(path, jobs, cluster, WORTH_AN_ADDER) as workers:
-        request = reading.request_of(
-            path, protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern, downstream=downstream,
-            strict=strict, channel=channel,
-        )  # fmt: skip
+    with work.workers([path], WORTH_AN_ADDER) as workers:
+        request = reading.request_of(path, protocol, input, strict=strict, channel=channel)
         try:
             _info(Recordings(request, workers, sysfs, demo), json=json, name=shown.get(path, path), top=top)
         except InputError as error:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ptttool.cli.app import ForceOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
+from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
 from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
@@ -37,6 +38,7 @@ EXAMPLES = (
 
 
 @app.command("report", stage=Stage.READ, rank=40, examples=EXAMPLES)
+@with_groups
 def report(
     context: typer.Context,
     files: Annotated[
@@ -57,21 +59,12 @@ def report(
         ),
     ] = None,
     force: ForceOption = False,
-    time_model: time_options.TimeModelOption = "auto",
-    tick_ns: time_options.TickOption = None,
-    protocol: reading.ProtocolOption = None,
-    parameter: reading.ParameterOption = None,
-    params: reading.ParamsOption = None,
+    timing: time_options.Time = time_options.Time(),
+    protocol: reading.Protocol = reading.Protocol(),
     strict: reading.StrictOption = False,
     channel: reading.ChannelOption = None,
-    input_format: reading.InputOption = None,
-    pattern: reading.PatternOption = None,
-    downstream: reading.DownstreamOption = None,
-    jobs: reading.JobsOption = None,
-    scheduler: reading.SchedulerOption = None,
-    tls_ca: reading.TlsCaOption = None,
-    tls_cert: reading.TlsCertOption = None,
-    tls_key: reading.TlsKeyOption = None,
+    input: reading.Input = reading.Input(),
+    work: reading.Work = reading.Work(),
     json: JsonOption = False,
     sysfs: SysfsOption = None,
     demo: DemoFileOption = False,
@@ -88,21 +81,15 @@ def report(
     if name == "html" and output is None and sys.stdout.isatty():
         raise UsageError("a page is not for a terminal", hint="write it to a file: -o report.html", code="no-output")
     from ptttool.cli.terminal.interrupts import tidy_end
-    from ptttool.pipeline.scope import TimeOptions
-    from ptttool.pipeline.workers.pool import size_of
     from ptttool.recording.folders import with_folders
     from ptttool.report.gather import unread
 
-    cluster = reading.scheduler_of(scheduler, tls_ca, tls_cert, tls_key)
     with tidy_end():
         paths = with_folders(named, print_diagnostic)
         check_paths(paths)
-        with reading.chosen_workers(max(paths, key=size_of), jobs, cluster, _WORTH) as workers:
-            request = reading.request_of(
-                paths[0], protocol=protocol, params=params, parameter=parameter, input_format=input_format, pattern=pattern,
-                downstream=downstream, strict=strict, channel=channel,
-            )  # fmt: skip
-            read = Recordings(request, workers, sysfs, demo, time=TimeOptions(time_model, tick_ns), details=True)
+        with work.workers(paths, _WORTH) as workers:
+            request = reading.request_of(paths[0], protocol, input, strict=strict, channel=channel)
+            read = Recordings(request, workers, sysfs, demo, time=timing.options, details=True)
             reported, failures = read.each(paths, lambda one: _report(one, shown), unread if len(paths) > 1 else None)
         _write(reported, name, output, paths, force=force)
     end_with(failures, is_printed=name == "json" and output in (None, "-"))

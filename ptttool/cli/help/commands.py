@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
 
 import typer
 import typer.main
+from msgspec import Struct
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
@@ -50,6 +52,32 @@ def _options(
     ] = When.AUTO,
 ) -> None:
     """Nothing is done: typer reads the options that every command has from this signature."""
+
+
+class OptionGroup(Struct, frozen=True):
+    """Options that belong together: the base of a class whose fields are annotated as a command's parameters are."""
+
+
+def with_groups(function: Function) -> Function:
+    """Make a function a command whose parameters of an :class:`OptionGroup` stand for the options in it: typer reads the signature."""
+    parameters, groups = [], {}
+    for one in inspect.signature(function, eval_str=True).parameters.values():
+        if isinstance(one.annotation, type) and issubclass(one.annotation, OptionGroup):
+            groups[one.name] = one.annotation
+            options = inspect.signature(one.annotation, eval_str=True).parameters.values()
+            parameters += [each.replace(kind=one.kind) for each in options]
+        else:
+            parameters.append(one)
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{each: given.pop(each) for each in group.__struct_fields__})
+        return function(**given)
+
+    command.__annotations__ = {}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command  # type: ignore[return-value]
 
 
 @functools.cache

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ptttool.cli.help.commands import OptionGroup
 from ptttool.cli.help.panels import Panel
 from ptttool.cli.terminal.talk import note, warn
 from ptttool.errors import InputError, PtttoolError, UsageError
@@ -20,19 +22,9 @@ if TYPE_CHECKING:
     from ptttool.perfdata.problems import Read
     from ptttool.pipeline.recording import Recording, Request
     from ptttool.pipeline.workers.pool import Workers
-    from ptttool.pipeline.workers.scheduler import Scheduler
 
 RecordingArgument = Annotated[str | None, typer.Argument(metavar="FILE", help="The recording; - reads standard input.", show_default=False)]
 RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")]
-ProtocolOption = Annotated[
-    str | None,
-    typer.Option(
-        "--protocol",
-        metavar="NAME",
-        help="What the trace is: 'ptttool decode --protocols' lists the names. By default the recording's type of AUX trace says it.",
-        show_default=False,
-    ),
-]
 ParameterOption = Annotated[
     list[str] | None,
     typer.Option("-p", "--parameter", metavar="KEY=VALUE", help="A parameter of the protocol or of its framing.", show_default=False),
@@ -54,26 +46,6 @@ InputOption = Annotated[
         metavar="<perf|raw|4dw|8dw>",
         help="What FILE is: perf.data or raw trace; 4dw and 8dw: raw PTT records of this format. By default its first bytes say it; "
         "standard input is perf.data, or raw where --protocol names a packet protocol.",
-        show_default=False,
-    ),
-]
-PatternOption = Annotated[
-    str | None,
-    typer.Option(
-        "--pattern",
-        metavar="<legacy|v1>",
-        rich_help_panel=Panel.INPUT,
-        help="PTT: read spare header bits as this layout, whatever the recording says: v1 is that of PCIe 6 parts.",
-        show_default=False,
-    ),
-]
-DownstreamOption = Annotated[
-    str | None,
-    typer.Option(
-        "--downstream",
-        metavar="BUSES",
-        help="PTT: the buses behind the traced root ports, such as 01-03,05 (hexadecimal, as in addresses). Recordings of both directions "
-        "need them to tell in from out. By default the file that 'ptttool trace' keeps beside a recording says them, or --sysfs.",
         show_default=False,
     ),
 ]
@@ -99,107 +71,150 @@ JobsOption = Annotated[
         show_default=False,
     ),
 ]
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="tcp|tls://HOST:PORT",
-        help="Have the workers of this Dask cluster do it. They read the recording themselves: its path, or address (s3://…), must mean "
-        "the same to them. Whoever reaches a scheduler without TLS can run code on its workers.",
-        show_default=False,
-    ),
-]
-TlsCaOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--tls-ca",
-        metavar="FILE",
-        help="For tls://: certificates of the authority (PEM). Without these options, those of Dask's configuration.",
-        show_default=False,
-        readable=False,
-    ),
-]
-TlsCertOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--tls-cert", metavar="FILE", help="For tls://: the certificate of this client (PEM).", show_default=False, readable=False
-    ),
-]
-TlsKeyOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--tls-key",
-        metavar="FILE",
-        help="For tls://: its key (PEM); by default in the file of --tls-cert.",
-        show_default=False,
-        readable=False,
-    ),
-]
 
 # Imported by each worker while it starts.
 _PRELOAD = ("ptttool.pipeline.work",)
 _FORMS = ("perf", "raw", "4dw", "8dw")
 
 
-def scheduler_of(address: str | None, ca: Path | None, certificate: Path | None, key: Path | None) -> Scheduler | None:
-    """Return the scheduler that the options name; None without --scheduler."""
-    if address is None:
-        if ca or certificate or key:
-            raise UsageError("--tls-ca, --tls-cert and --tls-key need --scheduler", hint="--scheduler tls://HOST:PORT", code="tls-options")
-        return None
-    from ptttool.pipeline.workers.scheduler import Scheduler
+class Protocol(OptionGroup, frozen=True):
+    """The options that say what a recording is decoded as."""
 
-    return Scheduler(address, ca, certificate, key)
-
-
-def chosen_workers(path: str, jobs: int | None, scheduler: Scheduler | None, worth: int) -> Workers:
-    """Return a cluster's workers, or this machine's: `jobs` of them, or as many as the recording is large enough for.
-
-    Parameters
-    ----------
-    path : str
-        The recording.
-    jobs, scheduler
-        The options.
-    worth : int
-        Bytes of trace above which one more worker pays for its start-up; 0: it never does.
-    """
-    if scheduler is None:
-        from ptttool.pipeline.workers.memory import keep_memory
-        from ptttool.pipeline.workers.pool import workers_for
-
-        keep_memory()
-        return workers_for(path, jobs, worth, preload=_PRELOAD)
-    if jobs is not None:
-        raise UsageError("--jobs and --scheduler exclude each other", hint="a cluster has as many jobs as its workers have threads")
-    if path == "-":
-        raise UsageError("a cluster cannot read standard input", hint="save it where the workers can read it", code="stdin-cluster")
-    from ptttool.pipeline.workers.cluster import Cluster
-
-    return Cluster(scheduler)
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--protocol",
+            metavar="NAME",
+            help="What the trace is: 'ptttool decode --protocols' lists the names. By default the recording's type of AUX trace says it.",
+            show_default=False,
+        ),
+    ] = None
+    parameter: ParameterOption = None
+    params: ParamsOption = None
 
 
-def given_parameters(params: Sequence[Path] | None, parameter: Sequence[str] | None) -> dict[str, Given]:
+class Input(OptionGroup, frozen=True):
+    """The options that say what a recording looks like."""
+
+    input_format: InputOption = None
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--pattern",
+            metavar="<legacy|v1>",
+            rich_help_panel=Panel.INPUT,
+            help="PTT: read spare header bits as this layout, whatever the recording says: v1 is that of PCIe 6 parts.",
+            show_default=False,
+        ),
+    ] = None
+    downstream: Annotated[
+        str | None,
+        typer.Option(
+            "--downstream",
+            metavar="BUSES",
+            help="PTT: the buses behind the traced root ports, such as 01-03,05 (hexadecimal, as in addresses). Recordings of both "
+            "directions need them to tell in from out. By default the file that 'ptttool trace' keeps beside a recording says them, or "
+            "--sysfs.",
+            show_default=False,
+        ),
+    ] = None
+
+
+class Work(OptionGroup, frozen=True):
+    """The options that say who works."""
+
+    jobs: JobsOption = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="tcp|tls://HOST:PORT",
+            help="Have the workers of this Dask cluster do it. They read the recording themselves: its path, or address (s3://…), must "
+            "mean the same to them. Whoever reaches a scheduler without TLS can run code on its workers.",
+            show_default=False,
+        ),
+    ] = None
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-ca",
+            metavar="FILE",
+            help="For tls://: certificates of the authority (PEM). Without these options, those of Dask's configuration.",
+            show_default=False,
+            readable=False,
+        ),
+    ] = None
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert", metavar="FILE", help="For tls://: the certificate of this client (PEM).", show_default=False, readable=False
+        ),
+    ] = None
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-key",
+            metavar="FILE",
+            help="For tls://: its key (PEM); by default in the file of --tls-cert.",
+            show_default=False,
+            readable=False,
+        ),
+    ] = None
+
+    @contextmanager
+    def workers(self, paths: Sequence[str], worth: int) -> Iterator[Workers]:
+        """Start a cluster's workers, or this machine's: as many as the user says, or as the largest recording is large enough for.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The recordings.
+        worth : int
+            Bytes of trace above which one more worker pays for its start-up; 0: it never does.
+        """
+        from ptttool.cli.terminal.interrupts import tidy_end
+
+        with tidy_end(), self._chosen(paths, worth) as workers:
+            yield workers
+
+    def _chosen(self, paths: Sequence[str], worth: int) -> Workers:
+        if self.scheduler is None:
+            if self.tls_ca or self.tls_cert or self.tls_key:
+                hint = "--scheduler tls://HOST:PORT"
+                raise UsageError("--tls-ca, --tls-cert and --tls-key need --scheduler", hint=hint, code="tls-options")
+            from ptttool.pipeline.workers.memory import keep_memory
+            from ptttool.pipeline.workers.pool import size_of, workers_for
+
+            keep_memory()
+            return workers_for(max(paths, key=size_of), self.jobs, worth, preload=_PRELOAD)
+        if self.jobs is not None:
+            raise UsageError("--jobs and --scheduler exclude each other", hint="a cluster has as many jobs as its workers have threads")
+        if "-" in paths:
+            raise UsageError("a cluster cannot read standard input", hint="save it where the workers can read it", code="stdin-cluster")
+        from ptttool.pipeline.workers.cluster import Cluster
+        from ptttool.pipeline.workers.scheduler import Scheduler
+
+        return Cluster(Scheduler(self.scheduler, self.tls_ca, self.tls_cert, self.tls_key))
+
+
+def given_parameters(options: Protocol) -> dict[str, Given]:
     """Return the parameters of files and of the command line, which comes first."""
-    if not params and not parameter:
+    files, words = options.params or (), options.parameter or ()
+    if not files and not words:
         return {}
     from ptttool.decoders.parameters import parse_options, read_file
 
-    return {name: value for path in params or () for name, value in read_file(path).items()} | parse_options(parameter or ())
+    return {name: value for path in files for name, value in read_file(path).items()} | parse_options(words)
 
 
 def request_of(
     path: str,
+    chosen: Protocol,
+    input: Input,
     *,
-    protocol: str | None = None,
-    params: Sequence[Path] | None = None,
-    parameter: Sequence[str] | None = None,
-    given: Mapping[str, Given] | None = None,
-    input_format: str | None = None,
-    pattern: str | None = None,
-    downstream: str | None = None,
     strict: bool = False,
     channel: Sequence[str] | None = None,
+    given: Mapping[str, Given] | None = None,
 ) -> Request:
     """Return which recording is to be read, and as what.
 
@@ -207,8 +222,8 @@ def request_of(
     ----------
     path : str
         The recording.
-    params, parameter, protocol, input_format, pattern, downstream, strict, channel
-        The options of the same names.
+    chosen, input, strict, channel
+        The options.
     given : mapping of str to Given, optional
         Parameters that other options set.
 
@@ -222,7 +237,8 @@ def request_of(
     from ptttool.pipeline.recording import Request
     from ptttool.recording.opening import InputForm
 
-    parameters = {**given_parameters(params, parameter), **(given or {})}
+    protocol, input_format, pattern, downstream = chosen.protocol, input.input_format, input.pattern, input.downstream
+    parameters = {**given_parameters(chosen), **(given or {})}
     if input_format not in (None, *_FORMS):
         raise UsageError(f"unknown input format {input_format!r}", hint="known: " + ", ".join(_FORMS), code="unknown-input-format")
     form = None if input_format is None else InputForm.PERF if input_format == "perf" else InputForm.RAW

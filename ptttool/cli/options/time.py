@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-TimeModelOption = Annotated[
-    str,
-    typer.Option(
-        "--time-model",
-        metavar="<auto|delta|counter>",
-        help="How the Time field is read: as a counter that wraps around, or as the ticks since the TLP before. No document says which; "
-        "auto looks at the recording and says what it saw.",
-    ),
-]
-TickOption = Annotated[
-    float | None,
-    typer.Option(
-        "--tick-ns",
-        metavar="N",
-        help="Nanoseconds of a tick of Time. Without it, times are nanoseconds only where the recording's own timestamps give the unit.",
-        show_default=False,
-    ),
-]
+from ptttool.cli.help.commands import OptionGroup
+
+if TYPE_CHECKING:
+    from ptttool.pipeline.scope import TimeOptions
+
+
+class Time(OptionGroup, frozen=True):
+    """The options that say how the Time field of TLPs is read."""
+
+    time_model: Annotated[
+        str,
+        typer.Option(
+            "--time-model",
+            metavar="<auto|delta|counter>",
+            help="How the Time field is read: as a counter that wraps around, or as the ticks since the TLP before. No document says "
+            "which; auto looks at the recording and says what it saw.",
+        ),
+    ] = "auto"
+    tick_ns: Annotated[
+        float | None,
+        typer.Option(
+            "--tick-ns",
+            metavar="N",
+            help="Nanoseconds of a tick of Time. Without it, times are nanoseconds only where the recording's own timestamps give the "
+            "unit.",
+            show_default=False,
+        ),
+    ] = None
+
+    @property
+    def options(self) -> TimeOptions:
+        """What analyses are told."""
+        from ptttool.pipeline.scope import TimeOptions
+
+        return TimeOptions(self.time_model, self.tick_ns)
