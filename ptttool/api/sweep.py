@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr, replace
 
 from ptttool.api.analyses import analyze
 from ptttool.api.capture import record
 from ptttool.api.lists import command_words, listed
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import to_json
+from ptttool.documents import document, to_json
 from ptttool.errors import OutputError, PtttoolError, UsageError
 from ptttool.files.failures import output_failure
 from ptttool.files.own_folders import scratch_folder
 from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import DesignKind
-from ptttool.sweep.documents import PlanBody, SweepDocument, failed_runs
+from ptttool.sweep.documents import PlanBody
 from ptttool.sweep.log import SUFFIX, RunLog, RunRecord, seed_of
 from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.metrics.parse import parse_metrics
@@ -33,7 +36,7 @@ from ptttool.sweep.results import write_results
 from ptttool.sweep.run import Observe, Tracer, run_sweep
 from ptttool.sweep.statistics import Measured, MetricResult
 from ptttool.sweep.statistics import analyze as analyze_runs
-from ptttool.sweep.workload import require_command
+from ptttool.sweep.workload import Ending, require_command
 from ptttool.tune.session import tuning
 from ptttool.tune.values import source_of
 
@@ -43,45 +46,48 @@ LONGEST_TRACE = 60
 __all__ = ["SweepOptions", "SweepPlan", "SweepResult", "plan_sweep", "sweep_options", "sweep_tune_attributes"]
 
 
-@dataclass(frozen=True)
-class SweepResult:
+@document("tune-sweep")
+class SweepResult(Struct, frozen=True, kw_only=True):
     """What a sweep found.
 
     Parameters
     ----------
-    plan : SweepPlan
-        What was done, with the values that the hardware took.
-    runs : tuple of RunRecord
-        Every run.
-    results : tuple of MetricResult
-        What they say of each metric.
+    body : PlanBody
+        What was done.
+    failed : int
+        Runs without a value of every metric.
+    seconds : float
+        How long the workload ran, all runs together.
     output : Path
         The file with a row for each run.
     picture : Path or None
         The picture.
+    results : tuple of MetricResult
+        What the runs say of each metric.
     diagnostics : tuple of Diagnostic
         What was odd.
+    plan : SweepPlan
+        What was done, with the values that the hardware took.
+    runs : tuple of RunRecord
+        Every run.
     """
 
-    plan: SweepPlan
-    runs: tuple[RunRecord, ...]
-    results: tuple[MetricResult, ...]
+    json_hides: ClassVar = ("plan", "runs")
+
+    body: PlanBody = field(name="plan")
+    failed: int = 0
+    seconds: float = 0.0
     output: Path
     picture: Path | None
+    results: tuple[MetricResult, ...]
     diagnostics: tuple[Diagnostic, ...]
+    plan: SweepPlan = field(name="planned")
+    runs: tuple[RunRecord, ...]
 
-    @property
-    def document(self) -> SweepDocument:
-        """The result as ``--json`` prints it."""
-        return SweepDocument(
-            PlanBody.of(self.plan),
-            failed_runs(self.runs),
-            round(sum(run.seconds for run in self.runs), 3),
-            str(self.output),
-            None if self.picture is None else str(self.picture),
-            list(self.results),
-            list(self.diagnostics),
-        )
+    def __post_init__(self) -> None:
+        """Count."""
+        force_setattr(self, "failed", sum(run.ending != Ending.DONE for run in self.runs))
+        force_setattr(self, "seconds", round(sum(run.seconds for run in self.runs), 3))
 
 
 def sweep_options(
@@ -270,12 +276,13 @@ def sweep_tune_attributes(
         raise _kept(error, log_path, len(log.runs)) from None
     log.remove()
     return SweepResult(
-        plan,
-        tuple(log.runs),
-        results,
-        target,
-        None if picture is None else Path(picture),
-        (*found, *plan.diagnostics, *_odd(plan, log.runs)),
+        body=PlanBody.of(plan),
+        output=target,
+        picture=None if picture is None else Path(picture),
+        results=results,
+        diagnostics=(*found, *plan.diagnostics, *_odd(plan, log.runs)),
+        plan=plan,
+        runs=tuple(log.runs),
     )
 
 
@@ -368,7 +375,7 @@ class _TraceOfRuns:
         try:
             with scratch_folder() as folder:
                 path = folder / "run.data"
-                record(replace(self._plan, output=path))
+                record(dataclasses.replace(self._plan, output=path))
                 (analyzed,) = analyze(path, self._analyses).recordings
                 self._found = {name: to_json(result) for name, result in analyzed.results.items()}
         except BaseException as error:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from ptttool.errors import UsageError
 
@@ -29,8 +30,7 @@ class DesignKind(StrEnum):
     """Each value of each attribute, while the others keep their original values."""
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(Struct, frozen=True):
     """The settings of a sweep.
 
     Parameters

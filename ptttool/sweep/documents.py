@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
 from ptttool.sweep.design import DesignKind
-from ptttool.sweep.log import RunRecord
 from ptttool.sweep.metrics.contract import Better
 from ptttool.sweep.plan import SweepPlan
-from ptttool.sweep.statistics import MetricResult
-from ptttool.sweep.workload import Ending
 
 
-@dataclass(frozen=True)
-class MetricDocument:
+class MetricDocument(Struct, frozen=True):
     """A metric.
 
     Parameters
@@ -34,8 +31,7 @@ class MetricDocument:
     better: Better
 
 
-@dataclass(frozen=True)
-class PlanBody:
+class PlanBody(Struct, frozen=True):
     """What a sweep does.
 
     Parameters
@@ -46,7 +42,7 @@ class PlanBody:
         Which settings are tried.
     originals : Mapping of str to int
         The attributes with their original values: the baseline.
-    settings : list of str
+    settings : tuple of str
         The settings, the baseline first.
     rounds : int
         How often each setting is measured.
@@ -62,14 +58,14 @@ class PlanBody:
         Of the order of the runs.
     program : str
         The program of the workload.
-    metrics : list of MetricDocument
+    metrics : tuple of MetricDocument
         What is measured.
     """
 
     device: str
     design: DesignKind
     originals: Mapping[str, int]
-    settings: list[str]
+    settings: tuple[str, ...]
     rounds: int
     rounds_needed: int
     comparisons: int
@@ -77,7 +73,7 @@ class PlanBody:
     warmup: int
     seed: int
     program: str
-    metrics: list[MetricDocument]
+    metrics: tuple[MetricDocument, ...]
 
     @classmethod
     def of(cls, plan: SweepPlan) -> PlanBody:
@@ -86,7 +82,7 @@ class PlanBody:
             device=plan.device.name,
             design=plan.design.kind,
             originals=plan.originals,
-            settings=[plan.design.label(setting) for setting in plan.design.settings],
+            settings=tuple(map(plan.design.label, plan.design.settings)),
             rounds=plan.rounds,
             rounds_needed=plan.rounds_needed,
             comparisons=plan.comparisons,
@@ -94,68 +90,24 @@ class PlanBody:
             warmup=plan.options.warmup,
             seed=plan.seed,
             program=plan.options.command[0],
-            metrics=[MetricDocument(metric.name, metric.unit, metric.better) for metric in plan.options.metrics],
+            metrics=tuple(MetricDocument(metric.name, metric.unit, metric.better) for metric in plan.options.metrics),
         )
 
 
 @document("tune-sweep-plan")
-@dataclass(frozen=True)
-class SweepPlanDocument:
+class SweepPlanDocument(Struct, frozen=True):
     """A sweep that is only planned.
 
     Parameters
     ----------
     plan : PlanBody
         What would be done.
-    order : list of list of str
+    order : tuple of tuple of str
         The order of the settings, by round.
-    diagnostics : list of Diagnostic
+    diagnostics : tuple of Diagnostic
         What is odd about it.
     """
 
     plan: PlanBody
-    order: list[list[str]]
-    diagnostics: list[Diagnostic]
-
-    @classmethod
-    def of(cls, plan: SweepPlan) -> SweepPlanDocument:
-        """Make the document of a plan."""
-        order = [[plan.design.label(setting) for setting in one] for one in plan.order]
-        return cls(PlanBody.of(plan), order, list(plan.diagnostics))
-
-
-@document("tune-sweep")
-@dataclass(frozen=True)
-class SweepDocument:
-    """What a sweep found.
-
-    Parameters
-    ----------
-    plan : PlanBody
-        What was done.
-    failed : int
-        Runs without a value of every metric.
-    seconds : float
-        How long the workload ran, all runs together.
-    output : str
-        The file with a row for each run.
-    picture : str or None
-        The picture.
-    results : list of MetricResult
-        What the runs say of each metric.
-    diagnostics : list of Diagnostic
-        What was odd.
-    """
-
-    plan: PlanBody
-    failed: int
-    seconds: float
-    output: str
-    picture: str | None
-    results: list[MetricResult]
-    diagnostics: list[Diagnostic]
-
-
-def failed_runs(runs: Sequence[RunRecord]) -> int:
-    """Count the runs without a value of every metric."""
-    return sum(run.ending != Ending.DONE for run in runs)
+    order: tuple[tuple[str, ...], ...]
+    diagnostics: tuple[Diagnostic, ...]

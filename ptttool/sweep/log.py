@@ -12,12 +12,13 @@ import os
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from ptttool.documents import to_json
+from msgspec import Meta, Struct
+
+from ptttool.documents import read_json, to_json
 from ptttool.errors import AccessError, InputError, OutputError
 from ptttool.files.failures import output_failure
 from ptttool.files.own_folders import sync_folder
@@ -30,12 +31,9 @@ MOST_BYTES = 64 << 20
 KIND = "ptttool-sweep"
 DIGEST = "arguments_sha256"
 LONGEST_SEED = 1 << 63
-# What a run can have at most: exit status, or number of a signal; place in the order; seconds.
-_LAST_EXIT, _LAST_ORDER, _MOST_SECONDS = 255, (1 << 32) - 1, 1e9
 
 
-@dataclass(frozen=True)
-class RunRecord:
+class RunRecord(Struct, frozen=True):
     """A run of the workload under a setting.
 
     Parameters
@@ -60,14 +58,14 @@ class RunRecord:
         Why a value is missing.
     """
 
-    round: int
-    order: int
+    round: Annotated[int, Meta(ge=0)]
+    order: Annotated[int, Meta(ge=0, le=(1 << 32) - 1)]
     setting: Values
     ending: str
-    exit: int
-    seconds: float
+    exit: Annotated[int, Meta(ge=-255, le=255)]
+    seconds: Annotated[float, Meta(ge=0, le=1e9)]
     started: str
-    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    metrics: Mapping[str, float | None] = {}
     problem: str | None = None
 
 
@@ -277,34 +275,16 @@ def _short(value: object) -> str:
 def _run(line: Mapping[str, Any], settings: Collection[Values], rounds: int, path: Path, number: int) -> RunRecord:
     """Return the run of a line. A line that no run of this sweep has is refused here, before hours of further runs."""
     try:
-        run = RunRecord(
-            round=int(line["round"]),
-            order=int(line["order"]),
-            setting=tuple(int(value) for value in line["setting"]),
-            ending=_text(line["ending"]),
-            exit=int(line["exit"]),
-            seconds=float(line["seconds"]),
-            started=_text(line["started"]),
-            metrics={_text(name): None if value is None else float(value) for name, value in line["metrics"].items()},
-            problem=None if line["problem"] is None else _text(line["problem"]),
-        )
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        # No file can hold half a surrogate pair.
+        json.dumps(line, ensure_ascii=False).encode()
+        run = read_json(line, RunRecord) if {"metrics", "problem"} <= line.keys() else None
+    except (RecursionError, ValueError):
         run = None
     if (
         run is None
         or run.setting not in settings
-        or not 0 <= run.round <= rounds
-        or not 0 <= run.order <= _LAST_ORDER
-        or not -_LAST_EXIT <= run.exit <= _LAST_EXIT
-        or not 0 <= run.seconds <= _MOST_SECONDS
+        or run.round > rounds
         or not all(value is None or math.isfinite(value) for value in run.metrics.values())
     ):
         raise InputError(path, f"line {number} is not a run of this sweep", code="not-a-sweep")
     return run
-
-
-def _text(value: object) -> str:
-    """Return a text; raise UnicodeEncodeError, a ValueError, for one that no file can hold."""
-    text = str(value)
-    text.encode()
-    return text

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
@@ -21,8 +23,7 @@ from ptttool.tune.values import attribute_names, read_value
 from ptttool.wording import counted
 
 
-@dataclass(frozen=True)
-class SweepOptions:
+class SweepOptions(Struct, frozen=True):
     """What is to be swept, and how.
 
     Parameters
@@ -66,8 +67,7 @@ class SweepOptions:
             raise UsageError("--seed: a whole number from 0, of at most 63 bits", code="bad-seed")
 
 
-@dataclass(frozen=True)
-class SweepPlan:
+class SweepPlan(Struct, frozen=True):
     """What a sweep will do.
 
     Parameters

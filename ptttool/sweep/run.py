@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, WorkloadError
 from ptttool.files.locks import utc_now
@@ -40,8 +42,7 @@ class Tracer(Protocol):
         """Wait for the end of the trace; return the documents of its analyses, by name. Raises PtttoolError."""
 
 
-@dataclass(frozen=True)
-class SweepProgress:
+class SweepProgress(Struct, frozen=True):
     """How far a sweep is.
 
     Parameters

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.sweep.design import Design, Values
 from ptttool.sweep.metrics.contract import Better
@@ -32,8 +33,7 @@ class Verdict(StrEnum):
     NO_DATA = "no-data"
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """The values of a metric under one setting.
 
     Parameters
@@ -65,8 +65,7 @@ class Spread:
     highest: float | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """A setting, or a value of one attribute, compared with the baseline.
 
     Parameters
@@ -115,8 +114,7 @@ class Comparison:
     verdict: Verdict = Verdict.NO_DATA
 
 
-@dataclass(frozen=True)
-class MetricResult:
+class MetricResult(Struct, frozen=True):
     """What the runs say of one metric.
 
     Parameters
@@ -142,12 +140,11 @@ class MetricResult:
     better: Better
     baseline: str
     settings: tuple[Spread, ...]
-    comparisons: tuple[Comparison, ...] = field(default=())
+    comparisons: tuple[Comparison, ...] = ()
     best: str | None = None
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """The values of one metric.
 
     Parameters

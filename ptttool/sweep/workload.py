@@ -9,8 +9,9 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from ptttool.errors import UsageError
 
@@ -33,8 +34,7 @@ class Ending(StrEnum):
     """ptttool itself was interrupted."""
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """A run of the workload.
 
     Parameters

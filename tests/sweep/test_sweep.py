@@ -169,7 +169,7 @@ def test_later_runs_that_fail_do_not_count(bench: Bench) -> None:
     found = bench.sweep("[ $n = 2 ] && exit 7; [ $n = 3 ] && sleep 60; [ $n = 5 ] && { echo rate=nan; exit 0; }", timeout=0.5, rounds=2)
     assert [run.ending for run in found.runs] == ["done", "failed", "timeout", "done", "no-metric", "done"]
     assert [run.exit for run in found.runs][1:3] == [7, -15]
-    assert found.document.failed == 3
+    assert found.failed == 3
     assert "failed-runs" in [one.code for one in found.diagnostics]
     assert polars.read_parquet(bench.output)[RATE].null_count() == 3
     unchanged(bench)

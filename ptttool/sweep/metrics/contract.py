@@ -16,6 +16,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar
 
+from msgspec import Struct
+
 from ptttool.errors import UsageError
 from ptttool.registry import Registry
 from ptttool.wording import did_you_mean
@@ -136,8 +138,7 @@ class Metric(ABC):
         return self.name if self.unit is None else f"{self.name} [{self.unit}]"
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Struct, frozen=True):
     """A metric that a tool is known for.
 
     Parameters

@@ -172,9 +172,10 @@ def sweep(
         plan = plan_sweep(chosen, options)
         print_diagnostics(plan.diagnostics)
         if json:
-            from ptttool.sweep.documents import SweepPlanDocument
+            from ptttool.sweep.documents import PlanBody, SweepPlanDocument
 
-            print_json(SweepPlanDocument.of(plan))
+            order = tuple(tuple(map(plan.design.label, settings)) for settings in plan.order)
+            print_json(SweepPlanDocument(PlanBody.of(plan), order, plan.diagnostics))
         else:
             print_plan(plan)
         note("dry run: nothing was written, and nothing has run")
@@ -192,7 +193,7 @@ def sweep(
         )  # fmt: skip
     print_diagnostics(one for one in found.diagnostics if one not in found.plan.diagnostics)
     if json:
-        print_json(found.document)
+        print_json(found)
     else:
         print_result(found)
     if not source.live:
