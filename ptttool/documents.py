@@ -12,8 +12,7 @@ stands for an absent value. Variables of a class say what differs::
     json_hides: ClassVar = ("sink",)  # no key at all
     json_types: ClassVar = {"machine": dict}  # what its schema says of a field, where that is less than the field's type
 
-A dataclass has ``metadata=OMIT_NONE`` or ``metadata=MERGED`` in its fields, and a field that ends in an underscore has
-a key without it (``class_`` is the key ``class``).
+They hold for dataclasses, too, whose fields that end in an underscore have a key without it (``class_`` is the key ``class``).
 
 Any other class can say what it is in JSON, as :class:`Hex` and :class:`~ptttool.pci.PciAddress` do: ``json_type`` is the type of its form,
 ``as_json()`` returns the form, and ``of_json(form)`` makes an object of it or raises ValueError.
@@ -24,11 +23,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from enum import Enum
 from functools import cache
 from pathlib import PurePath
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -38,9 +37,6 @@ from ptttool.wording import OBEYED
 
 T = TypeVar("T", bound=type)
 S = TypeVar("S")
-
-OMIT_NONE: Final = {"json": "omit-none"}
-MERGED: Final = {"json": "merged"}
 
 # JSON escapes 0x00-0x1f itself.
 _OBEYED_BY_TERMINALS = re.compile(f"[{OBEYED}]")
@@ -107,15 +103,15 @@ def is_shape(kind: object) -> bool:
 
 
 @cache
-def fields_of(shape: type) -> tuple[tuple[str, str, str | None], ...]:
-    """Return the fields of a Struct or a dataclass that are keys: name, key, and what differs (``omit-none``, ``merged`` or None)."""
-    if not issubclass(shape, Struct):
-        return tuple((each.name, each.name.removesuffix("_"), each.metadata.get("json")) for each in dataclasses.fields(shape))  # type: ignore[arg-type]
-    differs = dict.fromkeys(getattr(shape, "json_omits_none", ()), OMIT_NONE["json"])
-    differs |= dict.fromkeys(getattr(shape, "json_merges", ()), MERGED["json"])
-    keys = zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True)
-    hidden = getattr(shape, "json_hides", ())
-    return tuple((name, key, differs.get(name)) for name, key in keys if name not in hidden)
+def fields_of(shape: type) -> tuple[tuple[str, str, str], ...]:
+    """Return the fields of a Struct or a dataclass that are keys: name, key, and ``omits_none`` or ``merges`` where the class says so."""
+    keys: Iterable[tuple[str, str]]
+    if issubclass(shape, Struct):
+        keys = zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True)
+    else:
+        keys = ((each.name, each.name.removesuffix("_")) for each in dataclasses.fields(shape))  # type: ignore[arg-type]
+    said = {name: word for word in ("omits_none", "merges", "hides") for name in getattr(shape, f"json_{word}", ())}
+    return tuple((name, key, said.get(name, "")) for name, key in keys if said.get(name) != "hides")
 
 
 def to_json(value: object) -> Any:
@@ -166,9 +162,9 @@ def _key_text(key: object) -> str:
 def _items(value: Any) -> Iterator[tuple[str, Any]]:
     for name, key, differs in fields_of(type(value)):  # type: ignore[arg-type] # classes are hashable
         item = getattr(value, name)
-        if differs == MERGED["json"]:
+        if differs == "merges":
             yield from to_json(item).items()
-        elif item is not None or differs != OMIT_NONE["json"]:
+        elif item is not None or differs != "omits_none":
             yield key, to_json(item)
 
 

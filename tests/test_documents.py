@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ptttool.cli.schemas import DIALECT, schema_of, schemas
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import MERGED, OMIT_NONE, ErrorDocument, document, documents, dumps, to_json
+from ptttool.documents import ErrorDocument, document, documents, dumps, to_json
 from ptttool.errors import InputError
 from tests import ROOT
 
@@ -41,10 +41,13 @@ class Part:
         Its size in bytes.
     """
 
+    json_omits_none: ClassVar = ("error",)
+    json_merges: ClassVar = ("more",)
+
     class_: Colour
     size: int | None
-    error: str | None = field(default=None, metadata=OMIT_NONE)
-    more: Mapping[str, object] = field(default_factory=dict, metadata=MERGED)
+    error: str | None = None
+    more: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

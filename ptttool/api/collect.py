@@ -6,9 +6,10 @@ import os
 import platform
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from ptttool._version import __version__
 from ptttool.doctor.facts import look
@@ -48,8 +49,7 @@ _FILES = (
 _FOLDERS = ("/sys/module/hisi_ptt/parameters", "/sys/kernel/iommu_groups")
 
 
-@dataclass(frozen=True)
-class CollectedPart:
+class CollectedPart(Struct, frozen=True):
     """Files about one thing.
 
     Parameters
@@ -67,8 +67,7 @@ class CollectedPart:
     bytes: int
 
 
-@dataclass(frozen=True)
-class CollectedFile:
+class CollectedFile(Struct, frozen=True):
     """A file that was collected.
 
     Parameters
@@ -83,8 +82,7 @@ class CollectedFile:
     bytes: int
 
 
-@dataclass(frozen=True)
-class RefusedFile:
+class RefusedFile(Struct, frozen=True):
     """A file that is there and could not be read.
 
     Parameters
@@ -100,8 +98,7 @@ class RefusedFile:
 
 
 @document("collect")
-@dataclass(frozen=True)
-class Collection:
+class Collection(Struct, frozen=True):
     """What was collected of a machine.
 
     Parameters
@@ -128,7 +125,7 @@ class Collection:
     parts: list[CollectedPart]
     files: list[CollectedFile]
     refused: list[RefusedFile]
-    left_out: list[str] = field(default_factory=list)
+    left_out: list[str] = []
 
 
 class Collected:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Event
 
+from msgspec import structs
+
 from ptttool.api.capture import record
 from ptttool.api.sample import LinkCounters, Sample, sample_of
 from ptttool.capture.counters import Counting, find_counters
@@ -107,7 +109,7 @@ def samples(plan: Plan, sampling: Sampling, *, stop: Event | None = None, hold: 
                 for path in folder.iterdir():
                     path.unlink()
                 if counters is not None and counting is not None:
-                    sample = replace(sample, counters=LinkCounters(counters.pmu, sampling.interval, counting.finish()))
+                    sample = structs.replace(sample, counters=LinkCounters(counters.pmu, sampling.interval, counting.finish()))
             number, before, last = number + 1, began, sample
             yield sample
             if recorded.stopped_by is not None:

@@ -66,7 +66,7 @@ class Metrics:
     def values(self) -> Mapping[str, Mapping[tuple[tuple[str, str], ...], int | float]]:
         """The values by name of the metric, and by its labels: pairs, sorted."""
         return {
-            metric.name: {tuple(sorted(one.labels.items())): one.value for one in samples if not one.suffix}
+            metric.name: {tuple(sorted(one.labels.items())): one.value for one in samples if one.name == metric.name}
             for metric, samples in self.samples.families.items()
         }
 

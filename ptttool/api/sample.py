@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
+from typing import ClassVar
+
+from msgspec import Struct, field
 
 from ptttool.analyses.drawing.names import names_of
 from ptttool.analyses.latency.document import Spread
@@ -14,7 +16,7 @@ from ptttool.capture.counters import Counted
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.documents import OMIT_NONE, document
+from ptttool.documents import document
 from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.recording import Recording, Request, traced_part
 from ptttool.pipeline.workers.pool import ALONE
@@ -23,8 +25,7 @@ from ptttool.pipeline.workers.pool import ALONE
 _ANALYSES = ("traffic", "latency", "errors", "loss")
 
 
-@dataclass(frozen=True)
-class SampleRow:
+class SampleRow(Struct, frozen=True):
     """TLPs of one requester, class and direction.
 
     Parameters
@@ -50,7 +51,7 @@ class SampleRow:
     requester: str
     name: str | None
     direction: str
-    class_: str
+    class_: str = field(name="class")
     tlps: int
     bytes: int
     requested_bytes: int
@@ -62,8 +63,7 @@ class SampleRow:
     latency_p99: float | None = None
 
 
-@dataclass(frozen=True)
-class ErrorKind:
+class ErrorKind(Struct, frozen=True):
     """Errors of one kind.
 
     Parameters
@@ -78,8 +78,7 @@ class ErrorKind:
     count: int
 
 
-@dataclass(frozen=True)
-class LinkCounters:
+class LinkCounters(Struct, frozen=True):
     """Counters of the ``hisi_pcie`` PMU over a whole interval; they lose nothing.
 
     Parameters
@@ -98,8 +97,7 @@ class LinkCounters:
 
 
 @document("top")
-@dataclass(frozen=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """A short recording, summed up.
 
     Parameters
@@ -130,6 +128,8 @@ class Sample:
         The command that made the bundled recording which was replayed.
     """
 
+    json_omits_none: ClassVar = ("counters",)
+
     number: int
     time: str
     device: str
@@ -143,7 +143,7 @@ class Sample:
     rows: list[SampleRow]
     errors: list[ErrorKind]
     loss: list[Diagnostic]
-    counters: LinkCounters | None = field(default=None, metadata=OMIT_NONE)
+    counters: LinkCounters | None = None
     replay_of: str | None = None
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ptttool.documents import MERGED, OMIT_NONE, documents, dumps, fields_of, is_shape
+from ptttool.documents import documents, dumps, fields_of, is_shape
 from ptttool.files.atomic import output_file
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -85,7 +85,7 @@ class _Parts:
         described = dict(_descriptions(part))
         schema: dict[str, Any] = {"title": _name(part), **_described(part), "type": "object", "properties": {}, "required": []}
         for name, key, differs in fields_of(part):
-            if differs == MERGED["json"]:
+            if differs == "merges":
                 if is_shape(hints[name]):
                     merged = self.object_of(hints[name])
                     schema["properties"] |= merged["properties"]
@@ -93,9 +93,9 @@ class _Parts:
                 else:
                     schema["additionalProperties"] = True
                 continue
-            if differs != OMIT_NONE["json"]:
+            if differs != "omits_none":
                 schema["required"].append(key)
-            found = self.schema_of(hints[name], without_null=differs == OMIT_NONE["json"])
+            found = self.schema_of(hints[name], without_null=differs == "omits_none")
             schema["properties"][key] = {**found, **({"description": described[name]} if name in described else {})}
         return schema
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from ptttool.documents import document
 
 
-@dataclass(frozen=True)
-class GeneratedStream:
+class GeneratedStream(Struct, frozen=True):
     """The AUX stream of one CPU.
 
     Parameters
@@ -24,8 +23,7 @@ class GeneratedStream:
 
 
 @document("generate")
-@dataclass(frozen=True)
-class GenerateDocument:
+class GenerateDocument(Struct, frozen=True):
     """A recording of simulated traffic.
 
     Parameters

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ptttool.documents import document
 
 
 class Kind(StrEnum):
@@ -16,45 +21,63 @@ class Kind(StrEnum):
     """Quantiles, with ``…_sum`` and ``…_count``."""
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric.
-
-    Parameters
-    ----------
-    name : str
-        Its name: words, then the unit.
-    help : str
-        What it says, in one sentence.
-    kind : Kind
-        Its type.
-    unit : str
-        Its unit, where the name ends in one.
-    """
-
-    name: str
-    help: str
-    kind: Kind = Kind.GAUGE
-    unit: str = ""
-
-
-@dataclass(frozen=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """A value of a metric.
 
     Parameters
     ----------
-    value : int or float
-        The value.
+    name : str
+        Name of the series: the metric's, for a summary also with ``_sum`` and ``_count``.
     labels : Mapping[str, str]
         What it belongs to.
-    suffix : str
-        ``_sum`` or ``_count`` of a summary.
+    value : float
+        The value.
     """
 
-    value: int | float
-    labels: Mapping[str, str] = field(default_factory=dict)
-    suffix: str = ""
+    json_name: ClassVar = "SampleBody"
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+class Metric(Struct, frozen=True):
+    """A metric with its samples.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    help : str
+        What it says.
+    kind : Kind
+        Its type.
+    unit : str or None
+        Its unit; null for a number without one.
+    samples : tuple of Sample
+        Its values.
+    """
+
+    json_name: ClassVar = "MetricBody"
+
+    name: str
+    help: str
+    kind: Kind = field(default=Kind.GAUGE, name="type")
+    unit: str | None = None
+    samples: tuple[Sample, ...] = ()
+
+
+@document("metrics")
+class MetricsDocument(Struct, frozen=True):
+    """What ``metrics --json`` prints.
+
+    Parameters
+    ----------
+    metrics : tuple of Metric
+        The metrics.
+    """
+
+    metrics: tuple[Metric, ...]
 
 
 class Samples:
@@ -67,7 +90,7 @@ class Samples:
         """Add a value; None adds nothing: an unknown value has no sample."""
         if value is not None:
             texts = {name.rstrip("_"): str(label) for name, label in labels.items()}
-            self._samples.setdefault(metric, []).append(Sample(value, texts, suffix))
+            self._samples.setdefault(metric, []).append(Sample(metric.name + suffix, texts, value))
 
     def extend(self, other: Samples) -> None:
         """Add the samples of another collection."""
@@ -78,3 +101,8 @@ class Samples:
     def families(self) -> Mapping[Metric, list[Sample]]:
         """The samples by metric."""
         return self._samples
+
+    @property
+    def document(self) -> MetricsDocument:
+        """The metrics with their samples."""
+        return MetricsDocument(tuple(replace(metric, samples=tuple(found)) for metric, found in self._samples.items()))

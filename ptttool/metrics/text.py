@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ptttool.metrics.model import Metric, Sample, Samples
+from ptttool.metrics.model import Sample, Samples
 from ptttool.wording import clean, shortened
 
 # Characters of a label's value.
@@ -37,16 +37,16 @@ def _families(samples: Samples, *, openmetrics: bool) -> Iterator[str]:
             yield f"# UNIT {name} {metric.unit}\n"
         seen: set[str] = set()
         for sample in found:
-            series = _series(metric, sample)
+            series = _series(sample)
             # Prometheus refuses a whole file for one series that is there twice, as two names that are cleaned alike would make it.
             if series not in seen:
                 seen.add(series)
                 yield f"{series} {_number(sample.value)}\n"
 
 
-def _series(metric: Metric, sample: Sample) -> str:
+def _series(sample: Sample) -> str:
     labels = ",".join(f'{name}="{_escaped(shortened(clean(value), _LONGEST))}"' for name, value in sample.labels.items())
-    return f"{metric.name}{sample.suffix}{f'{{{labels}}}' if labels else ''}"
+    return f"{sample.name}{f'{{{labels}}}' if labels else ''}"
 
 
 def _escaped(text: str) -> str:

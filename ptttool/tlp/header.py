@@ -6,10 +6,12 @@ Fields have the names of :mod:`ptttool.tlp.columns`. Sections and tables are tho
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic
+from ptttool.documents import Hex, document
 from ptttool.errors import UsageError
 from ptttool.pci import format_id
 from ptttool.tlp import codes
@@ -20,31 +22,47 @@ from ptttool.tlp.meaning import meaning_of
 Value = int | str
 
 
-@dataclass(frozen=True)
-class Header:
-    """One decoded header.
+class Word(Hex):
+    """A DW; in JSON all of its digits."""
 
-    Attributes
+    digits = 8
+
+
+class Layout(int):
+    """Layout of a header: 1 if spare bits hold the fields of PCIe 6 parts, else 0; a word in JSON."""
+
+    json_type: ClassVar[Any] = str
+
+    def as_json(self) -> str:
+        """Return the word."""
+        return "v1" if self == 1 else "legacy"
+
+
+@document("tlp")
+class Header(Struct, frozen=True):
+    """One TLP header, decoded.
+
+    Parameters
     ----------
-    words : tuple of int
-        The header DWs, 3 or 4.
-    prefix : int or None
-        The TLP prefix.
-    pattern : int
-        Layout of the header: 1 if spare bits hold the fields of PCIe 6 parts, else 0.
-    fields : dict of str to (int or str)
-        The fields that a TLP of this kind has, by name: numbers, and names of kinds, classes and statuses.
-    meaning : dict of str to str
-        What fields mean, by name: a sentence for each field that needs one.
+    words : tuple of Word
+        The header DWs in hexadecimal.
+    prefix : Word or None
+        The TLP prefix in hexadecimal.
+    pattern : Layout
+        Layout of the header: `legacy`, or `v1` of PCIe 6 parts.
+    fields : Mapping[str, int or str]
+        The fields that a TLP of this kind has, by name; numbers, and names of kinds, classes and statuses.
+    meaning : Mapping[str, str]
+        What fields mean, by name: one sentence for each field that needs one.
     diagnostics : tuple of Diagnostic
         What a well-formed header does not have.
     """
 
-    words: tuple[int, ...]
-    prefix: int | None
-    pattern: int
-    fields: dict[str, Value]
-    meaning: dict[str, str] = field(default_factory=dict)
+    words: tuple[Word, ...]
+    prefix: Word | None
+    pattern: Layout
+    fields: Mapping[str, Value]
+    meaning: Mapping[str, str] = {}
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -88,11 +106,12 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
             raise UsageError(f"{word:#x} is not a 32-bit DW", code="bad-header")
     code = words[0] >> 24
     known = codes.TYPES.get(code)
+    dws, before = tuple(map(Word, words)), None if prefix is None else Word(prefix)
     fields: dict[str, Value] = {"kind": "Unknown", "length_dw": words[0] & 0x3FF or 1024}
     if prefix:
         fields["prefix"] = prefix
     if known is None:
-        return Header(tuple(words), prefix, pattern, fields, {}, (unknown_type(code),))
+        return Header(dws, before, Layout(pattern), fields, {}, (unknown_type(code),))
     if known.four_dws and len(words) == 3:
         raise UsageError(f"the header of a {known.kind} with code {code:#04x} has 4 DWs, not 3", code="bad-header")
     dw = (*words, 0)[:4] if len(words) == 3 else tuple(words)
@@ -105,7 +124,8 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
     if known.family not in ("completion", "message"):
         fields["requested_bytes"] = _requested(known, fields)
     ordered = {name: fields[name] for name in (*TLP_SCHEMA.names, *_EXTRA_FIELDS) if name in fields}
-    return Header(tuple(words), prefix, pattern, ordered, meaning_of(known, ordered, words[2] & 0xFFFF), tuple(diagnose(known, ordered)))
+    meaning = meaning_of(known, ordered, words[2] & 0xFFFF)
+    return Header(dws, before, Layout(pattern), ordered, meaning, tuple(diagnose(known, ordered)))
 
 
 def _requested(known: codes.TlpType, fields: Mapping[str, Any]) -> int:

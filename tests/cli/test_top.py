@@ -6,12 +6,12 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.api.live import Sampling
 from ptttool.api.sample import Sample, SampleRow

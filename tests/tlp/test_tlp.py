@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.documents import to_json
 from ptttool.errors import UsageError
 from ptttool.tlp import Header, codes, decode_header
 from ptttool.tlp.columns import ALL_COLUMNS, CLASSES, KINDS
-from ptttool.tlp.document import TlpDocument
 from ptttool.tlp.meaning import byte_count, enabled_bytes
 from tests.support.records import ALL_CODES, KNOWN_CODES, WORD, decode_block, eight
 
@@ -69,7 +70,7 @@ def test_the_header_of_an_aer_log() -> None:
     assert header.diagnostics == ()
     texts = dict(header.texts())
     assert texts["requester"] == "01:00.0" and texts["address"] == "0x402810040" and texts["tag"] == "30"
-    assert TlpDocument.of(header).words == ("0x60000001", "0x01001e0f", "0x00000004", "0x02810040")
+    assert to_json(header)["words"] == ["0x60000001", "0x01001e0f", "0x00000004", "0x02810040"]
 
 
 def test_the_fourth_word_after_a_three_word_header_is_no_field() -> None:
@@ -171,7 +172,7 @@ def test_well_formed_headers_are_not_odd(words: tuple[int, ...]) -> None:
     assert codes_of(*words) == []
 
 
-def meaning(*words: int, prefix: int | None = None) -> dict[str, str]:
+def meaning(*words: int, prefix: int | None = None) -> Mapping[str, str]:
     return decode_header(words, prefix=prefix).meaning
 
 
@@ -207,14 +208,14 @@ def test_byte_counts_of_the_specification() -> None:
 def test_json_is_plain() -> None:
     header = decode_header((0x00000001, 0x0100000F, 0x1000, 0), prefix=0x91000001, pattern=1)
     assert isinstance(header, Header)
-    assert TlpDocument.of(header).prefix == "0x91000001"
-    assert TlpDocument.of(header).pattern == "v1"
+    assert to_json(header)["prefix"] == "0x91000001"
+    assert to_json(header)["pattern"] == "v1"
 
 
 def test_pattern_v1_needs_the_fourth_word() -> None:
     """Without it nothing is known of the fields there: none is made up."""
     header = decode_header((0x00000001, 0x0100000F, 0x1000), pattern=1)
-    assert TlpDocument.of(header).pattern == "legacy"
+    assert to_json(header)["pattern"] == "legacy"
     assert not {"segment", "t", "tv"} & set(header.fields)
 
 

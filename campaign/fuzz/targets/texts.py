@@ -73,7 +73,7 @@ def header_seeds() -> Iterator[bytes]:
 
 def run_header(data: bytes, _place: Path) -> None:
     """Decode a TLP header."""
-    from ptttool.tlp.document import TlpDocument
+    from ptttool.documents import to_json
     from ptttool.tlp.header import decode_header
     from ptttool.tlp.log import parse_log
 
@@ -81,7 +81,7 @@ def run_header(data: bytes, _place: Path) -> None:
     for pattern in (0, 1):
         header = decode_header(logged.words, pattern=pattern, prefix=logged.prefixes[0] if logged.prefixes else None)
         list(header.texts())
-        TlpDocument.of(header)
+        to_json(header)
 
 
 def argument(*words: str) -> Any:

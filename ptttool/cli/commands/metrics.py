@@ -53,7 +53,6 @@ def metrics(
     """
     from ptttool.api.metrics import machine_metrics, recording_metrics
     from ptttool.files.atomic import output_file
-    from ptttool.metrics.documents import MetricsDocument
 
     if dashboard:
         from ptttool.metrics.dashboard import DASHBOARD
@@ -73,7 +72,7 @@ def metrics(
         refuse_beside("FILE", context, refused=("doctor",))
     found = recording_metrics(files) if files else machine_metrics(sysfs, demo=demo, doctor=doctor)
     if json:
-        print_json(MetricsDocument.of(found.samples))
+        print_json(found.samples.document)
     elif output is None or str(output) == "-":
         sys.stdout.write(found.text(openmetrics=openmetrics))
     else:

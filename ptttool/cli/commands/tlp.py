@@ -48,7 +48,6 @@ def tlp(
     Every field that a TLP of this kind has is shown with its meaning, and everything that a well-formed header does not have.
     """
     from ptttool.capture.event.terms import PATTERNS
-    from ptttool.tlp.document import TlpDocument
     from ptttool.tlp.header import decode_header
     from ptttool.tlp.log import parse_dws, parse_log
 
@@ -60,7 +59,7 @@ def tlp(
         note("of several prefixes the first is decoded")
     header = decode_header(logged.words, pattern=PATTERNS[pattern], prefix=prefixes[0] if prefixes else None)
     if json:
-        print_json(TlpDocument.of(header))
+        print_json(header)
         return
     _print(header)
     if not any(header.words):

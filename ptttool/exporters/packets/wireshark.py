@@ -6,9 +6,10 @@ import os
 import stat
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.documents import document
 from ptttool.errors import AccessError, InputError, OutputError
@@ -35,8 +36,7 @@ class Change(StrEnum):
 
 
 @document("wireshark")
-@dataclass(frozen=True)
-class WiresharkResult:
+class WiresharkResult(Struct, frozen=True):
     """What was done with the dissector.
 
     Parameters
