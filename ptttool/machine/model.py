@@ -20,7 +20,7 @@ from ptttool.documents import Hex, document
 from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
-from ptttool.wording import html_table
+from ptttool.wording import html_table, shortened
 
 VERSION: Final = 1
 """Version of a machine's document; a change that an older reader would misunderstand raises it."""
@@ -66,6 +66,11 @@ class FormatTerm(Struct, frozen=True):
     word: str
     low: int
     high: int
+
+    def __post_init__(self) -> None:
+        """Refuse bits that a config word of 64 bits does not have."""
+        if not 0 <= self.low <= self.high < 64:
+            raise ValueError(f"not bits of a config word: {shortened(f'{self.low}-{self.high}')}")
 
     @property
     def maximum(self) -> int:

@@ -224,6 +224,15 @@ def test_wrong_type_deep_inside(recording: Path, full: Sidecar) -> None:
     assert code_of(recording) == "sidecar-damaged"
 
 
+@pytest.mark.parametrize(("low", "high"), [(95, 23), (-1, 3), (0, 64), (0, 10**9)])
+def test_bits_that_no_config_has(recording: Path, full: Sidecar, low: int, high: int) -> None:
+    save(recording, full)
+    body = json.loads(sidecar_path(recording).read_text(encoding="utf-8"))
+    body["machine"]["devices"][0]["format"]["direction"] |= {"low": low, "high": high}
+    sidecar_path(recording).write_text(json.dumps(body), encoding="utf-8")
+    assert code_of(recording) == "sidecar-damaged"
+
+
 def test_a_wrong_value_is_located(recording: Path, full: Sidecar) -> None:
     save(recording, full)
     body = json.loads(sidecar_path(recording).read_text(encoding="utf-8"))
