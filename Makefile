@@ -43,6 +43,7 @@ test: test-system $(VENV)/dev.stamp ## run the tests (installs perf, umockdev, l
 
 test-slow: test-system $(VENV)/dev.stamp ## run the tests that make test leaves out: kills, system calls, browsers, clusters, packages, real sizes
 	$(PYTEST) -m slow $(PYTEST_ARGS)
+	$(BIN)/python tests/interpreters.py $(VENV)/pythons --lowest
 
 coverage: test-system $(VENV)/dev.stamp ## run the tests and show which lines and branches they reach (a table, and htmlcov/index.html)
 	$(BIN)/coverage erase

@@ -1,7 +1,8 @@
-"""Run the quick part of the suite with every other Python version that is installed.
+"""Run the quick part of the suite with every other Python version that is installed, or with the lowest versions of the dependencies.
 
-``python tests/interpreters.py FOLDER`` makes a virtual environment for each in FOLDER. A version that is not installed is reported and is
-fine; one that is installed and fails makes the exit code 1. Needs the standard library only.
+``python tests/interpreters.py FOLDER`` makes a virtual environment for each version in FOLDER. A version that is not installed is reported
+and is fine; one that is installed and fails makes the exit code 1. ``--lowest`` takes this Python and the floors of ``pyproject.toml``
+instead. Needs the standard library only.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -43,16 +45,23 @@ def interpreter(version: str) -> str | None:
     return None
 
 
-def run(python: str, environment: Path) -> tuple[bool, str]:
+def lowest() -> list[str]:
+    """Return the dependencies, each in the lowest version that ``pyproject.toml`` allows."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    floors = [each.partition(",")[0] for each in (*project["dependencies"], *project["optional-dependencies"]["flow"])]
+    return [floor.replace(">=", "==") for floor in floors]
+
+
+def run(python: str, environment: Path, pinned: Sequence[str] = ()) -> tuple[bool, str]:
     """Install ptttool for an interpreter where that is out of date, and run the tests; return whether they pass, and the output."""
-    wanted = hashlib.sha256("\n".join([python, *PACKAGES, (ROOT / "pyproject.toml").read_text(encoding="utf-8")]).encode()).hexdigest()
+    wanted = hashlib.sha256("\n".join([python, *PACKAGES, *pinned, (ROOT / "pyproject.toml").read_text(encoding="utf-8")]).encode()).hexdigest()
     stamp, own = environment / "installed", environment / "bin" / "python"
     commands: list[list[str]] = []
     if not stamp.exists() or stamp.read_text() != wanted:
         shutil.rmtree(environment, ignore_errors=True)
         commands += [
             [python, "-m", "venv", str(environment)],
-            [str(own), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", *PACKAGES],
+            [str(own), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", *PACKAGES, *pinned],
         ]
     tests = [str(own), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "smoke", "tests/test_smoke.py"]
     for command in (*commands, tests):
@@ -64,8 +73,12 @@ def run(python: str, environment: Path) -> tuple[bool, str]:
     return True, done.stdout.splitlines()[-1]
 
 
-def main(folder: Path) -> int:
-    """Test every version but the one that runs this."""
+def main(folder: Path, *options: str) -> int:
+    """Test every version but the one that runs this, or the lowest dependencies."""
+    if "--lowest" in options:
+        passed, output = run(sys.executable, folder / "lowest", lowest())
+        print(f"lowest dependencies: {'passed' if passed else 'FAILED'}: {output}")
+        return 0 if passed else 1
     others = [version for version in VERSIONS if version != f"{sys.version_info.major}.{sys.version_info.minor}"]
     found = {version: interpreter(version) for version in others}
     good = True
@@ -82,4 +95,4 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).absolute()))
+    sys.exit(main(Path(sys.argv[1]).absolute(), *sys.argv[2:]))
