@@ -54,7 +54,9 @@ def lowest() -> list[str]:
 
 def run(python: str, environment: Path, pinned: Sequence[str] = ()) -> tuple[bool, str]:
     """Install ptttool for an interpreter where that is out of date, and run the tests; return whether they pass, and the output."""
-    wanted = hashlib.sha256("\n".join([python, *PACKAGES, *pinned, (ROOT / "pyproject.toml").read_text(encoding="utf-8")]).encode()).hexdigest()
+    wanted = hashlib.sha256(
+        "\n".join([python, *PACKAGES, *pinned, (ROOT / "pyproject.toml").read_text(encoding="utf-8")]).encode()
+    ).hexdigest()
     stamp, own = environment / "installed", environment / "bin" / "python"
     commands: list[list[str]] = []
     if not stamp.exists() or stamp.read_text() != wanted:
