@@ -15,11 +15,11 @@ from ptttool.analyses.drawing.numbers import number_text
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.matching.analysis import MatchingAnalysis
 from ptttool.analyses.matching.traced import Untraced, untraced_answers
-from ptttool.analyses.matching.transactions import Ending, Transactions
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.documents import ErrorBody, document
+from ptttool.tlp.transactions import Ending, Transactions
 
 Row = Mapping[str, Any]
 """A TLP, by column: IDs and addresses as text."""
@@ -60,41 +60,10 @@ _MEANING = {
 
 
 @dataclass(frozen=True)
-class Match:
-    """A transaction as it was matched.
-
-    Parameters
-    ----------
-    request, last : int
-        Numbers of the request and of its last completion; of the request, without one.
-    requester : int
-        Requester ID.
-    ending : Ending
-        How it ended.
-    completions : int
-        Number of completions.
-    requested, received : int
-        Bytes asked for, and bytes that completions brought.
-    to_first, to_last : int or None
-        Ticks to the first completion, and to the one that ended it; None where that is not known.
-    """
-
-    request: int
-    last: int
-    requester: int
-    ending: Ending
-    completions: int
-    requested: int
-    received: int
-    to_first: int | None
-    to_last: int | None
-
-
-@dataclass(frozen=True)
 class Matched:
-    """What matching says of one TLP: its transaction, or None; what is known of time; which requests have no traced answers."""
+    """What matching says of one TLP: its transaction alone, or None; what is known of time; which requests have no traced answers."""
 
-    transaction: Match | None
+    transaction: Transactions | None
     time: TimeFacts
     untraced: Untraced
 
@@ -228,30 +197,19 @@ class FollowAnalysis(MatchingAnalysis[Matched]):
         super().__init__(scope)
         self._index = index
         self._key = requester, tag
-        self._found: Match | None = None
+        self._found: Transactions | None = None
         self._facts: TimeFacts | None = None
 
     def add(self, ended: Transactions) -> None:
         """Look at requests that have ended."""
         requester, tag = self._key
         wanted = (ended.request <= self._index) & (ended.last >= self._index) & (ended.requester == requester) & (ended.tag == tag)
-        for row in np.flatnonzero(wanted).tolist():
-            to_first, to_last = int(ended.to_first[row]), int(ended.to_last[row])
-            self._found = Match(
-                request=int(ended.request[row]),
-                last=int(ended.last[row]),
-                requester=requester,
-                ending=Ending(int(ended.ending[row])),
-                completions=int(ended.completions[row]),
-                requested=int(ended.requested[row]),
-                received=int(ended.received[row]),
-                to_first=None if to_first < 0 else to_first,
-                to_last=None if to_last < 0 else to_last,
-            )
+        rows = np.flatnonzero(wanted)
+        self._found = ended.take(rows[-1:]) if len(rows) else self._found
 
     def merge_sums(self, later: FollowAnalysis) -> None:
         """Take what the part behind has found."""
-        self._found = self._found or later._found
+        self._found = later._found if self._found is None else self._found
 
     def result(self, context: AnalysisContext) -> Matched:
         """Return what was found."""
@@ -290,23 +248,25 @@ def followed(path: str, row: Row, matched: Matched | None, request: Row | None, 
             state = Followed.UNANSWERED
         alone = (None, [row]) if is_completion else (row, [])
         return Follow(path, row["index"], state, row["requester"], row["tag"], None, None, None, None, tick_ns, time, *alone)
-    state = _OF_ENDING[transaction.ending]
-    if not transaction.completions and matched is not None and request is not None:
-        is_untraced = matched.untraced.has(request["direction"], transaction.requester)
+    state = _OF_ENDING[Ending(transaction.ending.item())]
+    count = transaction.completions.item()
+    if not count and matched is not None and request is not None:
+        is_untraced = matched.untraced.has(request["direction"], transaction.requester.item())
         state = Followed.NOT_TRACED if is_untraced else state
+    to_first, to_last = (None if ticks < 0 else ticks for ticks in (transaction.to_first.item(), transaction.to_last.item()))
     return Follow(
         path=path,
         index=row["index"],
         state=state,
         requester=row["requester"],
         tag=row["tag"],
-        requested_bytes=transaction.requested,
-        received_bytes=transaction.received,
-        ticks_to_first=transaction.to_first,
-        ticks_to_last=transaction.to_last,
+        requested_bytes=transaction.requested.item(),
+        received_bytes=transaction.received.item(),
+        ticks_to_first=to_first,
+        ticks_to_last=to_last,
         tick_ns=tick_ns,
         time=time,
         request=request,
         completions=completions,
-        left_out=max(transaction.completions - len(completions), 0),
+        left_out=max(count - len(completions), 0),
     )

@@ -128,7 +128,7 @@ class Exporter(ABC):
     noun : str or None
         What it writes, where that is not a row.
     of_transactions : bool
-        Whether it writes :class:`~ptttool.exporters.perfetto.Transfers` of one recording, not rows.
+        Whether it writes :class:`~ptttool.exporters.perfetto.TransactionTrace` of one recording, not rows.
     needs_time : bool
         Whether batches have :data:`TIME_COLUMNS`, too.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ptttool.errors import MissingPackageError, UsageError
 from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Timing, Writer
 from ptttool.pci import format_id
-from ptttool.tlp.columns import KINDS, STATUSES
+from ptttool.tlp.columns import DIRECTIONS, KINDS, STATUSES
+from ptttool.tlp.transactions import Ending, Transactions
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
@@ -34,66 +35,33 @@ _REQUESTER, _REQUESTER_OUTSTANDING, _UNANSWERED, _TAG = 1 << 20, 1 << 21, 1 << 2
 
 
 @dataclass(frozen=True)
-class Transfers:
-    """Transactions of a recording, in the order of their requests, and bytes over time. Arrays have shape (n,).
+class TransactionTrace:
+    """Transactions of a recording, and bytes over time.
 
     Parameters
     ----------
-    request, first, last : ndarray of integers
-        Numbers of the TLPs in the recording.
-    requester, tag, kind, status : ndarray of integers
-        Of the request; `kind` and `status` are positions in the lists of the columns of these names.
-    requested, received, completions : ndarray of int64
-        Bytes asked for, bytes that came, number of completions.
-    ending : ndarray of integers
-        Position in `endings`.
-    endings : sequence of str
-        Names of the ways in which a transaction ends.
-    at, to_first, to_last : ndarray of int64
-        Ticks from the start of the recording to the request, from there to the first and to the last completion; -1: not known.
-    address : ndarray of uint64
-        Address of the request.
-    has_address : ndarray of bool
-        Whether it has one.
+    rows : Transactions
+        The transactions in the order of their requests, with the column ``address``; `at` counts from the start of the recording.
     left_out : int
         Transactions that are in the recording and not here.
     begins : ndarray of int64, shape (m,)
         Where intervals of `width` ticks begin.
     width : int
         Ticks of an interval.
-    carried : ndarray of int64, shape (m, len(directions))
+    carried : ndarray of int64, shape (m, len(DIRECTIONS))
         Bytes that TLPs carried in each interval, by direction.
-    directions : sequence of str
-        Names of the directions.
     """
 
-    request: Array
-    first: Array
-    last: Array
-    requester: Array
-    tag: Array
-    kind: Array
-    status: Array
-    requested: Array
-    received: Array
-    completions: Array
-    ending: Array
-    endings: Sequence[str]
-    at: Array
-    to_first: Array
-    to_last: Array
-    address: Array
-    has_address: Array
+    rows: Transactions
     left_out: int
     begins: Array
     width: int
     carried: Array
-    directions: Sequence[str]
 
     @property
     def size(self) -> int:
         """Number of transactions."""
-        return len(self.request)
+        return len(self.rows)
 
 
 class Perfetto(Exporter):
@@ -120,7 +88,7 @@ class Perfetto(Exporter):
         )
 
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
-        """Return a writer of :class:`Transfers`.
+        """Return a writer of :class:`TransactionTrace`.
 
         Raises
         ------
@@ -153,7 +121,7 @@ class PerfettoFile:
         self._keys: dict[str, int] = {}
         self._is_first = True
 
-    def add(self, piece: Transfers) -> None:
+    def add(self, piece: TransactionTrace) -> None:
         """Write the transactions."""
         trace = self._protos.Trace()
         for fill in self._packets(piece):
@@ -172,27 +140,27 @@ class PerfettoFile:
     def abandon(self) -> None:
         """Write nothing more."""
 
-    def _packets(self, piece: Transfers) -> Iterator[Any]:
+    def _packets(self, piece: TransactionTrace) -> Iterator[Any]:
         """Yield what fills each packet of the trace."""
         yield from self._tracks(piece)
         yield from self._outstanding(piece)
         yield from self._bytes(piece)
         yield from self._slices(piece)
 
-    def _tracks(self, piece: Transfers) -> Iterator[Any]:
+    def _tracks(self, piece: TransactionTrace) -> Iterator[Any]:
         timing = self._context.timing
         unit = "ticks: 1 tick is shown as 1 ns" if timing.tick_ns is None else f"1 tick is {timing.tick_ns} ns, as was said"
         recording = self._context.facts.get("ptttool.recording", "recording")
         yield self._track(_ROOT, f"{recording} ({unit})", None)
         yield self._instant(_ROOT, 0, "about this trace", {**self._context.facts, **self._about(piece, timing)})
         names = _names_by_id(self._context)
-        for requester in np.unique(piece.requester).tolist():
+        for requester in np.unique(piece.rows.requester).tolist():
             yield self._track(_REQUESTER + requester, names.get(requester, format_id(requester)), _ROOT)
         # Tracks of one name in one place are shown as one that is as high as they overlap.
-        for key in np.unique(_tag_keys(piece)).tolist():
+        for key in np.unique(_tag_keys(piece.rows)).tolist():
             yield self._track(_TAG + key, "requests", _REQUESTER + (key >> 14))
 
-    def _about(self, piece: Transfers, timing: Timing) -> dict[str, object]:
+    def _about(self, piece: TransactionTrace, timing: Timing) -> dict[str, object]:
         about: dict[str, object] = {
             "time model": timing.model,
             "unit": "ticks of the Time field, which are not nanoseconds" if timing.tick_ns is None else "nanoseconds",
@@ -203,20 +171,21 @@ class PerfettoFile:
             about["note"] = f"{counted(piece.left_out, 'transaction')} left out: outstanding requests count those that are shown"
         return about
 
-    def _outstanding(self, piece: Transfers) -> Iterator[Any]:
+    def _outstanding(self, piece: TransactionTrace) -> Iterator[Any]:
         """Count open requests: those whose end is known."""
-        ends = piece.to_last >= 0
+        rows = piece.rows
+        ends = rows.to_last >= 0
         yield self._counter(_OUTSTANDING, "outstanding requests", _ROOT)
-        yield from self._samples(_OUTSTANDING, *_open_over_time(piece.at[ends], piece.to_last[ends]))
-        for requester in np.unique(piece.requester).tolist():
-            mine = ends & (piece.requester == requester)
+        yield from self._samples(_OUTSTANDING, *_open_over_time(rows.at[ends], rows.to_last[ends]))
+        for requester in np.unique(rows.requester).tolist():
+            mine = ends & (rows.requester == requester)
             if mine.any():
                 track = _REQUESTER_OUTSTANDING + requester
                 yield self._counter(track, "outstanding", _REQUESTER + requester)
-                yield from self._samples(track, *_open_over_time(piece.at[mine], piece.to_last[mine]))
+                yield from self._samples(track, *_open_over_time(rows.at[mine], rows.to_last[mine]))
 
-    def _bytes(self, piece: Transfers) -> Iterator[Any]:
-        for number, direction in enumerate(piece.directions):
+    def _bytes(self, piece: TransactionTrace) -> Iterator[Any]:
+        for number, direction in enumerate(DIRECTIONS):
             if not piece.carried[:, number].any():
                 continue
             named = "" if direction == "unknown" else f"{direction} "
@@ -229,26 +198,25 @@ class PerfettoFile:
             if len(piece.begins):
                 yield from self._samples(_BYTES + number, piece.begins[-1:] + piece.width, np.zeros(1))
 
-    def _slices(self, piece: Transfers) -> Iterator[Any]:
-        tracks = (_tag_keys(piece) + _TAG).tolist()
+    def _slices(self, piece: TransactionTrace) -> Iterator[Any]:
+        tracks = (_tag_keys(piece.rows) + _TAG).tolist()
         columns = zip(
-            *(getattr(piece, name).tolist() for name in (
-                "request", "first", "last", "status", "tag", "requested", "received", "completions", "ending", "to_first", "address",
-                "has_address",
-            )), strict=True,
+            *(getattr(piece.rows, name).tolist() for name in (
+                "request", "first", "last", "status", "tag", "requested", "received", "completions", "ending", "to_first",
+            )), _addresses(piece.rows), strict=True,
         )  # fmt: skip
-        places = zip(tracks, *(getattr(piece, name).tolist() for name in ("requester", "kind", "at", "to_last")), strict=True)
+        places = zip(tracks, *(getattr(piece.rows, name).tolist() for name in ("requester", "kind", "at", "to_last")), strict=True)
         unanswered: set[int] = set()
         for (track, requester, kind, at, to_last), row in zip(places, columns, strict=True):
-            request, first, last, status, tag, requested, received, count, ending, to_first, address, has_address = row
+            request, first, last, status, tag, requested, received, count, ending, to_first, address = row
             facts: dict[str, object] = {"request": request}
             if count:
                 facts |= {"first completion": first, "last completion": last, "status": STATUSES[status]}
             facts |= {"tag": tag, "requested bytes": requested, "received bytes": received, "completions": count}
-            facts["ending"] = piece.endings[ending]
+            facts["ending"] = Ending(ending).name.lower()
             if to_first >= 0:
                 facts["ticks to first"] = to_first
-            if has_address:
+            if address is not None:
                 facts["address"] = f"{address:#x}"
             name = f"{KINDS[kind]} {requested} B"
             if to_last < 0:
@@ -322,8 +290,18 @@ class PerfettoFile:
         return min(round(ticks * self._unit), _LATEST) if self._unit != 1.0 else ticks
 
 
-def _tag_keys(piece: Transfers) -> Array:
-    return piece.requester.astype(np.int64) << 14 | piece.tag.astype(np.int64)
+def _tag_keys(rows: Transactions) -> Array:
+    return rows.requester.astype(np.int64) << 14 | rows.tag.astype(np.int64)
+
+
+def _addresses(rows: Transactions) -> list[int | None]:
+    """Return the address of each request; None where it has none."""
+    values = rows.extra["address"].dense(len(rows))
+    if values.array is None:
+        return [None] * len(rows)
+    numbers: list[int | None] = np.asarray(values.array).tolist()
+    mask = values.mask(len(rows))
+    return numbers if mask is None else [number if there else None for number, there in zip(numbers, mask.tolist(), strict=True)]
 
 
 def _open_over_time(at: Array, to_last: Array) -> tuple[Array, Array]:

@@ -163,10 +163,10 @@ class _Times:
 
     def transfers(self, walks: Iterator[Walk], query: Query) -> Iterator[tuple[int, Any]]:
         """Yield the transactions of each recording, with their number."""
-        from ptttool.pipeline.exporting.transactions import transfers_of
+        from ptttool.pipeline.exporting.transactions import transactions_of
 
         for walk in walks:
-            found = transfers_of(walk, query, self._scope)
+            found = transactions_of(walk, query, self._scope)
             self.left_out += found.left_out
             yield found.size, found
 

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ptttool.kernel
-from ptttool.analyses.matching.transactions import Ending
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import TimeModel
 from ptttool.kernel import is_compiled, loops, matching
 from ptttool.kernel.matching import Found, Limits, Rows, State, join, match
+from ptttool.tlp.transactions import Ending
 from tests.analyses.matching.test_matching import check, in_one
 from tests.reference import matching as reference
 from tests.support.traffic import Traffic, traffic

@@ -12,9 +12,9 @@ from ptttool.analyses.compare.grid import Grid, Sums
 from ptttool.analyses.compare.statistics import Sample
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
-from ptttool.analyses.matching.transactions import Ending, Transactions
 from ptttool.analyses.scope import Scope
 from ptttool.tlp.columns import DIRECTIONS
+from ptttool.tlp.transactions import Ending, Transactions
 
 # Eight bins for each doubling of the latency, up to 2^20 ticks: a bin is some 9 % wide. Below 8 ticks there is one for each.
 _EXACT, _PER_DOUBLING, _DOUBLINGS = 8, 8, 17

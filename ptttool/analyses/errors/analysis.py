@@ -16,7 +16,6 @@ from ptttool.analyses.errors.kinds import KINDS, Of
 from ptttool.analyses.errors.sums import NO_REQUESTER, ErrorSums
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
 from ptttool.analyses.matching.traced import Untraced, untraced_answers
-from ptttool.analyses.matching.transactions import Ending, Orphans
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.sums import SumTable
@@ -28,6 +27,7 @@ from ptttool.table.values import Values
 from ptttool.tlp.codes import message_name
 from ptttool.tlp.columns import CLASSES, DIRECTIONS, STATUSES
 from ptttool.tlp.columns import KINDS as TLP_KINDS
+from ptttool.tlp.transactions import Ending, Orphans
 
 Array = npt.NDArray[Any]
 

@@ -15,7 +15,6 @@ from ptttool.analyses.latency.document import Bins, Latency, LatencyGroup, Sprea
 from ptttool.analyses.latency.sums import SIZES, By, Group, LatencySums
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
 from ptttool.analyses.matching.traced import Untraced, untraced_answers
-from ptttool.analyses.matching.transactions import Ending
 from ptttool.analyses.needs import Need
 from ptttool.analyses.regions import is_translated
 from ptttool.analyses.scope import Scope
@@ -24,6 +23,7 @@ from ptttool.analyses.time.model import TimeModel
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
 from ptttool.tlp.columns import DIRECTIONS, KINDS
+from ptttool.tlp.transactions import Ending
 from ptttool.wording import counted
 
 if TYPE_CHECKING:

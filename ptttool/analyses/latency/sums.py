@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LATENCY_BINS
 from ptttool.analyses.latency.bins import BIN_BITS, bin_of
-from ptttool.analyses.matching.transactions import Ending, Transactions
 from ptttool.analyses.sums import FIRST, NO_ROW, SumTable, counted, summed
+from ptttool.tlp.transactions import Ending, Transactions
 
 Array = npt.NDArray[Any]
 

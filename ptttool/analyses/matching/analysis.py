@@ -12,8 +12,6 @@ import numpy as np
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.matching.part import Part, part_of
 from ptttool.analyses.matching.steps import STEP_COLUMNS
-from ptttool.analyses.matching.transactions import ENDING_BITS, ENDING_MASK, Ending, Orphans, joined, taken
-from ptttool.analyses.matching.transactions import Transactions as Transactions
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.sums import SumTable, counted
 from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
@@ -22,6 +20,8 @@ from ptttool.kernel.matching import Found
 from ptttool.table.batch import Batch
 from ptttool.table.values import ABSENT, Values
 from ptttool.tlp.columns import TLP_SCHEMA
+from ptttool.tlp.transactions import ENDING_BITS, ENDING_MASK, Ending, Orphans, joined, taken
+from ptttool.tlp.transactions import Transactions as Transactions
 
 R = TypeVar("R")
 

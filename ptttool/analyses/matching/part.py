@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_BORDER_KEYS, MAX_BORDER_ROWS
 from ptttool.analyses.matching.steps import ROLES, rows_of
-from ptttool.analyses.matching.transactions import Ending
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.clock import Clock
 from ptttool.analyses.time.model import TimeModel
@@ -19,6 +18,7 @@ from ptttool.analyses.time.ticks import Stamp, step_between
 from ptttool.kernel.matching import Found, Limits, State, join, match
 from ptttool.table.batch import Batch
 from ptttool.table.values import Mask
+from ptttool.tlp.transactions import Ending
 
 Array = npt.NDArray[Any]
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.matching.transactions import Ending
 from ptttool.analyses.time.ticks import Ticks
 from ptttool.kernel import loops
 from ptttool.kernel.matching import Rows
 from ptttool.table.batch import Batch
 from ptttool.table.values import Mask, spread
 from ptttool.tlp.columns import KINDS
+from ptttool.tlp.transactions import Ending
 
 Array = npt.NDArray[Any]
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.matching.transactions import ENDING_BITS, ENDING_MASK, REQUESTER_BITS, UNKNOWN_DIRECTION, Ending, direction_keys
 from ptttool.analyses.needs import Captured, captured
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.tlp.columns import DIRECTIONS
+from ptttool.tlp.transactions import ENDING_BITS, ENDING_MASK, REQUESTER_BITS, UNKNOWN_DIRECTION, Ending, direction_keys
 
 if TYPE_CHECKING:
     from ptttool.analyses.matching.analysis import Totals
@@ -31,9 +31,9 @@ class Untraced:
     Parameters
     ----------
     keys : ndarray of int64
-        Their directions and requesters, as :func:`~ptttool.analyses.matching.transactions.direction_keys` makes them, ascending.
+        Their directions and requesters, as :func:`~ptttool.tlp.transactions.direction_keys` makes them, ascending.
     inside, end : int
-        Their number, by :class:`~ptttool.analyses.matching.transactions.Ending`.
+        Their number, by :class:`~ptttool.tlp.transactions.Ending`.
     """
 
     keys: Array

@@ -7,7 +7,6 @@ import numpy as np
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
 from ptttool.analyses.matching.traced import untraced_answers
-from ptttool.analyses.matching.transactions import Transactions
 from ptttool.analyses.mmio.document import Mmio
 from ptttool.analyses.mmio.findings import mmio_of
 from ptttool.analyses.mmio.polling import Polling
@@ -16,6 +15,7 @@ from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.clock import Clock
 from ptttool.table.batch import Batch
+from ptttool.tlp.transactions import Transactions
 
 
 class MmioReads(MatchingAnalysis[Mmio]):

@@ -9,12 +9,12 @@ import numpy as np
 
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.distribution import Distribution
-from ptttool.analyses.matching.transactions import REQUESTER_BITS, Ending
 from ptttool.analyses.mmio.document import Latency, Mmio, PollingRun, RegisterUse, RequestSums, SlowRequest
 from ptttool.analyses.mmio.registers import Space, target_name
 from ptttool.analyses.mmio.sums import ATOMIC, FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ, WRITE
 from ptttool.analyses.regions import Region, tables_of
 from ptttool.analyses.time.model import TimeModel
+from ptttool.tlp.transactions import REQUESTER_BITS, Ending
 
 if TYPE_CHECKING:
     from ptttool.analyses.contract import AnalysisContext

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LISTED, MAX_TARGETS
 from ptttool.analyses.distribution import Distribution
-from ptttool.analyses.matching.transactions import REQUESTER_BITS, Ending, Transactions
 from ptttool.analyses.mmio.registers import REGISTER_BITS, Space
 from ptttool.analyses.ranges import RangeSums
 from ptttool.analyses.sums import SumTable, counted
 from ptttool.table.batch import Batch
 from ptttool.table.values import Values, spread
 from ptttool.tlp.columns import DIRECTIONS, KINDS
+from ptttool.tlp.transactions import REQUESTER_BITS, Ending, Transactions
 
 Array = npt.NDArray[Any]
 

@@ -12,7 +12,6 @@ from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
 from ptttool.analyses.matching.part import Part, part_of
 from ptttool.analyses.matching.traced import untraced_answers
-from ptttool.analyses.matching.transactions import TAG_BITS, Ending, Transactions
 from ptttool.analyses.needs import Need
 from ptttool.analyses.outstanding.document import Outstanding, document_of
 from ptttool.analyses.outstanding.levels import Borders, Crossing, Levels, levels_of
@@ -23,6 +22,7 @@ from ptttool.analyses.time.ticks import Ticks
 from ptttool.kernel.matching import KEY, REQUEST
 from ptttool.table.batch import Batch
 from ptttool.tlp.columns import DIRECTIONS
+from ptttool.tlp.transactions import TAG_BITS, Ending, Transactions
 
 Array = npt.NDArray[Any]
 

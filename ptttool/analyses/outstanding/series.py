@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.matching.transactions import Transactions
 from ptttool.analyses.sums import SumTable
 from ptttool.tlp.columns import DIRECTIONS
+from ptttool.tlp.transactions import Transactions
 
 Array = npt.NDArray[Any]
 

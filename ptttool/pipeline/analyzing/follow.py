@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ptttool.analyses.follow import Follow, FollowAnalysis, Match, Row, followed
+from ptttool.analyses.follow import Follow, FollowAnalysis, Row, followed
 from ptttool.errors import UsageError
 from ptttool.perfdata.problems import damage_of
 from ptttool.pipeline.analyzing.ask import Ask, run
@@ -75,8 +75,9 @@ def follow(
     found = matched.transaction
     if found is None:
         return followed(recording.path, row, matched, None, [])
-    request = row if found.request == index else _row_of(recording, found.request)[0]
-    completions = islice(_completions(recording, key, found), min(found.completions, MOST_COMPLETIONS)) if found.completions else ()
+    first, last, count = found.request.item(), found.last.item(), found.completions.item()
+    request = row if first == index else _row_of(recording, first)[0]
+    completions = islice(_completions(recording, key, first, last), min(count, MOST_COMPLETIONS)) if count else ()
     return followed(recording.path, row, matched, request, list(completions))
 
 
@@ -93,13 +94,13 @@ def _row_of(recording: Recording, index: int) -> tuple[Row, tuple[int, int] | No
     return _rows(frame, recording)[0], None if requester is None or tag is None else (requester, tag)
 
 
-def _completions(recording: Recording, key: tuple[int, int], found: Match) -> Iterator[Row]:
-    """Yield the completions of a transaction, in order."""
+def _completions(recording: Recording, key: tuple[int, int], first: int, last: int) -> Iterator[Row]:
+    """Yield the completions of a transaction, in order; `first` and `last`: numbers of its request and of its last completion."""
     import polars as pl
 
     requester, tag = key
     wanted = (pl.col("class") == "CPL") & (pl.col("requester") == requester) & (pl.col("tag") == tag)
-    for frame in _frames(recording.walk(Alone()), recording, found.request + 1, found.last - found.request):
+    for frame in _frames(recording.walk(Alone()), recording, first + 1, last - first):
         yield from _rows(frame.filter(wanted), recording)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
-from ptttool.analyses.matching.transactions import Ending, Transactions, joined
 from ptttool.analyses.time.clock import Clock
 from ptttool.analyses.time.line import Line
-from ptttool.exporters.perfetto import MAX_SLICES, Transfers
+from ptttool.exporters.perfetto import MAX_SLICES, TransactionTrace
 from ptttool.table.batch import Batch
 from ptttool.table.values import ABSENT
 from ptttool.tlp.columns import DIRECTIONS, TLP_SCHEMA
+from ptttool.tlp.transactions import Transactions, joined
 
 if TYPE_CHECKING:
     from ptttool.analyses.scope import Scope
@@ -32,7 +32,7 @@ _CARRIED = ("address", "direction")
 _ROWS = ("direction", "payload_bytes")
 
 
-class TransactionLog(MatchingAnalysis[Transfers]):
+class TransactionLog(MatchingAnalysis[TransactionTrace]):
     """The first transactions of a recording, by the numbers of their requests.
 
     Parameters
@@ -104,21 +104,13 @@ class TransactionLog(MatchingAnalysis[Transfers]):
         self._left_out += len(whole) - len(order)
         self._kept, self._held = [whole.take(order)], len(order)
 
-    def finish(self, context: AnalysisContext) -> Transfers:  # noqa: ARG002 - all is in the rows
+    def finish(self, context: AnalysisContext) -> TransactionTrace:  # noqa: ARG002 - all is in the rows
         """Return the transactions in the order of their requests."""
         self._tidy(at_once=True)
         kept = _concatenated(self._kept)
         whole = kept.take(np.arange(self._skipped, len(kept)))
-        address = whole.extra["address"].dense(len(whole))
-        numbers: Any = np.zeros(len(whole), np.uint64) if address.array is None else address.array
-        valid = address.mask(len(whole))
         intervals = self._line.intervals(_INTERVALS)
-        return Transfers(
-            whole.request, whole.first, whole.last, whole.requester, whole.tag, whole.kind, whole.status, whole.requested, whole.received,
-            whole.completions, whole.ending, [each.name.lower() for each in Ending], whole.at, whole.to_first, whole.to_last, numbers,
-            np.ones(len(whole), bool) if valid is None else valid, self._left_out, intervals.begins, intervals.width, intervals.sums,
-            DIRECTIONS,
-        )  # fmt: skip
+        return TransactionTrace(whole, self._left_out, intervals.begins, intervals.width, intervals.sums)
 
 
 def _concatenated(parts: Sequence[Transactions]) -> Transactions:
@@ -163,7 +155,7 @@ class Log:
         return log
 
 
-def transfers_of(walk: Walk, query: Query, scope: Scope) -> Transfers:
+def transactions_of(walk: Walk, query: Query, scope: Scope) -> TransactionTrace:
     """Return the transactions of a recording that a query selects by their requests; without a limit, the first :data:`MAX_SLICES`."""
     log = walk.merge(Log(scope, query, _RECORDS))
     return log.result(AnalysisContext(walk.path, walk.contents))

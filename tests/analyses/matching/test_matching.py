@@ -16,12 +16,12 @@ import ptttool
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.matching import part
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
-from ptttool.analyses.matching.transactions import Ending, Orphans
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import TimeModel
 from ptttool.generate import tlps
 from ptttool.table.batch import Batch, SourceRows
 from ptttool.tlp.columns import KINDS, STATUSES
+from ptttool.tlp.transactions import Ending, Orphans
 from tests.reference import hisi_ptt as decoded
 from tests.reference import matching as reference
 from tests.support import captures
