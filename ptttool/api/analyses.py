@@ -9,10 +9,11 @@ from typing import Any
 from ptttool.analyses.compare.comparison import MOST_PARTS, Comparison
 from ptttool.analyses.compare.comparison import compare as compared
 from ptttool.api.lists import listed
-from ptttool.api.recording import ask_of
 from ptttool.api.recording import open as open_recording
+from ptttool.pipeline.analyzing.ask import ask_of
 from ptttool.pipeline.analyzing.compare import measure
 from ptttool.pipeline.analyzing.several import Analyzed, AnalyzedRecordings, Sums, analyze_recording
+from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import size_of, workers_for
 from ptttool.recording.folders import with_folders
 
@@ -81,7 +82,7 @@ def analyze(
     with workers_for(max(files, key=size_of, default="-"), jobs, 0, preload=_PRELOAD) as workers:
         for path in files:
             with open_recording(path, protocol, parameters=parameters) as recording:
-                ask = ask_of(recording, where, time_model, tick_ns, options)
+                ask = ask_of(recording, where, TimeOptions(time_model, tick_ns), options)
                 done.append(analyze_recording(recording, wanted, workers, ask, sums=sums))
     return AnalyzedRecordings(tuple(done), sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
 
@@ -136,5 +137,5 @@ def compare(
     with workers_for(max((str(first), str(second)), key=size_of), jobs, 0, preload=_PRELOAD) as workers:
         for path in (first, second):
             with open_recording(path, parameters=parameters) as recording:
-                found.append(measure(recording, workers, ask_of(recording, where, time_model, tick_ns)))
+                found.append(measure(recording, workers, ask_of(recording, where, TimeOptions(time_model, tick_ns))))
     return compared(found[0], found[1], parts)

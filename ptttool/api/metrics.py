@@ -19,7 +19,7 @@ from ptttool.metrics.model import Samples
 from ptttool.metrics.recordings import ANALYSES, recording_samples
 from ptttool.metrics.text import openmetrics_text, prometheus_text
 from ptttool.perfdata.problems import damage_of
-from ptttool.pipeline.analyzing.ask import Ask, run
+from ptttool.pipeline.analyzing.ask import ask_of, run
 from ptttool.pipeline.workers.pool import size_of, workers_for
 from ptttool.recording.folders import with_folders
 
@@ -140,7 +140,7 @@ def recording_metrics(paths: str | Path | Sequence[str | Path], *, jobs: int = 1
             try:
                 with open_recording(path) as recording:
                     names = ANALYSES if recording.is_ptt else ("loss",)
-                    results = run(recording, names, workers, Ask(recording.machine, went_offline=recording.went_offline)).results
+                    results = run(recording, names, workers, ask_of(recording)).results
                     failure = damage_of(recording)[0]
             except (InputError, AccessError) as error:
                 failure = error

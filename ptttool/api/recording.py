@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ptttool.errors import MissingPackageError, PtttoolError
-from ptttool.pipeline.analyzing.ask import Ask, lacks_of, run
+from ptttool.pipeline.analyzing.ask import ask_of, lacks_of, run
 from ptttool.pipeline.export import export, export_payloads
 from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import Recording as _Recording
-from ptttool.pipeline.recording import Request, traced_part
+from ptttool.pipeline.recording import Request
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import Workers, workers_for
 from ptttool.recording.opening import InputForm
@@ -165,7 +165,7 @@ class Recording(_Recording):
         UsageError
             The analysis is unknown, or needs columns that the rows do not have (code ``missing-columns``); the time model is unknown.
         """
-        ask = ask_of(self, where, time_model, tick_ns, {name: options}, machine)
+        ask = ask_of(self, where, TimeOptions(time_model, tick_ns), {name: options}, machine)
         with self._workers(jobs) as workers:
             return run(self, (name,), workers, ask).results[name]
 
@@ -258,12 +258,6 @@ class Recording(_Recording):
         with output_file(path, force=force) as file, self._workers(jobs) as workers:
             return export([self], self, exporter, query, file, context, workers, _unwatched, time).rows
 
-    @property
-    def machine(self) -> Machine | None:
-        """The part of the machine that was recorded, from the file that ``trace`` keeps beside a recording; None without it."""
-        sidecar, _ = self.beside
-        return None if sidecar is None else traced_part(sidecar.machine, self)
-
     def follow(self, index: int, *, time_model: str = "auto", tick_ns: float | None = None, jobs: int = 1) -> Follow:
         """Return the transaction of a TLP: its request, all completions, how long they took and what they brought.
 
@@ -289,13 +283,7 @@ class Recording(_Recording):
         from ptttool.pipeline.analyzing.follow import follow
 
         with self._workers(jobs) as workers:
-            return follow(self, index, workers, ask_of(self, None, time_model, tick_ns), _unwatched)
-
-    @property
-    def went_offline(self) -> tuple[int, ...]:
-        """CPUs that were online when recording began and offline when it ended, as far as the file beside the recording says it."""
-        sidecar, _ = self.beside
-        return () if sidecar is None else sidecar.went_offline
+            return follow(self, index, workers, ask_of(self, time=TimeOptions(time_model, tick_ns)), _unwatched)
 
     def lacks(self, name: str) -> list[Lack]:
         """Return what an analysis cannot see in the recording, with the options of ``ptttool trace`` that bring it.
@@ -400,20 +388,6 @@ def open(
 
     given = {name: Given(_text(value), f"parameter {name}") for name, value in (parameters or {}).items()}
     return Recording(Request(str(path), protocol, given, None if form is None else InputForm(form), strict))
-
-
-def ask_of(
-    recording: Recording,
-    where: str | None,
-    time_model: str,
-    tick_ns: float | None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    machine: Machine | None = None,
-) -> Ask:
-    """Return what analyses are to know: as the user says, and as the file beside the recording does."""
-    machine = machine or recording.machine
-    query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine)
-    return Ask(machine, query, TimeOptions(time_model, tick_ns), recording.went_offline, options or {})
 
 
 def _text(value: object) -> str:

@@ -22,5 +22,5 @@ def show_transaction(read: Recordings, index: int, form: str) -> None:
         if form == "json":
             print_json(replace(found, error=None if failure is None else ErrorBody.of(failure)))
         else:
-            ResultView(form == "md", None, PAGE).show(found, (), one.origin.machine)
+            ResultView(form == "md", None, PAGE).show(found, (), one.machine)
         end_with([failure], is_printed=form == "json")

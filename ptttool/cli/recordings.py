@@ -9,12 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ptttool.cli.options.origin import Origin, origin_of
+from ptttool.cli.options.origin import machine_of
 from ptttool.cli.options.reading import failure_of, first_of
 from ptttool.cli.terminal.talk import PrintedError
 from ptttool.errors import AccessError, InputError, PtttoolError
 
 if TYPE_CHECKING:
+    from ptttool.machine.model import Machine
     from ptttool.pipeline.analyzing.ask import Ask
     from ptttool.pipeline.recording import Recording, Request
     from ptttool.pipeline.scope import TimeOptions
@@ -115,20 +116,16 @@ class Opened:
     read: Recordings
 
     @cached_property
-    def origin(self) -> Origin:
-        """Where it comes from. What is not known is reported on standard error."""
-        return origin_of(self.recording, self.read.sysfs, self.read.demo, details=self.read.details)
+    def machine(self) -> Machine | None:
+        """The machine that was recorded. What is not known is reported on standard error."""
+        return machine_of(self.recording, self.read.sysfs, self.read.demo, details=self.read.details)
 
     @cached_property
     def ask(self) -> Ask:
         """What analyses are to know of it."""
-        from ptttool.pipeline.analyzing.ask import Ask
-        from ptttool.pipeline.query import parse_query
-        from ptttool.pipeline.scope import TimeOptions
+        from ptttool.pipeline.analyzing.ask import ask_of
 
-        machine, where = self.origin.machine, self.read.where
-        query = None if where is None else parse_query(self.recording.schema, columns=(), where=where, machine=machine)
-        return Ask(machine, query, self.read.time or TimeOptions(), self.origin.went_offline)
+        return ask_of(self.recording, self.read.where, self.read.time, machine=self.machine)
 
     @cached_property
     def walk(self) -> Walk:

@@ -125,10 +125,10 @@ class Output:
             where=self.where,
             offset=self.offset,
             limit=limit,
-            machine=lambda: one.origin.machine,
+            machine=lambda: one.machine,
         )
         if one.recording.is_ptt and self.names_machine:  # directions, too, are then found by that machine
-            _ = one.origin
+            _ = one.machine
         return query.with_columns(DW_COLUMNS) if self.dws else query
 
     def say_direction(self, recording: Recording, query: Query, path: str | None) -> None:
@@ -179,7 +179,7 @@ class Output:
         layout = "columns" if self.columns is not None else self.layout or first.stack.protocol.layout
         # A plain table of columns does not show device names.
         names_devices = first.is_ptt and exporter.names_devices and (layout == "tlp" or exporter.name != "table")
-        machine = _printable(one.origin.machine) if names_devices or self.names_ids else None
+        machine = _printable(one.machine) if names_devices or self.names_ids else None
         context = ExportContext(
             recordings=tuple(self.paths),
             protocol=first.protocol,

@@ -107,7 +107,7 @@ class Recording:
         self._is_taken = False
         # Processes that decode a packet trace already.
         self.lanes: Lanes | None = None
-        # Its topology tells in from out; without it, that of the recording's sidecar does.
+        # A machine that counts instead of that of the recording's sidecar: its topology tells in from out.
         self.topology: Machine | None = None
         self._is_closed = False
         try:
@@ -276,6 +276,23 @@ class Recording:
         return find(self.path)
 
     @property
+    def sidecar(self) -> Sidecar | None:
+        """What ``trace`` keeps beside a recording; None without it."""
+        return self.beside[0]
+
+    @property
+    def machine(self) -> Machine | None:
+        """The part of the machine that was recorded, from the file that ``trace`` keeps beside a recording; None without it."""
+        if self.topology is not None or self.sidecar is None:
+            return self.topology
+        return traced_part(self.sidecar.machine, self)
+
+    @property
+    def went_offline(self) -> tuple[int, ...]:
+        """CPUs that were online when recording began and offline when it ended, as far as the file beside the recording says it."""
+        return () if self.sidecar is None else self.sidecar.went_offline
+
+    @property
     def lacks_buses(self) -> bool:
         """Whether buses would tell in from out, and nobody says which are behind the traced root ports."""
         return self.is_ptt and self._needs_buses and self._buses() is None
@@ -294,11 +311,8 @@ class Recording:
         from ptttool.recording.traced_buses import buses_behind
         from ptttool.tlp.direction import format_buses
 
-        topology = self.topology
-        if topology is None:
-            sidecar, _ = self.beside
-            topology = None if sidecar is None else sidecar.machine
-        buses = buses_behind(self.contents, topology)
+        machine = self.sidecar.machine if self.topology is None and self.sidecar is not None else self.topology
+        buses = buses_behind(self.contents, machine)
         return format_buses(tuple((one[0], one[-1]) for one in buses if one)) or None if buses else None
 
     def _with_buses(self, settings: Any) -> Any:

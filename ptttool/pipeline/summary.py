@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct
 
@@ -17,13 +17,15 @@ from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import InputError, MissingPackageError
-from ptttool.machine.model import Machine
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline.analyzing.ask import Answer, Ask, run
 from ptttool.pipeline.recording import Recording
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.cs_etm import CsEtm, parse_cs_etm
+
+if TYPE_CHECKING:
+    from ptttool.capture.sidecar import Sidecar
 
 # Errors of decoders that leave the recording as it is: it is described without its rows.
 _NOT_DECODED = ("no-frames", "no-library", "missing-package")
@@ -183,36 +185,31 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
 def summarize(
     recording: Recording,
     workers: Workers,
-    *,
+    ask: Ask | None = None,
     walk: Walk | None = None,
-    machine: Machine | None = None,
-    command: Sequence[str] | None = None,
-    started: str | None = None,
+    *,
+    sidecar: Sidecar | None = None,
     elapsed: float | None = None,
     at_least: float | None = None,
-    went_offline: Sequence[int] = (),
 ) -> RecordingSummary:
     """Read a recording to its end and sum it up.
 
     Parameters
     ----------
-    recording : Recording
-        The recording.
-    workers : Workers
-        Who decodes.
-    walk : Walk or None
-        The pass to take, where its progress is to be seen.
-    machine : Machine or None
-        The machine, for names.
-    command, started, elapsed, at_least, went_offline
-        What a sidecar knows: the command that recorded, when, for how many seconds or at least how many, and the CPUs that went offline
-        meanwhile.
+    recording, workers, ask, walk
+        As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
+    sidecar : Sidecar or None
+        What was kept beside the recording: the command that recorded, when, and for how long.
+    elapsed, at_least : float or None
+        Without a sidecar: the seconds that were traced, or that were traced at least.
     """
+    if sidecar is not None:
+        elapsed, at_least = sidecar.seconds, sidecar.at_least
     walk = recording.walk(workers) if walk is None else walk
     diagnostics: list[Diagnostic] = []
     summary: TlpSummary | ElementSummary | None = None
     tally: Tally | None = None
-    answer = Answer(recording, walk, Ask(machine, went_offline=went_offline), {})
+    answer = Answer(recording, walk, ask or Ask(), {})
     try:
         name = recording.stack.protocol.summary
         analysis = run(recording, (name,), workers, walk=walk).analyses[name]
@@ -234,13 +231,13 @@ def summarize(
         protocol=recording.title,
         mode=contents.mode,
         host=HostFacts(*(_text(features.get(name)) for name in ("hostname", "osrelease", "arch", "version"))),
-        started=started,
+        started=None if sidecar is None else sidecar.started,
         elapsed=elapsed,
         elapsed_at_least=at_least if at_least is not None and _spans(contents, at_least) else None,
-        command=list(command) if command else _command(features.get("cmdline")),
+        command=list(sidecar.command) if sidecar is not None and sidecar.command else _command(features.get("cmdline")),
         event=_event_of(contents, units) if attribute is None else attribute.name,
         config=None if attribute is None else attribute.config,
-        explanation=None if attribute is None else explain(attribute.config, pmu=recording.device, machine=machine),
+        explanation=None if attribute is None else explain(attribute.config, pmu=recording.device, machine=answer.ask.machine),
         formats=dict(findings.formats) if isinstance(findings, Findings) else {},
         streams=_streams(contents),
         trace_units=units,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -37,24 +37,13 @@ if TYPE_CHECKING:
     from ptttool.pipeline.workers.pool import Workers
 
 
-def report_of(
-    recording: Recording,
-    workers: Workers,
-    ask: Ask | None = None,
-    walk: Walk | None = None,
-    *,
-    command: Sequence[str] | None = None,
-    started: str | None = None,
-    elapsed: float | None = None,
-) -> ReportedRecording:
+def report_of(recording: Recording, workers: Workers, ask: Ask | None = None, walk: Walk | None = None) -> ReportedRecording:
     """Run all analyses that fit a recording; it is read once.
 
     Parameters
     ----------
     recording, workers, ask, walk
         As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
-    command, started, elapsed
-        What a sidecar knows: the command that recorded, when, and for how many seconds.
     """
     ask, walk = ask or Ask(), walk or recording.walk(workers)
     machine = ask.machine
@@ -68,14 +57,14 @@ def report_of(
         protocol=recording.title,
         records=walk.findings.records,
         noun=recording.noun,
-        facts=tuple((label, clean(text)) for label, text in _facts(recording, walk, machine, command, started, elapsed)),
+        facts=tuple((label, clean(text)) for label, text in _facts(recording, walk, machine)),
         results=found.results,
         lacks=found.lacks,
         chapters=chapters_of(found.results, found.lacks, names_of(machine)),
         advice=[runnable(each, traced) for each in advice_on(found.results, found.lacks)],
         diagnostics=found.diagnostics,
         error=None if failure is None else ErrorBody.of(failure),
-        glances=glances_of(found.results, elapsed),
+        glances=glances_of(found.results, None if recording.sidecar is None else recording.sidecar.seconds),
         devices=devices_of(found.results.get("traffic"), names_of(machine)),
     )
 
@@ -114,17 +103,15 @@ def unread(path: str, error: PtttoolError) -> ReportedRecording:
     return ReportedRecording(path, error=ErrorBody.of(error))
 
 
-def _facts(
-    recording: Recording, walk: Walk, machine: Machine | None, command: Sequence[str] | None, started: str | None, elapsed: float | None
-) -> Iterator[tuple[str, str]]:
-    features = recording.contents.features
+def _facts(recording: Recording, walk: Walk, machine: Machine | None) -> Iterator[tuple[str, str]]:
+    features, sidecar = recording.contents.features, recording.sidecar
     host = [str(features[name]) for name in ("hostname", "osrelease", "arch") if features.get(name)]
     if host:
         yield "Machine", ", ".join(host)
-    yield "Started", started or "not known"
-    if elapsed is not None:
-        yield "Traced for", f"{elapsed:.3g} s"
-    used = command or features.get("cmdline")
+    yield "Started", (None if sidecar is None else sidecar.started) or "not known"
+    if sidecar is not None and sidecar.seconds is not None:
+        yield "Traced for", f"{sidecar.seconds:.3g} s"
+    used = (None if sidecar is None else sidecar.command) or features.get("cmdline")
     if used:
         yield "Command", shlex.join(map(str, used)) if isinstance(used, list | tuple) else str(used)
     attribute = recording.attribute

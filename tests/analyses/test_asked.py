@@ -24,6 +24,7 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.machine.model import Machine, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Attribute, Contents, Mode
+from ptttool.pipeline.analyzing.ask import Ask
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.summary import summarize
 from ptttool.pipeline.workers.pool import ALONE, Pool, Workers
@@ -53,7 +54,7 @@ def fault(tmp_path: Path) -> Path:
 
 def signs(path: Path, machine: Machine | None = None, workers: Workers = ALONE) -> list[Diagnostic]:
     with Recording(Request(str(path))) as recording:
-        return [sign for sign in summarize(recording, workers, machine=machine).signs_of_loss if sign.code == CODE]
+        return [sign for sign in summarize(recording, workers, Ask(machine)).signs_of_loss if sign.code == CODE]
 
 
 def good() -> Iterator[Path]:

@@ -111,14 +111,14 @@ def _info(read: Recordings, *, json: bool, name: str, top: int) -> None:
     with read.opened() as one:
         for left in _unfinished(one.recording.path):
             print_diagnostic(left.diagnostic())
-        origin = one.origin
+        ask = one.ask
         with one.watched():
-            summary = summarize(one.recording, read.workers, walk=one.walk, **vars(origin))
+            summary = summarize(one.recording, read.workers, ask, one.walk, sidecar=one.recording.sidecar)
         failure = one.failure()
         if json:
             print_json(replace(summary, path=name, error=None if failure is None else ErrorBody.of(failure)))
         else:
             from ptttool.cli.views.recording import print_summary
 
-            print_summary(summary, one.recording, origin.machine, requesters=top)
+            print_summary(summary, one.recording, one.machine, requesters=top)
         end_with([failure], is_printed=json)

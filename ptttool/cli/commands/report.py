@@ -99,11 +99,9 @@ def _report(one: Opened, shown: Mapping[str, str]) -> tuple[ReportedRecording, P
     """Return what is found in a recording, under the name that is shown, and the error of a damaged one."""
     from ptttool.report.gather import report_of
 
-    origin, path = one.origin, one.recording.path
+    ask, path = one.ask, one.recording.path
     with one.watched():
-        found = report_of(
-            one.recording, one.read.workers, one.ask, one.walk, command=origin.command, started=origin.started, elapsed=origin.elapsed
-        )
+        found = report_of(one.recording, one.read.workers, ask, one.walk)
     return replace(found, path=shown.get(path, path)), one.failure()
 
 

@@ -1,9 +1,8 @@
-"""Where a recording comes from: the machine, and what its sidecar says of the run."""
+"""Where a recording comes from: the machine, and what is not known of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -19,36 +18,8 @@ if TYPE_CHECKING:
     from ptttool.pipeline.recording import Recording
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What is known of a recording besides itself.
-
-    Parameters
-    ----------
-    machine : Machine or None
-        The part of the machine that the recording's device can trace: of --sysfs or --demo, else of the sidecar.
-    command : tuple of str or None
-        The command that recorded, where a sidecar keeps it.
-    started : str or None
-        When, likewise.
-    elapsed : float or None
-        Seconds that were traced, likewise.
-    at_least : float or None
-        Seconds that were traced at least, likewise, where ``elapsed`` is not known.
-    went_offline : tuple of int
-        CPUs that went offline while recording, likewise.
-    """
-
-    machine: Machine | None = None
-    command: tuple[str, ...] | None = None
-    started: str | None = None
-    elapsed: float | None = None
-    at_least: float | None = None
-    went_offline: tuple[int, ...] = ()
-
-
-def origin_of(recording: Recording, sysfs: Path | None, demo: bool, *, details: bool = False) -> Origin:
-    """Return where a recording comes from; directions of its TLPs are then found by that machine.
+def machine_of(recording: Recording, sysfs: Path | None, demo: bool, *, details: bool = False) -> Machine | None:
+    """Return the machine that was recorded: the user's, by which directions of TLPs are then found, else that of the sidecar.
 
     What is not known for want of a sidecar is reported on standard error.
 
@@ -63,14 +34,11 @@ def origin_of(recording: Recording, sysfs: Path | None, demo: bool, *, details: 
     """
     from ptttool.pipeline.recording import traced_part
 
-    sidecar, _ = recording.beside
     is_named = sysfs is not None or demo
-    machine = _machine(sysfs, demo, details=details) if is_named else None if sidecar is None else sidecar.machine
-    machine = recording.topology = traced_part(machine, recording)
+    if is_named:
+        recording.topology = traced_part(_machine(sysfs, demo, details=details), recording)
     say_what_is_lacking(recording, is_named=is_named)
-    if sidecar is None:
-        return Origin(machine)
-    return Origin(machine, sidecar.command, sidecar.started, sidecar.seconds, sidecar.at_least, sidecar.went_offline)
+    return recording.machine
 
 
 _SAID: WeakSet[Recording] = WeakSet()

@@ -24,6 +24,7 @@ from ptttool.cli.views.recording_line import mebibytes
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import EmptyTraceError, InterruptedByUserError, PerfError, PtttoolError
+from ptttool.pipeline.analyzing.ask import Ask
 from ptttool.pipeline.recording import Recording, Request
 from ptttool.pipeline.summary import RecordingSummary, summarize
 from ptttool.pipeline.workers.pool import ALONE
@@ -203,10 +204,9 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
         summary = summarize(
             recording,
             ALONE,
-            machine=plan.machine,
+            Ask(plan.machine, went_offline=recorded.went_offline),
             elapsed=recorded.elapsed,
             at_least=recorded.elapsed_at_least,
-            went_offline=recorded.went_offline,
         )
         try:
             refuse_empty(plan, recorded, summary, recording.contents)

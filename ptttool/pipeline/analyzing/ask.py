@@ -13,7 +13,7 @@ from ptttool.capture.event.terms import Format
 from ptttool.decoders.contract import RecordProtocol
 from ptttool.errors import UsageError
 from ptttool.machine.model import Machine
-from ptttool.pipeline.query import Query
+from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import Recording
 from ptttool.pipeline.scope import TimeOptions, scope_of
 from ptttool.pipeline.walk import Walk
@@ -44,6 +44,19 @@ class Ask:
     time: TimeOptions = field(default_factory=TimeOptions)
     went_offline: Sequence[int] = ()
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def ask_of(
+    recording: Recording,
+    where: str | None = None,
+    time: TimeOptions | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    machine: Machine | None = None,
+) -> Ask:
+    """Return what analyses are to know: as the user says, and as the file beside the recording does."""
+    machine = machine or recording.machine
+    query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine)
+    return Ask(machine, query, time or TimeOptions(), recording.went_offline, options or {})
 
 
 @dataclass(frozen=True)
