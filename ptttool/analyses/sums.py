@@ -16,7 +16,7 @@ NO_ROW: Final = np.iinfo(np.int64).max
 """Above every row number."""
 
 # Rows that are held before those of one key are put together, at least.
-_ROOM: Final = 1 << 16
+_ROOM: Final = 1 << 14
 _SORTED_BITS: Final = 63
 # What the arrays of a few rows cost, in rows.
 _PART: Final = 1 << 8
@@ -108,18 +108,20 @@ class SumTable:
     def merge(self, other: SumTable) -> None:
         """Add the numbers of another table."""
         self.is_full |= other.is_full
-        for part in other._parts:
-            self.add(*part)
+        self.add(*other.rows())
 
     def rows(self) -> tuple[Array, ...]:
         """Return the keys, each once, ascending, and the columns; those of a table without keys have shape (0,)."""
         if self._loose:
-            rows = summed(self._how, *map(np.concatenate, zip(*self._parts, strict=True)))
+            rows = self._together(*map(np.concatenate, zip(*self._parts, strict=True)))
             if self._fewer is not None and (self.is_full or len(rows[0]) > (self._most or 0)):
                 self.is_full = True
-                rows = summed(self._how, self._fewer(rows[0]), *rows[1:])
-            self._parts, self._loose, self._room = [rows], 0, max(_ROOM, 2 * len(rows[0]))
+                rows = self._together(self._fewer(rows[0]), *rows[1:])
+            self._parts, self._loose, self._room = [rows], 0, max(_ROOM, len(rows[0]) >> 2)
         return self._parts[0] if self._parts else (np.empty(0, dtype=np.int64),) * (1 + len(self._how))
+
+    def _together(self, keys: Array, *columns: Array) -> tuple[Array, ...]:
+        return summed(self._how, keys, *columns)
 
     def __len__(self) -> int:
         return len(self.rows()[0])

@@ -62,7 +62,7 @@ class Io(TlpAnalysis[IoResult]):
         drives: list[Drive] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []
-        for requester in counts.sums.keys.tolist():
+        for requester in counts.sums.table()[0].tolist():
             seen = RequesterTrace(requester, counts, _visible(flow, counts), ticker)
             function = function_of(requester, context.machine)
             device, by = device_of(seen, function)
@@ -99,7 +99,7 @@ def _close(counts: Counts) -> None:
 
 def _visible(flow: Captured, counts: Counts) -> TracedKinds:
     """Return what was traced: as the event says, else what there is."""
-    sums = counts.sums.rows
+    _, sums = counts.sums.table()
     if flow.flow is None:
         return TracedKinds(bool(sums[:, Sum.WRITES].any()), bool(sums[:, Sum.READS].any()), bool(sums[:, Sum.COMPLETIONS].any()))
     inbound, outbound = flow.flow.inbound, flow.flow.outbound

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from ptttool.analyses.budget import MAX_IO_REQUESTERS
 from ptttool.analyses.io.edges import Edge, Flight, Joint, Window, join
 from ptttool.analyses.io.reads import PAGE, SECTOR, Groups, Lists, Sort, sorted_out
-from ptttool.analyses.io.tables import Keys, Numbers, PageColumn, SmallTable, Table, WalkTable, page_key, page_keys
+from ptttool.analyses.io.tables import Keys, Numbers, SmallTable, Table, WalkTable, page_key, page_keys
+from ptttool.analyses.sums import starts_of, summed
 from ptttool.table.batch import Batch
 from ptttool.tlp.columns import KINDS
 
@@ -126,10 +127,7 @@ class Counts:
             if joint.fetches_in_a_row:
                 self._add_sum(requester, Sum.IN_A_ROW, 1)
             if joint.data_descriptor is not None:
-                row = np.searchsorted(self.descriptors.keys, np.uint64(joint.data_descriptor))
-                if row < len(self.descriptors.keys) and int(self.descriptors.keys[row]) == joint.data_descriptor:
-                    self.descriptors.rows = self.descriptors.rows.copy()
-                    self.descriptors.rows[row, PageColumn.FOLLOWED] += 1
+                self.descriptors.follow(joint.data_descriptor)
             if joint.small_write is not None:
                 self.add_small_write(requester, joint.small_write, is_data=joint.is_data)
 
@@ -152,17 +150,12 @@ class Counts:
         if not len(groups.requesters):
             return
         sums, which, rows = sorted_out(groups)
-        requesters, numbers = np.unique(groups.requesters, return_inverse=True)
+        requesters, sums = summed((np.add,), groups.requesters.astype(np.uint64), sums)
         by_requester = np.zeros((len(requesters), len(Sum)), dtype=np.int64)
         for column, sort in ((Sum.READ_DATA, Sort.DATA), (Sum.READ_LISTS, Sort.LIST), (Sum.EMPTY, Sort.EMPTY)):
-            np.add.at(by_requester[:, column], numbers, sums[:, sort])
-        self.sums.add(requesters.astype(np.uint64), by_requester)
-        if len(which):
-            keys = page_keys(groups.requesters[which].astype(np.uint64), groups.fields[which, 1].view(np.uint64))
-            pages, numbers = np.unique(keys, return_inverse=True)
-            by_page = np.zeros((len(pages), len(Lists)), dtype=np.int64)
-            np.add.at(by_page, numbers, rows)
-            self.lists.add(pages, by_page)
+            by_requester[:, column] = sums[:, sort]
+        self.sums.add(requesters, by_requester)
+        self.lists.add(page_keys(groups.requesters[which].astype(np.uint64), groups.fields[which, 1].view(np.uint64)), rows)
 
 
 class _Part:
@@ -185,7 +178,7 @@ class _Part:
         requesters, rows = self._by_requester(np.arange(len(self.kinds)) if self.valid is None else np.flatnonzero(self.valid))
         if not len(rows):
             return
-        starts = _starts(requesters)
+        starts = starts_of(requesters)
         sums = np.zeros((len(starts), len(Sum)), dtype=np.int64)
         sums[:, Sum.TLPS] = np.diff(np.append(starts, len(rows)))
         self.unique = requesters[starts].astype(np.uint64)
@@ -215,7 +208,7 @@ class _Part:
     def _sum(self, rows: Rows, values: dict[Sum, Any]) -> None:
         """Add values of rows, which are in the order of requesters, to the sums by requester."""
         requesters = self.requesters.take(rows).astype(np.uint64)
-        starts = _starts(requesters)
+        starts = starts_of(requesters)
         sums = np.zeros((len(starts), len(Sum)), dtype=np.int64)
         for column, value in values.items():
             sums[:, column] = np.add.reduceat(value, starts, dtype=np.int64)
@@ -254,7 +247,7 @@ class _Part:
             if len(chosen):
                 then = None if ticks is None else ticks.take(chosen)
                 table.see(keys.take(chosen), addresses.take(chosen), sizes.take(chosen), then, followed.take(chosen))
-        starts = _starts(requesters)
+        starts = starts_of(requesters)
         for start, end in zip(starts.tolist(), np.append(starts[1:], len(rows)).tolist(), strict=True):
             edge = counts.edges.get(int(requesters[start]))
             if edge is None:
@@ -436,8 +429,3 @@ class _Part:
 
 
 _NO_ROWS: Final[Rows] = np.empty(0, dtype=np.intp)
-
-
-def _starts(sorted_numbers: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return where each number begins in an array that has at least one."""
-    return np.flatnonzero(np.concatenate(([True], sorted_numbers[1:] != sorted_numbers[:-1])))

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_IO_PAGES
+from ptttool.analyses.sums import SumTable, starts_of
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
+Array = npt.NDArray[Any]
 
 PAGE_BITS: Final = 12
 """A memory page of NVMe, at least; rings begin at one."""
 _PAGES: Final = (1 << 48) - 1
+# Stands for all keys that are left out; no other key is larger.
+_LEFT_OUT: Final = (1 << 64) - 1
 _REQUESTER_SHIFT: Final = np.uint64(48)
 
 
@@ -40,75 +45,49 @@ def page_of(key: int) -> int:
     return (key & _PAGES) << PAGE_BITS
 
 
-class Table:
+class Table(SumTable):
     """Sums by key; keys that are too many are left out, the largest first, whatever the order in which they came.
 
     Parameters
     ----------
     width : int
-        Number of columns.
+        Number of columns; column 0 is the number of accesses.
     limit : int
         Most keys.
-
-    Attributes
-    ----------
-    keys : ndarray of uint64, shape (n,)
-        Ascending.
-    rows : ndarray of int64, shape (n, width)
-        The sums; column 0 is the number of accesses.
-    left_out : int
-        Accesses to keys that were left out.
+    *how : np.add, np.minimum or np.maximum
+        How columns are put together, where there are several ways.
     """
 
-    def __init__(self, width: int, limit: int = MAX_IO_PAGES) -> None:
-        self.keys: Keys = np.empty(0, dtype=np.uint64)
-        self.rows: Numbers = np.empty((0, width), dtype=np.int64)
-        self.left_out = 0
-        self._limit = limit
+    def __init__(self, width: int, limit: int = MAX_IO_PAGES, *how: np.ufunc) -> None:
+        super().__init__(*(how or (np.add,)), most=limit, fewer=partial(_cut, limit))
+        self._width, self._limit = width, limit
 
-    def add(self, keys: Keys, rows: Numbers) -> None:
-        """Add sums of later accesses. `keys`: ascending, each once."""
-        if not len(keys):
-            return
-        if not len(self.keys):
-            self.keys, self.rows = keys, rows
-        else:
-            where = np.searchsorted(self.keys, keys)
-            known = where < len(self.keys)
-            known[known] = self.keys[where[known]] == keys[known]
-            if known.any():
-                if not self.rows.flags.writeable:
-                    self.rows = self.rows.copy()
-                self._join(where[known], rows[known])
-            if not known.all():
-                new = ~known
-                self.rows = np.insert(self.rows, where[new], rows[new], axis=0)
-                self.keys = np.insert(self.keys, where[new], keys[new])
-        if len(self.keys) > self._limit:
-            self.left_out += int(self.rows[self._limit :, 0].sum())
-            self.keys, self.rows = self.keys[: self._limit].copy(), self.rows[: self._limit].copy()
+    @property
+    def left_out(self) -> int:
+        """Accesses to keys that were left out: their sum stands behind the others."""
+        return int(self.rows()[1][self._limit :].reshape(-1)[:1].sum())
 
-    def _join(self, where: npt.NDArray[np.intp], later: Numbers) -> None:
-        self.rows[where] += later
-
-    def merge(self, later: Table) -> None:
-        """Add the sums of the part behind."""
-        self.add(later.keys, later.rows)
-        self.left_out += later.left_out
+    def table(self, first: int = 0, last: int = _LEFT_OUT) -> tuple[Keys, Numbers]:
+        """Return the keys from a first to a last one, ascending, and their rows."""
+        keys, *columns = self.rows()
+        keys = keys[: self._limit].astype(np.uint64, copy=False)
+        some = slice(np.searchsorted(keys, np.uint64(first)), np.searchsorted(keys, np.uint64(last), side="right"))
+        return keys[some], np.column_stack([each[: self._limit][some] for each in columns]).reshape(-1, self._width)
 
     def of(self, requester: int) -> tuple[Keys, Numbers]:
-        """Return keys and rows of a requester."""
-        low = np.searchsorted(self.keys, np.uint64(requester << 48))
-        high = np.searchsorted(self.keys, np.uint64(requester << 48 | _PAGES), side="right")
-        return self.keys[low:high], self.rows[low:high]
+        """Return keys and rows of a requester, where keys are those of pages."""
+        return self.table(requester << 48, requester << 48 | _PAGES)
 
     def of_number(self, key: int) -> Numbers:
         """Return the row of a key; zeros where there is none."""
-        row = int(np.searchsorted(self.keys, np.uint64(key)))
-        if row < len(self.keys) and int(self.keys[row]) == key:
-            found: Numbers = self.rows[row]
-            return found
-        return np.zeros(self.rows.shape[1], dtype=np.int64)
+        found: Numbers = self.table(key, key)[1].sum(axis=0)
+        return found
+
+
+def _cut(limit: int, keys: Keys) -> Keys:
+    keys = keys.copy()
+    keys[limit:] = _LEFT_OUT
+    return keys
 
 
 class PageColumn(IntEnum):
@@ -148,56 +127,50 @@ class WalkTable(Table):
         self, keys: Keys, addresses: Keys, sizes: Numbers, ticks: Numbers | None, followed: npt.NDArray[np.bool_] | None = None
     ) -> None:
         """Add accesses in their order; addresses and sizes are multiples of the slot's size."""
-        if not len(keys):
-            return
-        order = None
-        if (keys[1:] < keys[:-1]).any():
-            order = np.argsort(keys, kind="stable")
-            keys, addresses, sizes = keys[order], addresses[order], sizes[order]
-            ticks = None if ticks is None else ticks[order]
-            followed = None if followed is None else followed[order]
-        starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-        offsets = (addresses & np.uint64((1 << PAGE_BITS) - 1)).astype(np.int64)
-        ends = offsets + sizes
-        step = np.zeros(len(keys), dtype=np.bool_)
-        step[1:] = offsets[1:] == ends[:-1]
-        start = (offsets == 0) & ~step
-        jump = ~(step | start)
-        step[starts] = start[starts] = jump[starts] = False
         slots = sizes // self.slot
-        rows = np.empty((len(starts), len(PageColumn)), dtype=np.int64)
-        counts = np.diff(np.append(starts, len(keys)))
-        rows[:, PageColumn.ACCESSES] = counts
-        rows[:, PageColumn.SLOTS] = np.add.reduceat(slots, starts)
-        rows[:, PageColumn.EXACT] = np.add.reduceat(slots == 1, starts, dtype=np.int64)
-        rows[:, PageColumn.STEPS] = np.add.reduceat(step, starts, dtype=np.int64)
-        rows[:, PageColumn.STARTS] = np.add.reduceat(start, starts, dtype=np.int64)
-        rows[:, PageColumn.JUMPS] = np.add.reduceat(jump, starts, dtype=np.int64)
-        rows[:, PageColumn.TIMES] = 0 if ticks is None else np.add.reduceat(ticks * slots, starts)
-        rows[:, PageColumn.FIRST] = offsets[starts]
-        rows[:, PageColumn.LAST] = ends[starts + counts - 1]
-        rows[:, PageColumn.BYTES] = np.add.reduceat(sizes, starts)
-        rows[:, PageColumn.FOLLOWED] = 0 if followed is None else np.add.reduceat(followed, starts, dtype=np.int64)
-        self.add(keys[starts], rows)
+        rows = np.zeros((len(keys), len(PageColumn)), dtype=np.int64)
+        rows[:, PageColumn.ACCESSES], rows[:, PageColumn.SLOTS], rows[:, PageColumn.EXACT] = 1, slots, slots == 1
+        rows[:, PageColumn.FIRST] = addresses & np.uint64((1 << PAGE_BITS) - 1)
+        rows[:, PageColumn.LAST] = rows[:, PageColumn.FIRST] + sizes
+        rows[:, PageColumn.BYTES] = sizes
+        if ticks is not None:
+            rows[:, PageColumn.TIMES] = ticks * slots
+        if followed is not None:
+            rows[:, PageColumn.FOLLOWED] = followed
+        self.add(keys, rows)
+
+    def _together(self, keys: Array, *columns: Array) -> tuple[Array, ...]:
+        """Put accesses of a page together that follow each other."""
+        order = np.argsort(keys, kind="stable")
+        keys, rows = keys.take(order), columns[0].take(order, axis=0)
+        starts = starts_of(keys)
+        step = rows[1:, PageColumn.FIRST] == rows[:-1, PageColumn.LAST]
+        start = ~step & (rows[1:, PageColumn.FIRST] == 0)
+        same = keys[1:] == keys[:-1]
+        for column, seams in ((PageColumn.STEPS, step), (PageColumn.STARTS, start), (PageColumn.JUMPS, ~(step | start))):
+            rows[1:, column] += seams & same
+        sums = np.add.reduceat(rows, starts, axis=0)
+        sums[:, PageColumn.FIRST] = rows[starts, PageColumn.FIRST]
+        sums[:, PageColumn.LAST] = rows[np.append(starts[1:], len(rows)) - 1, PageColumn.LAST]
+        return keys.take(starts), sums
 
     def shift(self, ticks: int) -> None:
         """Begin to count ticks so many earlier."""
-        if ticks and len(self.rows):
-            self.rows = self.rows.copy()
+        keys, rows = self.rows()
+        if ticks and len(keys):
+            rows = rows.copy()
             # Modulo 2^64, as numpy's integers are: only differences of such sums are looked at.
-            self.rows[:, PageColumn.TIMES] += self.rows[:, PageColumn.SLOTS] * np.int64(ticks)
+            rows[:, PageColumn.TIMES] += rows[:, PageColumn.SLOTS] * np.int64(ticks)
+            self._parts = [(keys, rows)]
 
-    def _join(self, where: npt.NDArray[np.intp], later: Numbers) -> None:
-        rows = self.rows[where]
-        step = later[:, PageColumn.FIRST] == rows[:, PageColumn.LAST]
-        start = ~step & (later[:, PageColumn.FIRST] == 0)
-        rows[:, : PageColumn.FIRST] += later[:, : PageColumn.FIRST]
-        rows[:, PageColumn.STEPS] += step
-        rows[:, PageColumn.STARTS] += start
-        rows[:, PageColumn.JUMPS] += ~(step | start)
-        rows[:, PageColumn.LAST] = later[:, PageColumn.LAST]
-        rows[:, PageColumn.BYTES :] += later[:, PageColumn.BYTES :]
-        self.rows[where] = rows
+    def follow(self, key: int) -> None:
+        """Count an access of another size behind those of a page, if it is known."""
+        keys, rows = self.rows()
+        at = np.flatnonzero(keys == np.uint64(key))
+        if len(at):
+            rows = rows.copy()
+            rows[at, PageColumn.FOLLOWED] += 1
+            self._parts = [(keys, rows)]
 
 
 class Small(IntEnum):
@@ -214,26 +187,9 @@ class SmallTable(Table):
     """Accesses of less than 16 bytes by page."""
 
     def __init__(self) -> None:
-        super().__init__(len(Small))
+        super().__init__(len(Small), MAX_IO_PAGES, np.add, np.add, np.minimum, np.maximum)
 
     def see(self, keys: Keys, addresses: Keys, sizes: Numbers) -> None:
         """Add accesses."""
-        if not len(keys):
-            return
-        order = np.argsort(keys, kind="stable")
-        keys, sizes = keys[order], sizes[order]
-        offsets = (addresses[order] & np.uint64((1 << PAGE_BITS) - 1)).astype(np.int64)
-        starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-        rows = np.empty((len(starts), len(Small)), dtype=np.int64)
-        rows[:, Small.ACCESSES] = np.diff(np.append(starts, len(keys)))
-        rows[:, Small.BYTES] = np.add.reduceat(sizes, starts)
-        rows[:, Small.LOWEST] = np.minimum.reduceat(offsets, starts)
-        rows[:, Small.HIGHEST] = np.maximum.reduceat(offsets, starts)
-        self.add(keys[starts], rows)
-
-    def _join(self, where: npt.NDArray[np.intp], later: Numbers) -> None:
-        rows = self.rows[where]
-        rows[:, : Small.LOWEST] += later[:, : Small.LOWEST]
-        rows[:, Small.LOWEST] = np.minimum(rows[:, Small.LOWEST], later[:, Small.LOWEST])
-        rows[:, Small.HIGHEST] = np.maximum(rows[:, Small.HIGHEST], later[:, Small.HIGHEST])
-        self.rows[where] = rows
+        offsets = (addresses & np.uint64((1 << PAGE_BITS) - 1)).astype(np.int64)
+        self.add(keys, np.ones_like(sizes), sizes, offsets, offsets)
