@@ -63,7 +63,7 @@ class SampleRow(Struct, frozen=True):
     latency_p99: float | None = None
 
 
-class ErrorKind(Struct, frozen=True):
+class ErrorCount(Struct, frozen=True):
     """Errors of one kind.
 
     Parameters
@@ -73,6 +73,8 @@ class ErrorKind(Struct, frozen=True):
     count : int
         How many there were.
     """
+
+    json_name: ClassVar = "ErrorKind"
 
     kind: str
     count: int
@@ -118,7 +120,7 @@ class Sample(Struct, frozen=True):
         Sums of the rows.
     rows : list of SampleRow
         By requester, class and direction, those with most TLPs first.
-    errors : list of ErrorKind
+    errors : list of ErrorCount
         Errors that the TLPs show.
     loss : list of Diagnostic
         Signs that something is missing from the recording, or that it is empty.
@@ -141,7 +143,7 @@ class Sample(Struct, frozen=True):
     bytes: int
     requested_bytes: int
     rows: list[SampleRow]
-    errors: list[ErrorKind]
+    errors: list[ErrorCount]
     loss: list[Diagnostic]
     counters: LinkCounters | None = None
     replay_of: str | None = None
@@ -188,7 +190,7 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
         bytes=traffic.total.bytes,
         requested_bytes=traffic.total.requested_bytes,
         rows=rows,
-        errors=[ErrorKind(each.code, each.count) for each in found["errors"].kinds],
+        errors=[ErrorCount(each.code, each.count) for each in found["errors"].kinds],
         loss=list(loss),
         replay_of=recorded.replay_of,
     )

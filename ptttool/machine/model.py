@@ -135,7 +135,7 @@ class Bar(Struct, frozen=True):
         force_setattr(self, "space", AddressSpace(self.space))
 
 
-class Transfers(Struct, frozen=True):
+class PcieLimits(Struct, frozen=True):
     """What a function's PCI Express capability says of its requests and completions; None for what is not known.
 
     Parameters
@@ -152,6 +152,8 @@ class Transfers(Struct, frozen=True):
         Read Completion Boundary in bytes, 64 or 128. That of a root port says where its completions may be split.
     """
 
+    json_name: ClassVar = "Transfers"
+
     max_payload_supported: int | None = None
     max_payload: int | None = None
     max_read_request: int | None = None
@@ -164,7 +166,7 @@ class Transfers(Struct, frozen=True):
         """Whether all bits of the settings are 0, as virtual functions have them (MRRS of others begins with 512)."""
         return (self.max_payload, self.max_read_request) == (128, 128) and not (self.extended_tags or self.ten_bit_tags)
 
-    def without_settings(self) -> Transfers:
+    def without_settings(self) -> PcieLimits:
         """Return the same, where it is not known what is set."""
         return replace(self, max_payload=None, max_read_request=None, extended_tags=None, ten_bit_tags=None)
 
@@ -221,7 +223,7 @@ class PciFunction(Struct, frozen=True):
         Address of the bridge above.
     bars : tuple of Bar or None
         Its Base Address Registers; null where they were not read.
-    transfers : Transfers or None
+    transfers : PcieLimits or None
         Settings of its PCI Express capability; null where they were not read (that needs root).
     iommu : str or None
         Type of its IOMMU group: ``identity``, or ``DMA`` and the like where addresses are translated.
@@ -245,7 +247,7 @@ class PciFunction(Struct, frozen=True):
     subordinate: int | None = None
     parent: PciAddress | None = None
     bars: tuple[Bar, ...] | None = None
-    transfers: Transfers | None = None
+    transfers: PcieLimits | None = None
     iommu: str | None = None
     physical: PciAddress | None = None
 

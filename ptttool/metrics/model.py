@@ -21,7 +21,7 @@ class Kind(StrEnum):
     """Quantiles, with ``…_sum`` and ``…_count``."""
 
 
-class Sample(Struct, frozen=True):
+class MetricValue(Struct, frozen=True):
     """A value of a metric.
 
     Parameters
@@ -54,7 +54,7 @@ class Metric(Struct, frozen=True):
         Its type.
     unit : str or None
         Its unit; null for a number without one.
-    samples : tuple of Sample
+    samples : tuple of MetricValue
         Its values.
     """
 
@@ -64,7 +64,7 @@ class Metric(Struct, frozen=True):
     help: str
     kind: Kind = field(default=Kind.GAUGE, name="type")
     unit: str | None = None
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[MetricValue, ...] = ()
 
 
 @document("metrics")
@@ -84,13 +84,13 @@ class Samples:
     """Samples by metric, in the order in which the metrics were added first."""
 
     def __init__(self) -> None:
-        self._samples: dict[Metric, list[Sample]] = {}
+        self._samples: dict[Metric, list[MetricValue]] = {}
 
     def add(self, metric: Metric, value: int | float | None, suffix: str = "", **labels: object) -> None:
         """Add a value; None adds nothing: an unknown value has no sample."""
         if value is not None:
             texts = {name.rstrip("_"): str(label) for name, label in labels.items()}
-            self._samples.setdefault(metric, []).append(Sample(metric.name + suffix, texts, value))
+            self._samples.setdefault(metric, []).append(MetricValue(metric.name + suffix, texts, value))
 
     def extend(self, other: Samples) -> None:
         """Add the samples of another collection."""
@@ -98,7 +98,7 @@ class Samples:
             self._samples.setdefault(metric, []).extend(samples)
 
     @property
-    def families(self) -> Mapping[Metric, list[Sample]]:
+    def families(self) -> Mapping[Metric, list[MetricValue]]:
         """The samples by metric."""
         return self._samples
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ptttool.metrics.model import Sample, Samples
+from ptttool.metrics.model import MetricValue, Samples
 from ptttool.wording import clean, shortened
 
 # Characters of a label's value.
@@ -44,7 +44,7 @@ def _families(samples: Samples, *, openmetrics: bool) -> Iterator[str]:
                 yield f"{series} {_number(sample.value)}\n"
 
 
-def _series(sample: Sample) -> str:
+def _series(sample: MetricValue) -> str:
     labels = ",".join(f'{name}="{_escaped(shortened(clean(value), _LONGEST))}"' for name, value in sample.labels.items())
     return f"{sample.name}{f'{{{labels}}}' if labels else ''}"
 

@@ -28,7 +28,7 @@ from ptttool.cli.main import main
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.diagnostics import Severity
 from ptttool.generate.recording import GeneratedRecording, Wanted
-from ptttool.machine.model import PciFunctions, Transfers
+from ptttool.machine.model import PcieLimits, PciFunctions
 from ptttool.pci import PciAddress, format_id
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.pipeline.work import Analyze
@@ -168,7 +168,7 @@ def test_tags_are_held_against_what_the_machine_says(tmp_path: Path) -> None:
     machine = find_machine(demo=True)
     address = PciAddress.parse("0000:01:00.0")
 
-    def tags(transfers: Transfers | None) -> tuple[int, bool]:
+    def tags(transfers: PcieLimits | None) -> tuple[int, bool]:
         functions = {**machine.functions, address: replace(machine.functions[address], transfers=transfers)}
         with ptttool.open(path) as recording:
             found = recording.analyze("outstanding", machine=replace(machine, functions=PciFunctions(functions)))
@@ -177,9 +177,9 @@ def test_tags_are_held_against_what_the_machine_says(tmp_path: Path) -> None:
         assert ("tag-bits-unknown" in [note.code for note in found.notes]) is any(not each.tags.is_known for each in found.requesters)
         return load.tags.limit, load.tags.is_known
 
-    assert tags(Transfers(extended_tags=True, ten_bit_tags=True)) == (768, True)
-    assert tags(Transfers(extended_tags=True, ten_bit_tags=False)) == (256, True)
-    assert tags(Transfers(extended_tags=True)) == (256, False)
+    assert tags(PcieLimits(extended_tags=True, ten_bit_tags=True)) == (768, True)
+    assert tags(PcieLimits(extended_tags=True, ten_bit_tags=False)) == (256, True)
+    assert tags(PcieLimits(extended_tags=True)) == (256, False)
     assert tags(None) == (256, False)
 
 
@@ -187,7 +187,7 @@ def test_a_limit_that_is_exceeded_is_doubted(tmp_path: Path) -> None:
     path = captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)
     machine = find_machine(demo=True)
     address = PciAddress.parse("0000:01:00.0")
-    none = Transfers(256, 128, 128, extended_tags=False, ten_bit_tags=False)  # as a virtual function says of itself
+    none = PcieLimits(256, 128, 128, extended_tags=False, ten_bit_tags=False)  # as a virtual function says of itself
     functions = {**machine.functions, address: replace(machine.functions[address], transfers=none)}
     with ptttool.open(path) as recording:
         found = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from ptttool.documents import document
 _SHOWN = 20
 
 
-class Latency(Struct, frozen=True):
+class RequestLatency(Struct, frozen=True):
     """Ticks from requests to their last completion.
 
     Parameters
@@ -29,6 +30,8 @@ class Latency(Struct, frozen=True):
     edges, counts : list of int
         The bins of a histogram: limits, and requests in each.
     """
+
+    json_name: ClassVar = "Latency"
 
     n: int
     min: int | None
@@ -58,7 +61,7 @@ class RequestSums(Struct, frozen=True):
         Those without a completion inside the recording; those that were open at its end. Writes to memory have no completions.
     not_traced : int
         Those without a completion where the recording's event does not ask for completions of outbound requests.
-    ticks : Latency
+    ticks : RequestLatency
         How long the answered ones took.
     """
 
@@ -71,7 +74,7 @@ class RequestSums(Struct, frozen=True):
     unanswered: int
     open_at_end: int
     not_traced: int
-    ticks: Latency
+    ticks: RequestLatency
 
 
 class RegisterUse(Struct, frozen=True):

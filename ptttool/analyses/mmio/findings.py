@@ -9,7 +9,7 @@ import numpy as np
 
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.distribution import Distribution
-from ptttool.analyses.mmio.document import Latency, Mmio, PollingRun, RegisterUse, RequestSums, SlowRequest
+from ptttool.analyses.mmio.document import Mmio, PollingRun, RegisterUse, RequestLatency, RequestSums, SlowRequest
 from ptttool.analyses.mmio.registers import Space, target_name
 from ptttool.analyses.mmio.sums import ATOMIC, FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ, WRITE
 from ptttool.analyses.regions import Region, tables_of
@@ -147,9 +147,9 @@ def _flows(sums: RegisterSums, untraced: Untraced) -> Iterator[RequestSums]:
         )
 
 
-def _latency(values: Distribution) -> Latency:
+def _latency(values: Distribution) -> RequestLatency:
     edges, counts = values.bins()
-    return Latency(
+    return RequestLatency(
         n=values.count,
         min=values.smallest,
         mean=values.mean,

@@ -7,7 +7,7 @@ privileges, the kernel gives the first 64 bytes alone, which have no capabilitie
 from __future__ import annotations
 
 from ptttool.documents import Hex
-from ptttool.machine.model import AddressSpace, Bar, Transfers
+from ptttool.machine.model import AddressSpace, Bar, PcieLimits
 
 # Lines of sysfs's ``resource`` that are BARs; what follows is the expansion ROM, BARs of virtual functions and windows of bridges.
 BARS = 6
@@ -65,7 +65,7 @@ def _address(config: bytes, number: int, space: AddressSpace) -> int | None:
     return (low & ~0xF) | (_word(config, at + 4, 4) << 32 if low & 0x6 == 0x4 else 0)
 
 
-def transfers_of(config: bytes, *, of_virtual: bool = False) -> Transfers | None:
+def limits_of(config: bytes, *, of_virtual: bool = False) -> PcieLimits | None:
     """Return what the PCI Express capability says; None without one.
 
     Parameters
@@ -88,7 +88,7 @@ def transfers_of(config: bytes, *, of_virtual: bool = False) -> Transfers | None
     ten_bit_tags = None if control_2 is None else bool(control_2 & 1 << 12)
     if of_virtual and ten_bit_tags is not None:
         ten_bit_tags = None if _word(config, at + 0x24, 4) & 1 << 17 else False
-    return Transfers(
+    return PcieLimits(
         max_payload_supported=_size(supported),
         max_payload=_size(control >> 5),
         max_read_request=_size(control >> 12),

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_BYTES, MAX_MEMORY_RANGES
-from ptttool.machine.details.config_space import bars_of, transfers_of
+from ptttool.machine.details.config_space import bars_of, limits_of
 from ptttool.machine.details.memory_map import memory_ranges
 from ptttool.machine.model import Machine, MemoryRange, PciFunction, PciFunctions
 from ptttool.machine.sources.contract import Source
@@ -63,7 +63,7 @@ def _detailed(source: Source, path: str, function: PciFunction, physical: dict[s
     return replace(
         function,
         bars=None if resource is None else bars_of(resource, config),
-        transfers=transfers_of(settings, of_virtual=owner is not None),
+        transfers=limits_of(settings, of_virtual=owner is not None),
         iommu=None if iommu is None else iommu.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
         physical=None if owner is None else PciAddress.try_parse(owner.rpartition("/")[2]),
     )

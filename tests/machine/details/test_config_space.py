@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple
 
 from ptttool.documents import Hex
-from ptttool.machine.details.config_space import bars_of, transfers_of
+from ptttool.machine.details.config_space import bars_of, limits_of
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.model import AddressSpace, Bar, Machine, Transfers
+from ptttool.machine.model import AddressSpace, Bar, Machine, PcieLimits
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
 from tests.support.machines import MACHINES, NEW
@@ -60,7 +60,7 @@ def test_transfers_are_those_of_lspci(machine: Machine, lspci: dict[PciAddress, 
         now = re.search(r"MaxPayload (\d+) bytes, MaxReadReq (\d+)", text)
         boundary, ten = re.search(r"LnkCtl:.*RCB (\d+) bytes", text), re.search(r"DevCtl2:.*10BitTagReq([+-])", text)
         assert now is not None
-        assert transfers == Transfers(
+        assert transfers == PcieLimits(
             int(able[1]), int(now[1]), int(now[2]), "RlxdOrd- ExtTag+" in text or "RlxdOrd+ ExtTag+" in text,
             None if ten is None else ten[1] == "+", None if boundary is None else int(boundary[1]),
         )  # fmt: skip
@@ -104,25 +104,25 @@ def express(*, version: int = 2, kind: int = 0, supported: int = 0, control: int
     ],
 )
 def test_transfers(capability: bytes, expected: tuple[object, ...]) -> None:
-    found = transfers_of(config(express=capability))
+    found = limits_of(config(express=capability))
     assert found is not None
     assert astuple(found) == expected
 
 
 def test_tags_of_virtual_functions() -> None:
     able = bytearray(express(control_2=1 << 12))
-    found = [transfers_of(config(express=bytes(able)), of_virtual=virtual) for virtual in (False, True)]
+    found = [limits_of(config(express=bytes(able)), of_virtual=virtual) for virtual in (False, True)]
     able[0x24:0x28] = (1 << 17).to_bytes(4, "little")
-    found.append(transfers_of(config(express=bytes(able)), of_virtual=True))
+    found.append(limits_of(config(express=bytes(able)), of_virtual=True))
     assert [each.ten_bit_tags for each in found if each is not None] == [True, False, None]
 
 
 def test_transfers_unknown() -> None:
-    assert transfers_of(b"") is None
-    assert transfers_of(config(express=express())[:64]) is None, "without privileges"
-    assert transfers_of(b"\xff" * 256) is None, "a function that is gone"
-    assert transfers_of(config(express=b"\x05\x40", at=0x40)) is None, "a loop"
-    assert transfers_of(config(express=express(), at=0xF8)) is None, "cut off"
+    assert limits_of(b"") is None
+    assert limits_of(config(express=express())[:64]) is None, "without privileges"
+    assert limits_of(b"\xff" * 256) is None, "a function that is gone"
+    assert limits_of(config(express=b"\x05\x40", at=0x40)) is None, "a loop"
+    assert limits_of(config(express=express(), at=0xF8)) is None, "cut off"
 
 
 LINE = "0x0000000010000000 0x0000000010003fff 0x{flags:016x}"
@@ -158,6 +158,6 @@ def test_no_bar(flags: int) -> None:
 
 @given(st.binary(max_size=256), st.text(alphabet="0123456789abcdefx \n-g", max_size=300))
 def test_any_bytes(data: bytes, resource: str) -> None:
-    transfers = transfers_of(data)
+    transfers = limits_of(data)
     assert transfers is None or transfers.max_payload in (None, 128, 256, 512, 1024, 2048, 4096)
     assert all(0 <= bar.first <= bar.last < 1 << 64 and bar.number < 6 for bar in bars_of(resource, data))

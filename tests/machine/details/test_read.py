@@ -14,7 +14,7 @@ from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_RANGES
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.documents import from_json
-from ptttool.machine.model import AddressSpace, Bar, Machine, MemoryRange, Transfers
+from ptttool.machine.model import AddressSpace, Bar, Machine, MemoryRange, PcieLimits
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
@@ -36,7 +36,7 @@ def test_read(name: str) -> None:
     assert all((one.bars, one.transfers) == (None, None) for one in machine.functions.values())
     nvme = with_details(source, machine).functions[NVME]
     assert nvme.bars == (Bar(0, Hex(0x1000_0000), Hex(0x1000_3FFF), AddressSpace.MEMORY, False),)
-    assert nvme.transfers == Transfers(256, 256, 512, True, False, 64)
+    assert nvme.transfers == PcieLimits(256, 256, 512, True, False, 64)
 
 
 def test_the_demo_has_what_was_recorded() -> None:
@@ -97,7 +97,7 @@ def with_virtual(*, physical: bool = True) -> tuple[dict[str, bytes], dict[str, 
 def test_settings_of_a_virtual_function_are_those_of_its_physical_one() -> None:
     machine = detailed(*with_virtual())
     assert machine.functions[VIRTUAL].physical == NVME
-    assert machine.functions[VIRTUAL].transfers == machine.functions[NVME].transfers == Transfers(256, 256, 512, True, False, 64)
+    assert machine.functions[VIRTUAL].transfers == machine.functions[NVME].transfers == PcieLimits(256, 256, 512, True, False, 64)
     assert machine.functions[NVME].physical is None
     assert from_json(json.loads(json.dumps(to_json(machine)))) == machine
     alone = detailed(*with_virtual(physical=False)).functions[VIRTUAL]
@@ -109,9 +109,9 @@ def test_settings_of_an_old_sidecar_that_may_be_those_of_a_virtual_function() ->
     for function in document["functions"]:
         del function["physical"]
     nvme = next(function for function in document["functions"] if function["address"] == str(NVME))
-    assert from_json(document).functions[NVME].transfers == Transfers(256, 256, 512, True, False, 64)
+    assert from_json(document).functions[NVME].transfers == PcieLimits(256, 256, 512, True, False, 64)
     nvme["transfers"] |= {"max_payload": 128, "max_read_request": 128, "extended_tags": False}
-    assert from_json(document).functions[NVME].transfers == Transfers(256, read_boundary=64)
+    assert from_json(document).functions[NVME].transfers == PcieLimits(256, read_boundary=64)
 
 
 def test_too_many_ranges_are_counted() -> None:
