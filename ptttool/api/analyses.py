@@ -12,7 +12,7 @@ from ptttool.api.lists import listed
 from ptttool.api.recording import open as open_recording
 from ptttool.pipeline.analyzing.ask import ask_of
 from ptttool.pipeline.analyzing.compare import measure
-from ptttool.pipeline.analyzing.several import Analyzed, AnalyzedRecordings, Sums, analyze_recording
+from ptttool.pipeline.analyzing.several import Analyzed, AnalyzedRecordings, RecordingSums, analyze_recording
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import size_of, workers_for
 from ptttool.recording.folders import with_folders
@@ -77,7 +77,7 @@ def analyze(
     """
     files = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
     wanted = listed(names)
-    sums = Sums(wanted)
+    sums = RecordingSums(wanted)
     done = []
     with workers_for(max(files, key=size_of, default="-"), jobs, 0, preload=_PRELOAD) as workers:
         for path in files:

@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
+from msgspec import Struct
+
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.machine.model import PttDevice
 from ptttool.machine.pmu import requester_value, root_port_value
@@ -59,8 +61,7 @@ class CounterPlan:
         return [self.perf, "stat", "-a", "-x", ";", *(word for event in events for word in ("-e", event)), "--", "sleep", f"{seconds:.9g}"]
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """One counter over an interval.
 
     Parameters

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ptttool.cli.options.reading import report_end, show_diagnostic
 from ptttool.cli.recordings import Opened, Recordings, end_with
@@ -33,8 +34,7 @@ def is_folder(files: list[str], output: str | None, partition: str | None, to: s
 
 
 @document("decode-folder")
-@dataclass(frozen=True)
-class FolderResult:
+class FolderResult(Struct, frozen=True):
     """What was written to a folder.
 
     Parameters
@@ -52,8 +52,7 @@ class FolderResult:
     recordings: list[RecordingResult]
 
 
-@dataclass(frozen=True)
-class RecordingResult:
+class RecordingResult(Struct, frozen=True):
     """One recording.
 
     Parameters

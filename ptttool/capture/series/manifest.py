@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.capture.budget import MAX_SERIES_BYTES, MAX_SERIES_RUNS
 from ptttool.diagnostics import Diagnostic, Severity
@@ -34,8 +37,7 @@ class RunState(StrEnum):
     """It has no recording, or a part of one; ``reason`` says why."""
 
 
-@dataclass(frozen=True)
-class SeriesRun:
+class SeriesRun(Struct, frozen=True):
     """One run of a series.
 
     Parameters
@@ -60,8 +62,7 @@ class SeriesRun:
 
 
 @document("series")
-@dataclass(frozen=True)
-class Series:
+class Series(Struct, frozen=True):
     """The file ``NAME.series.json`` beside the recordings of a series.
 
     Parameters
@@ -144,8 +145,6 @@ def load(path: str | Path) -> Series:
     AccessError
         It may not be read.
     """
-    import msgspec
-
     text = read_small(str(path), MAX_SERIES_BYTES + 1) if is_remote(str(path)) else _local_text(path)
     if len(text) > MAX_SERIES_BYTES:
         raise InputError(path, f"more than {MAX_SERIES_BYTES:,} bytes: not the file of a series", code="bad-series")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.capture.names import sidecar_path, unfinished_in, wanted_name
 from ptttool.capture.sidecar import save
@@ -20,8 +21,7 @@ from ptttool.files.leftovers import sweep
 _MOST_NAMES = 10_000
 
 
-@dataclass(frozen=True)
-class RecoveredRecording:
+class RecoveredRecording(Struct, frozen=True):
     """An unfinished recording that was found, and what became of it.
 
     Parameters
@@ -75,8 +75,7 @@ class RecoveredRecording:
 
 
 @document("recover")
-@dataclass(frozen=True)
-class RecoverDocument:
+class RecoverDocument(Struct, frozen=True):
     """What ``recover --json`` prints.
 
     Parameters

@@ -30,7 +30,7 @@ from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.cli.views.shown.results import ResultView
-    from ptttool.pipeline.analyzing.several import Analyzed, AnalyzeDocument, AnalyzedRecordings, Sums
+    from ptttool.pipeline.analyzing.several import Analyzed, AnalyzeDocument, AnalyzedRecordings, RecordingSums
 
 # Smallest number of bytes of trace for which one more process is started.
 _LEAST_WORTH = 128 << 20
@@ -213,9 +213,9 @@ class _Job:
 
     def run(self, paths: Sequence[str]) -> None:
         """Analyze recordings. Of several, those that cannot be read are reported and left out; at the end, the first error is raised."""
-        from ptttool.pipeline.analyzing.several import Sums
+        from ptttool.pipeline.analyzing.several import RecordingSums
 
-        sums = Sums(self.names) if len(paths) > 1 else None
+        sums = RecordingSums(self.names) if len(paths) > 1 else None
         done, failures = self.read.each(paths, lambda one: self._look(one, sums), None if sums is None else _unread)
         if self.form == "json":
             print_json(self._document(done, sums))
@@ -223,7 +223,7 @@ class _Job:
             self._show_sums(sums)
         end_with(failures, is_printed=self.form == "json")
 
-    def _look(self, one: Opened, sums: Sums | None) -> tuple[Analyzed, PtttoolError | None]:
+    def _look(self, one: Opened, sums: RecordingSums | None) -> tuple[Analyzed, PtttoolError | None]:
         from ptttool.pipeline.analyzing.ask import checked
         from ptttool.pipeline.analyzing.several import analyze_recording
 
@@ -239,7 +239,7 @@ class _Job:
             self._show(found, None if sums is None else path)
         return found, failure
 
-    def _document(self, done: list[Analyzed], sums: Sums | None) -> AnalyzeDocument | AnalyzedRecordings:
+    def _document(self, done: list[Analyzed], sums: RecordingSums | None) -> AnalyzeDocument | AnalyzedRecordings:
         from ptttool.pipeline.analyzing.several import AnalyzeDocument, AnalyzedRecordings
 
         if sums is not None:
@@ -262,7 +262,7 @@ class _Job:
         for diagnostic in found.findings:
             reading.show_diagnostic(diagnostic, path)
 
-    def _show_sums(self, sums: Sums) -> None:
+    def _show_sums(self, sums: RecordingSums) -> None:
         from ptttool.pipeline.analyzing.several import NotSummed
 
         results = sums.results()

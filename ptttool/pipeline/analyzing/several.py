@@ -144,7 +144,7 @@ class AnalyzedRecordings(Struct, frozen=True):
 
 
 @dataclass
-class Sums:
+class RecordingSums:
     """Results of several recordings together: analyses are added as the recordings are read.
 
     Parameters
@@ -200,7 +200,7 @@ def analyze_recording(
     workers: Workers,
     ask: Ask | None = None,
     walk: Walk | None = None,
-    sums: Sums | None = None,
+    sums: RecordingSums | None = None,
 ) -> Analyzed:
     """Return what several analyses find in a recording, which is read once.
 
@@ -208,7 +208,7 @@ def analyze_recording(
     ----------
     recording, names, workers, ask, walk
         As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
-    sums : Sums or None
+    sums : RecordingSums or None
         What the recording is added to.
 
     Raises
