@@ -14,12 +14,10 @@ from ptttool.pipeline.analyzing.ask import ask_of
 from ptttool.pipeline.analyzing.compare import measure
 from ptttool.pipeline.analyzing.several import Analyzed, AnalyzedRecordings, RecordingSums, analyze_recording
 from ptttool.pipeline.scope import TimeOptions
-from ptttool.pipeline.workers.pool import size_of, workers_for
+from ptttool.pipeline.workers.pool import workers_for
 from ptttool.recording.folders import with_folders
 
 __all__ = ["Analyzed", "AnalyzedRecordings", "Comparison", "analyze", "compare"]
-
-_PRELOAD = ("ptttool.pipeline.work",)
 
 
 def analyze(
@@ -79,7 +77,7 @@ def analyze(
     wanted = listed(names)
     sums = RecordingSums(wanted)
     done = []
-    with workers_for(max(files, key=size_of, default="-"), jobs, 0, preload=_PRELOAD) as workers:
+    with workers_for(files, jobs) as workers:
         for path in files:
             with open_recording(path, protocol, parameters=parameters) as recording:
                 ask = ask_of(recording, where, TimeOptions(time_model, tick_ns), options)
@@ -134,7 +132,7 @@ def compare(
     []
     """
     found = []
-    with workers_for(max((str(first), str(second)), key=size_of), jobs, 0, preload=_PRELOAD) as workers:
+    with workers_for((str(first), str(second)), jobs) as workers:
         for path in (first, second):
             with open_recording(path, parameters=parameters) as recording:
                 found.append(measure(recording, workers, ask_of(recording, where, TimeOptions(time_model, tick_ns))))

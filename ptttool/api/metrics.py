@@ -20,7 +20,7 @@ from ptttool.metrics.recordings import ANALYSES, recording_samples
 from ptttool.metrics.text import openmetrics_text, prometheus_text
 from ptttool.perfdata.problems import damage_of
 from ptttool.pipeline.analyzing.ask import ask_of, run
-from ptttool.pipeline.workers.pool import size_of, workers_for
+from ptttool.pipeline.workers.pool import workers_for
 from ptttool.recording.folders import with_folders
 
 __all__ = ["Metrics", "machine_metrics", "recording_metrics"]
@@ -133,7 +133,7 @@ def recording_metrics(paths: str | Path | Sequence[str | Path], *, jobs: int = 1
         raise UsageError(message, hint="write the newest ones, or ask with 'ptttool analyze'", code="too-many-recordings")
     samples = info()
     errors: list[PtttoolError] = []
-    with workers_for(max(files, key=size_of, default="-"), jobs, 0) as workers:
+    with workers_for(files, jobs) as workers:
         for path in files:
             results: Mapping[str, Any] = {}
             failure: PtttoolError | None = None

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # Rows of the table that a notebook shows.
 _SHOWN_ROWS = 10
-_PRELOAD = ("ptttool.pipeline.work",)
 
 
 class Recording(_Recording):
@@ -312,7 +311,7 @@ class Recording(_Recording):
         )
 
     def _workers(self, jobs: int) -> Workers:
-        return workers_for(self.path, jobs, 0, preload=_PRELOAD)
+        return workers_for((self.path,), jobs)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the rows through the Arrow PyCapsule interface.

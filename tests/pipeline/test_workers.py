@@ -217,5 +217,5 @@ def test_how_many_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert jobs_worth_it(1 << 40, 0) == 1
     for path in (str(tmp_path / "none"), "-"):
         workers: Workers
-        with workers_for(path, None, 1) as workers:
+        with workers_for((path,), None, 1) as workers:
             assert workers.jobs == 1

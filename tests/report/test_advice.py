@@ -42,7 +42,7 @@ WORKLOADS = sorted(path.name.removesuffix(".data.xz") for path in (captures.FOLD
 @contextmanager
 def reported(name: str, folder: Path, time: TimeOptions | None = None) -> Iterator[ReportedRecording]:
     path = str(captures.path_of(name, folder))
-    with Recording(Request(path)) as recording, workers_for(path, 1, 0) as workers:
+    with Recording(Request(path)) as recording, workers_for((path,), 1) as workers:
         yield report_of(recording, workers, Ask(time=time or TimeOptions()))
 
 

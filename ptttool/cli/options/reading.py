@@ -72,8 +72,6 @@ JobsOption = Annotated[
     ),
 ]
 
-# Imported by each worker while it starts.
-_PRELOAD = ("ptttool.pipeline.work",)
 _FORMS = ("perf", "raw", "4dw", "8dw")
 
 
@@ -183,10 +181,10 @@ class Work(OptionGroup, frozen=True):
                 hint = "--scheduler tls://HOST:PORT"
                 raise UsageError("--tls-ca, --tls-cert and --tls-key need --scheduler", hint=hint, code="tls-options")
             from ptttool.pipeline.workers.memory import keep_memory
-            from ptttool.pipeline.workers.pool import size_of, workers_for
+            from ptttool.pipeline.workers.pool import workers_for
 
             keep_memory()
-            return workers_for(max(paths, key=size_of), self.jobs, worth, preload=_PRELOAD)
+            return workers_for(paths, self.jobs, worth)
         if self.jobs is not None:
             raise UsageError("--jobs and --scheduler exclude each other", hint="a cluster has as many jobs as its workers have threads")
         if "-" in paths:

@@ -15,7 +15,7 @@ import signal
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
@@ -32,6 +32,8 @@ R_co = TypeVar("R_co", covariant=True)
 
 # Input sizes in bytes above which one more worker pays for its start-up: to write the trace in another format, and to add it up.
 WORTH_A_WRITER, WORTH_AN_ADDER = 128 << 20, 1 << 30
+# Imported by each worker while it starts.
+_PRELOAD = ("ptttool.pipeline.work",)
 # Tasks that a worker has at a time: the second one keeps it busy while this process does other work.
 _QUEUED = 2
 # Larger tasks are not queued: while a worker waits for its answer to be read, its socket accepts only about 200 KiB.
@@ -298,26 +300,24 @@ class _Task(Generic[R]):
         self.cancelled = True
 
 
-def workers_for(path: str, jobs: int | None, worth: int, preload: Sequence[str] = ()) -> Workers:
-    """Return the workers for one recording.
+def workers_for(paths: Iterable[str], jobs: int | None, worth: int = 0) -> Workers:
+    """Return the workers for recordings.
 
     Parameters
     ----------
-    path : str
-        The recording, a file or a folder.
+    paths : iterable of str
+        The recordings, files or folders.
     jobs : int or None
-        Number of processes; None: as many as the size of the recording pays for.
+        Number of processes; None: as many as the size of the largest recording pays for.
     worth : int
         Bytes that pay for one process, as for :func:`jobs_worth_it`.
-    preload : sequence of str
-        Modules that each process imports while it starts.
     """
     if jobs is None:
-        jobs = jobs_worth_it(size_of(path), worth)
-    return Pool(jobs, preload) if jobs > 1 else ALONE
+        jobs = jobs_worth_it(max(map(_size_of, paths), default=0), worth)
+    return Pool(jobs, _PRELOAD) if jobs > 1 else ALONE
 
 
-def size_of(path: str) -> int:
+def _size_of(path: str) -> int:
     """Return the size of a recording, a file or a folder, in bytes; 0 if it is unknown (an error is reported when it is opened)."""
     try:
         if os.path.isdir(path):  # noqa: PTH112
