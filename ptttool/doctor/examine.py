@@ -47,6 +47,8 @@ class Answer(Struct, frozen=True, kw_only=True):
 class Examination(Struct, frozen=True, kw_only=True):
     """What ``doctor --json`` prints.
 
+    It is what the doctor found on a machine.
+
     Parameters
     ----------
     origin : str

@@ -118,6 +118,8 @@ class AttributeNames(tuple[tuple[str, str | None], ...]):
 class TunePlan(Struct, frozen=True, kw_only=True):
     """What applying a profile changed.
 
+    It is also what setting attributes without a profile changed; a dry run says what would be changed.
+
     Parameters
     ----------
     profile : str
