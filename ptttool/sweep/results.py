@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,5 +53,8 @@ def write_results(path: str | Path, plan: SweepPlan, runs: Sequence[RunRecord], 
         "started": polars.Series([run.started for run in runs], dtype=polars.String),
         "problem": polars.Series([run.problem for run in runs], dtype=polars.String),
     }
+    # polars has an error of its own for a disk that is full.
+    content = io.BytesIO()
+    polars.DataFrame(columns).write_parquet(content, metadata={METADATA_KEY: json.dumps(to_json(PlanBody.of(plan)))})
     with output_file(path, force=force) as file:
-        polars.DataFrame(columns).write_parquet(file, metadata={METADATA_KEY: json.dumps(to_json(PlanBody.of(plan)))})
+        file.write(content.getbuffer())

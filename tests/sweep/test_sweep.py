@@ -26,7 +26,7 @@ from ptttool.errors import BusyError, HardwareError, InputError, OutputError, Pt
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.tree import FolderFiles
 from ptttool.sweep.log import RunLog
-from ptttool.sweep.results import METADATA_KEY
+from ptttool.sweep.results import METADATA_KEY, write_results
 from ptttool.sweep.run import SweepProgress
 from ptttool.sweep.statistics import Verdict
 from ptttool.tune.session import tuning
@@ -403,8 +403,8 @@ def test_a_full_disk_keeps_the_runs_so_far(bench: Bench, monkeypatch: pytest.Mon
 
 
 def test_results_that_cannot_be_written_cost_no_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, os.strerror(28), str(bench.output))
+    def full(_: object, *rest: Any, **__: object) -> None:
+        write_results("/dev/full", *rest, force=True)
 
     with monkeypatch.context() as patch, pytest.raises(OutputError) as caught:
         patch.setattr(sweep_module, "write_results", full)
