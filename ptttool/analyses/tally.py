@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ptttool.analyses.sums import SumTable, summed
 from ptttool.table.batch import Batch
 from ptttool.table.values import ABSENT, Array, Values
 from ptttool.tlp.bulk import KIND_MASK
@@ -28,8 +28,12 @@ _ROW = KIND_MASK + 1
 _ROW_BITS = KIND_MASK.bit_length()
 # Requesters of a batch that have rows in a table; TLPs of more are sorted.
 _MOST_ROWS = 1 << 12
-# Bits of a value below a key that is sorted.
-_VALUE_BITS = 32
+# A key has 22 bits. Above them stands what is summed: Length fields of all kinds; bytes that byte enables leave out; and for each direction
+# the Length fields of TLPs with a direction of their own, which are among the first, too.
+_KEY_BITS = 17 + _ROW_BITS
+_DISABLED, _APART = 1, 2
+# Their number, and their sum.
+_HOW = (np.add, np.add)
 # Sums that are looked at a time.
 _CHUNK = 1 << 12
 
@@ -93,52 +97,6 @@ class Cell(NamedTuple):
         return CLASS_OF[self.kind]
 
 
-class _Sums:
-    """Number and sum of values by key, in the order of the keys: memory is for keys that occur. Keys are those of :func:`_keys`."""
-
-    def __init__(self, keys: Keys | None = None, sums: Array64 | None = None) -> None:
-        self.keys: Keys = np.empty(0, dtype=np.uint32) if keys is None else keys
-        # The numbers, and the sums.
-        self.sums: Array64 = np.empty((2, 0), dtype=np.int64) if sums is None else sums
-
-    def merge(self, other: _Sums) -> None:
-        """Add the sums of other TLPs."""
-        at = np.searchsorted(self.keys, other.keys)
-        if len(self.keys):
-            is_here = self.keys.take(at, mode="clip") == other.keys
-            if is_here.all():
-                self.sums[:, at] += other.sums
-                return
-            self.sums[:, at[is_here]] += other.sums[:, is_here]
-            new = ~is_here
-            self.keys = np.insert(self.keys, at[new], other.keys[new])
-            self.sums = np.insert(self.sums, at[new], other.sums[:, new], axis=1)
-            return
-        self.keys, self.sums = other.keys.copy(), other.sums.copy()
-
-    def of(self, keys: Keys) -> Array64:
-        """Return number and sum of each key: shape (2, n)."""
-        if not len(self.keys):
-            return np.zeros((2, len(keys)), dtype=np.int64)
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        found: Array64 = self.sums[:, at] * (self.keys[at] == keys)
-        return found
-
-
-def _sorted(keys: Array, values: Array) -> _Sums:
-    """Return the sums of values below 2^32, whatever keys there are."""
-    if not len(keys):
-        return _Sums()
-    both = keys.astype(np.uint64) << np.uint64(_VALUE_BITS)
-    both |= values.astype(np.uint64)
-    both.sort()
-    ordered = (both >> np.uint64(_VALUE_BITS)).astype(np.uint32)
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    both &= np.uint64((1 << _VALUE_BITS) - 1)
-    counts = np.diff(starts, append=len(ordered))
-    return _Sums(ordered.take(starts), np.stack((counts, np.add.reduceat(both, starts).astype(np.int64))))
-
-
 def _keys(requesters: Array, codes: Array) -> Array:
     """Return a key for each TLP: the number of its requester above the code of its kind. Keys of TLPs without one are below."""
     keys = requesters.astype(np.uint32) + np.uint32(1)
@@ -147,35 +105,26 @@ def _keys(requesters: Array, codes: Array) -> Array:
     return keys
 
 
-@dataclass
-class _Tables:
-    """Sums by requester and kind, of TLPs that have their direction by one rule.
+def _of(table: SumTable, keys: Keys, what: int = 0) -> Array64:
+    """Return number and sum of each key: shape (2, n)."""
+    known, *sums = table.rows()
+    if not len(known):
+        return np.zeros((2, len(keys)), dtype=np.int64)
+    keys = keys | np.uint32(what << _KEY_BITS)
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    found: Array64 = np.stack([each[at] for each in sums]) * (known[at] == keys)
+    return found
 
-    The values of ``dws`` are the Length fields of all kinds; those of ``disabled`` are bytes that byte enables leave out. ``apart`` has, by
-    direction, the DWs of TLPs with a direction of their own; they are in ``dws``, too.
-    """
 
-    dws: _Sums = field(default_factory=_Sums)
-    disabled: _Sums = field(default_factory=_Sums)
-    apart: dict[int, _Sums] = field(default_factory=dict)
-
-    def merge(self, other: _Tables) -> None:
-        """Add the sums of other TLPs."""
-        self.dws.merge(other.dws)
-        if len(other.disabled.keys):
-            self.disabled.merge(other.disabled)
-        for direction, sums in other.apart.items():
-            self.apart.setdefault(direction, _Sums()).merge(sums)
-
-    def of(self, keys: Keys, direction: int, implied: Array) -> Array64:
-        """Return records, DWs and disabled bytes of one direction: shape (3, n). `implied`: the direction that the rule implies, by key."""
-        here = implied == direction
-        sums = self.dws.of(keys) * here
-        for apart, others in self.apart.items():
-            # They are among the others, too: with the direction that is implied.
-            sums += others.of(keys) * (int(apart == direction) - here)
-        # Disabled bytes are of requests, whose direction is always implied.
-        return np.concatenate((sums, self.disabled.of(keys)[1:] * here))
+def _of_direction(table: SumTable, keys: Keys, direction: int, implied: Array) -> Array64:
+    """Return records, DWs and disabled bytes of one direction: shape (3, n). `implied`: the direction that the rule implies, by key."""
+    here = implied == direction
+    sums = _of(table, keys) * here
+    for apart in range(len(DIRECTIONS)):
+        # They are among the others, too: with the direction that is implied.
+        sums += _of(table, keys, _APART + apart) * (int(apart == direction) - here)
+    # Disabled bytes are of requests, whose direction is always implied.
+    return np.concatenate((sums, _of(table, keys, _DISABLED)[1:] * here))
 
 
 class _Table:
@@ -207,14 +156,13 @@ class _Table:
         self._sums[1] += both >> _COUNT_BITS
         return True
 
-    def sums(self) -> _Sums:
-        """Return the sums by key."""
+    def sums(self) -> tuple[Array, Array, Array]:
+        """Return keys, numbers and sums."""
         places = self._sums[0].nonzero()[0]
         rows = places >> _ROW_BITS
         keys = _keys(self._requesters[rows], places & KIND_MASK)
         keys[rows == 0] &= np.uint32(KIND_MASK)
-        order = np.argsort(keys)
-        return _Sums(keys[order], self._sums[:, places[order]])
+        return keys, *self._sums[:, places]
 
     def _places(self, requesters: Values, count: int) -> npt.NDArray[np.intp]:
         """Return where the rows of requesters begin in the table."""
@@ -253,19 +201,20 @@ class Tally:
     def __init__(self) -> None:
         self.completers: Counter[int] | None = None
         # By the rule for the direction; nearly all recordings have one.
-        self._tables: dict[DirectionRule, _Tables] = {}
+        self._tables: dict[DirectionRule, SumTable] = {}
 
     def records(self) -> Iterator[tuple[int | None, int, int]]:
         """Yield requester, code of the kind, and number of TLPs, ascending; None is before all requesters."""
         for keys in self._keys():
-            counts = np.sum([tables.dws.of(keys)[0] for tables in self._tables.values()], axis=0)
+            counts = np.sum([_of(table, keys)[0] for table in self._tables.values()], axis=0)
             for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
                 yield _requester_of(key), key & KIND_MASK, count
 
     def _keys(self) -> Iterator[Keys]:
         """Yield all keys, ascending, some at a time."""
-        tables = [tables.dws.keys for tables in self._tables.values()]
-        keys = tables[0] if len(tables) == 1 else np.unique(np.concatenate(tables)) if tables else np.empty(0, dtype=np.uint32)
+        known = [table.rows()[0] for table in self._tables.values()]
+        keys = known[0] if len(known) == 1 else np.unique(np.concatenate(known)) if known else np.empty(0, dtype=np.uint32)
+        keys = keys[: np.searchsorted(keys, 1 << _KEY_BITS)].astype(np.uint32, copy=False)
         for start in range(0, len(keys), _CHUNK):
             yield keys[start : start + _CHUNK]
 
@@ -281,7 +230,7 @@ class Tally:
         """
         rule = batch.facts.get("direction", EITHER)
         assert isinstance(rule, DirectionRule)
-        tables = self._tables.setdefault(rule, _Tables())
+        sums = self._tables.setdefault(rule, SumTable(*_HOW))
         kinds, requesters = batch.values("kind"), batch.values("requester")
         lengths = batch.values("length_dw") if "length_dw" in batch.columns else ABSENT
         codes: Any = kinds.array
@@ -292,14 +241,14 @@ class Tally:
             if not table.add(codes[rows], _part(requesters, rows), None if dws is None else dws[rows]):
                 rows = slice(start, batch.size)
                 keys = _keys_of(codes[rows], _part(requesters, rows))
-                tables.dws.merge(_sorted(keys, np.zeros(len(keys), dtype=np.uint64) if dws is None else dws[rows]))
+                sums.add(*summed(_HOW, keys, None, np.zeros(len(keys), dtype=np.uint64) if dws is None else dws[rows]))
                 break
-        tables.dws.merge(table.sums())
-        self._add_sparse(tables, batch, codes, requesters, dws)
+        sums.add(*table.sums())
+        self._add_sparse(sums, batch, codes, requesters, dws)
         if "completer" in batch.columns:
             self._add_completers(requesters, batch.values("completer"))
 
-    def _add_sparse(self, tables: _Tables, batch: Batch, codes: Array, requesters: Values, dws: Array | None) -> None:
+    def _add_sparse(self, sums: SumTable, batch: Batch, codes: Array, requesters: Values, dws: Array | None) -> None:
         """Add what few TLPs have: disabled bytes, a direction of their own."""
         numbers: Any = requesters.array
         for name in ("disabled_bytes", "own_direction"):
@@ -307,14 +256,10 @@ class Tally:
             if values.array is None or values.rows is None or not len(values.rows):
                 continue
             rows, found = values.rows, np.asarray(values.array)
-            keys = _keys(numbers[rows], codes[rows])
-            if name == "disabled_bytes":
-                tables.disabled.merge(_sorted(keys, found))
-                continue
-            lengths = np.zeros(len(rows), dtype=np.uint64) if dws is None else dws[rows]
-            for direction in np.unique(found).tolist():
-                some = found == direction
-                tables.apart.setdefault(direction, _Sums()).merge(_sorted(keys[some], lengths[some]))
+            keys, what = _keys(numbers[rows], codes[rows]), np.full(len(rows), _DISABLED)
+            if name == "own_direction":
+                what, found = _APART + found.astype(np.intp), np.zeros(len(rows), dtype=np.uint64) if dws is None else dws[rows]
+            sums.add(*summed(_HOW, keys | what.astype(np.uint32) << np.uint32(_KEY_BITS), None, found))
 
     def _add_completers(self, requesters: Values, completers: Values) -> None:
         self.completers = Counter() if self.completers is None else self.completers
@@ -329,7 +274,7 @@ class Tally:
     def merge(self, other: Tally) -> None:
         """Add the sums of other TLPs."""
         for rule, more in other._tables.items():
-            self._tables.setdefault(rule, _Tables()).merge(more)
+            self._tables.setdefault(rule, SumTable(*_HOW)).merge(more)
         if other.completers is not None:
             self.completers = other.completers + (self.completers or Counter())
 
@@ -344,7 +289,7 @@ class Tally:
         requesters, kinds = (np.maximum(keys >> _ROW_BITS, 1) - 1).astype(np.intp), keys & KIND_MASK
         every = np.arange(len(keys))
         records, dws, disabled = np.sum(
-            [tables.of(keys, number, rule.implied(requesters)[every, kinds]) for rule, tables in self._tables.items()], axis=0
+            [_of_direction(table, keys, number, rule.implied(requesters)[every, kinds]) for rule, table in self._tables.items()], axis=0
         )
         asked = dws * _ASKED[kinds] - disabled * _IS_READ[kinds]
         some = records.nonzero()[0]
