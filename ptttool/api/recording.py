@@ -12,8 +12,7 @@ from ptttool.errors import MissingPackageError, PtttoolError
 from ptttool.pipeline.analyzing.ask import ask_of, lacks_of, run
 from ptttool.pipeline.export import export, export_payloads
 from ptttool.pipeline.query import Query, parse_query
-from ptttool.pipeline.recording import Recording as _Recording
-from ptttool.pipeline.recording import Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import Workers, workers_for
 from ptttool.recording.opening import InputForm
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 10
 
 
-class Recording(_Recording):
+class Recording(OpenRecording):
     """An open recording: its rows as tables, and what analyses say about it.
 
     :func:`open` makes it. It is a context manager. Every method reads the recording anew; standard input can be read once. A damaged

@@ -18,7 +18,7 @@ from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.pipeline.analyzing.ask import Ask, run
-from ptttool.pipeline.recording import Recording, Request, traced_part
+from ptttool.pipeline.recording import OpenRecording, Request, traced_part
 from ptttool.pipeline.workers.pool import ALONE
 
 # What each sample is summed up by.
@@ -167,7 +167,7 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
     before : Sample or None
         That sample: its window lies in these seconds.
     """
-    with Recording(Request(str(recorded.path))) as recording:
+    with OpenRecording(Request(str(recorded.path))) as recording:
         recording.topology = machine = traced_part(plan.machine, recording)
         found = run(recording, _ANALYSES, ALONE, Ask(machine, went_offline=recorded.went_offline)).results
     window, loss = recorded.elapsed, found["loss"].signs

@@ -17,7 +17,7 @@ from ptttool.errors import AccessError, InputError, PtttoolError
 if TYPE_CHECKING:
     from ptttool.machine.model import Machine
     from ptttool.pipeline.analyzing.ask import Ask
-    from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.recording import OpenRecording, Request
     from ptttool.pipeline.scope import TimeOptions
     from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
@@ -55,10 +55,10 @@ class Recordings:
 
     @contextmanager
     def opened(self, path: str | None = None) -> Iterator[Opened]:
-        """Open a recording; errors are those of :class:`ptttool.pipeline.recording.Recording`."""
-        from ptttool.pipeline.recording import Recording
+        """Open a recording; errors are those of :class:`ptttool.pipeline.recording.OpenRecording`."""
+        from ptttool.pipeline.recording import OpenRecording
 
-        with Recording(self.request if path is None else replace(self.request, path=path)) as recording:
+        with OpenRecording(self.request if path is None else replace(self.request, path=path)) as recording:
             yield Opened(recording, self)
 
     def each(
@@ -106,13 +106,13 @@ class Opened:
 
     Parameters
     ----------
-    recording : Recording
+    recording : OpenRecording
         The recording.
     read : Recordings
         How it is read.
     """
 
-    recording: Recording
+    recording: OpenRecording
     read: Recordings
 
     @cached_property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ptttool.machine.model import Machine
     from ptttool.pipeline.export import Exported
     from ptttool.pipeline.query import Query
-    from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.recording import OpenRecording, Request
     from ptttool.pipeline.scope import TimeOptions
 
 
@@ -131,7 +131,7 @@ class Output:
             _ = one.machine
         return query.with_columns(DW_COLUMNS) if self.dws else query
 
-    def say_direction(self, recording: Recording, query: Query, path: str | None) -> None:
+    def say_direction(self, recording: OpenRecording, query: Query, path: str | None) -> None:
         """Report that directions are not known, where they are asked for."""
         if "direction" in query.columns or "direction" in (self.where or ""):
             say_what_is_lacking(recording, path, is_named=self.names_machine)
@@ -223,7 +223,7 @@ class Output:
 
         raise no_such_index(recording.path, recording.noun, self.at, walk.findings.records)
 
-    def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:
+    def _check_protocol(self, first: OpenRecording, workers: Workers, exporter: Exporter) -> None:
         from ptttool.pipeline.export import check_protocol
 
         check_protocol(first, exporter)
@@ -238,7 +238,7 @@ class Output:
                 code="stream-in-order",
             )
 
-    def _names(self, first: Recording, exporter: Exporter, machine: Machine | None) -> dict[int, str]:
+    def _names(self, first: OpenRecording, exporter: Exporter, machine: Machine | None) -> dict[int, str]:
         """Return the names of IDs; reports where there are none."""
         from ptttool.machine.topology import kernel_names_by_id
 
@@ -249,7 +249,7 @@ class Output:
             note("--ids text: the names of devices are not known: --sysfs names a machine")
         return names
 
-    def _report(self, first: Recording, exported: Exported, page: int | None, written: str) -> None:
+    def _report(self, first: OpenRecording, exported: Exported, page: int | None, written: str) -> None:
         """Print notes and warnings on standard error. Raises InputError for the first damaged recording."""
         noun, rows = first.noun, exported.rows
         total = sum(walk.findings.records for _, walk in exported.walks)
@@ -298,7 +298,7 @@ class Output:
             if is_given:
                 raise UsageError(f"--to perf prints all AUX data unchanged, so it cannot be combined with {option}", code="perf-whole")
 
-    def _write_perf(self, recording: Recording) -> None:
+    def _write_perf(self, recording: OpenRecording) -> None:
         from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.perf import PerfText
         from ptttool.pipeline.export import check_protocol, export_payloads

@@ -24,7 +24,7 @@ from ptttool.files.locations import opened_folder
 from ptttool.files.remote import is_remote, storage_answers, storage_of
 from ptttool.pipeline.jobs import Each, Units, size_of
 from ptttool.pipeline.query import Query
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.streams import Decoded, Filter, StreamDecoder, StreamWalk
 from ptttool.pipeline.walk import RecordWalk, Walk
 from ptttool.pipeline.work import Encode, Outcome
@@ -41,12 +41,12 @@ _LONGEST = 64
 PART_BYTES = 128 << 20
 
 
-def _host(recording: Recording) -> str:
+def _host(recording: OpenRecording) -> str:
     folder = recording.path if is_remote(recording.path) else os.path.abspath(recording.path)
     return _text(recording.contents.features.get("hostname")) or posixpath.basename(posixpath.dirname(folder)) or "unknown"
 
 
-def _device(recording: Recording) -> str:
+def _device(recording: OpenRecording) -> str:
     return recording.device or "unknown"
 
 
@@ -54,7 +54,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-PARTITIONS: Mapping[str, Callable[[Recording], str] | None] = {"host": _host, "device": _device, "recording": None}
+PARTITIONS: Mapping[str, Callable[[OpenRecording], str] | None] = {"host": _host, "device": _device, "recording": None}
 """Partitions by name: the recorded host (or else the recording's folder), the device, the recording's label."""
 
 
@@ -194,7 +194,7 @@ class WriteStream:
 
     def __call__(self) -> Outcome[int]:
         """Write the rows of the stream."""
-        with Recording(self.request) as recording:
+        with OpenRecording(self.request) as recording:
             decoder = _OneStream(recording, self.number)
             chosen = Filter(self.request.channels, self.request.without)
             walk = StreamWalk(decoder, recording.stack, chosen, file=self.request.file, strict=self.request.strict)
@@ -205,7 +205,7 @@ class WriteStream:
 class _OneStream(StreamDecoder):
     """Decodes one stream of a recording."""
 
-    def __init__(self, recording: Recording, number: int) -> None:
+    def __init__(self, recording: OpenRecording, number: int) -> None:
         super().__init__(recording.source(), recording.stack)
         self._number = number
 
@@ -317,7 +317,7 @@ class Location:
     label: str
     partitions: tuple[str, ...]
 
-    def made(self, recording: Recording) -> str:
+    def made(self, recording: OpenRecording) -> str:
         """Return the recording's subfolder; make it if it does not exist."""
         values = {name: value(recording) if value is not None else self.label for name, value in PARTITIONS.items()}
         parts = [f"{name}={_quoted(values[name])}" for name in self.partitions]
@@ -358,7 +358,7 @@ class Written:
     walk: Walk
 
 
-def write_recording(recording: Recording, query: Query, location: Location, workers: Workers, walk: Walk | None = None) -> Written:
+def write_recording(recording: OpenRecording, query: Query, location: Location, workers: Workers, walk: Walk | None = None) -> Written:
     """Write one recording's rows into a dataset's folder.
 
     Records of fixed size are written in parts of about 128 MiB of trace, packet streams one by one. Each part or stream becomes a file, and
@@ -366,7 +366,7 @@ def write_recording(recording: Recording, query: Query, location: Location, work
 
     Parameters
     ----------
-    recording : Recording
+    recording : OpenRecording
         The recording.
     query : Query
         Rows and columns; a range of rows is not supported.
@@ -402,7 +402,7 @@ def _write_units(walk: RecordWalk, query: Query, target: Target) -> Written:
     return Written(rows, walk.findings, walk)
 
 
-def _write_streams(recording: Recording, walk: Walk, query: Query, target: Target, workers: Workers) -> Written:
+def _write_streams(recording: OpenRecording, walk: Walk, query: Query, target: Target, workers: Workers) -> Written:
     assert isinstance(walk, StreamWalk)
     streams = len({chunk.idx for chunk in walk.source.chunks()})
     if not streams:

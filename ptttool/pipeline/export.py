@@ -18,7 +18,7 @@ from ptttool.files.progress import Progress
 from ptttool.files.remote import is_remote
 from ptttool.pipeline.exporting.timed import timed_batches
 from ptttool.pipeline.query import Query, Skip, in_range, to_write
-from ptttool.pipeline.recording import Recording, Request, lanes_of
+from ptttool.pipeline.recording import OpenRecording, Request, lanes_of
 from ptttool.pipeline.scope import TimeOptions, scope_of
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import encoder_of, selection
@@ -41,7 +41,7 @@ class Exported:
     ----------
     rows : int
         Rows that were written.
-    walks : list of (Recording, Walk)
+    walks : list of (OpenRecording, Walk)
         The recordings that were read, each with what its walk found.
     cut : bool
         Whether lines were cut at the terminal's width.
@@ -50,14 +50,14 @@ class Exported:
     """
 
     rows: int = 0
-    walks: list[tuple[Recording, Walk]] = field(default_factory=list)
+    walks: list[tuple[OpenRecording, Walk]] = field(default_factory=list)
     cut: bool = False
     left_out: int = 0
 
 
 def export(
-    recordings: Iterable[Recording],
-    first: Recording,
+    recordings: Iterable[OpenRecording],
+    first: OpenRecording,
     exporter: Exporter,
     query: Query,
     file: IO[bytes],
@@ -70,9 +70,9 @@ def export(
 
     Parameters
     ----------
-    recordings : iterable of Recording
+    recordings : iterable of OpenRecording
         The recordings; the next one is asked for when the one before has been written.
-    first : Recording
+    first : OpenRecording
         The first of them: it says what the columns are.
     exporter : Exporter
         How to write.
@@ -142,7 +142,7 @@ class _Times:
     What there is to see is seen before the recording is walked.
     """
 
-    def __init__(self, first: Recording, exporter: Exporter, context: ExportContext, asked: TimeOptions | None) -> None:
+    def __init__(self, first: OpenRecording, exporter: Exporter, context: ExportContext, asked: TimeOptions | None) -> None:
         self._exporter = exporter
         self._machine = context.machine
         self._asked = asked or TimeOptions()
@@ -151,10 +151,10 @@ class _Times:
         self._scope = self._scope_of(first) if exporter.needs_time else Scope()
         self.timing = Timing(self._scope.time_model.value, self._scope.tick_ns)
 
-    def _scope_of(self, recording: Recording) -> Scope:
+    def _scope_of(self, recording: OpenRecording) -> Scope:
         return scope_of(recording, machine=self._machine, time_model=self._asked.time_model, tick_ns=self._asked.tick_ns)
 
-    def of_each(self, recordings: Iterable[Recording]) -> Iterator[Recording]:
+    def of_each(self, recordings: Iterable[OpenRecording]) -> Iterator[OpenRecording]:
         """Yield the recordings; the scope is that of the last one."""
         for recording in recordings:
             if self._exporter.needs_time and recording is not self._first:
@@ -189,14 +189,14 @@ def _ending(exported: Exported, query: Query) -> list[Diagnostic]:
     return found
 
 
-def opened(first: Recording, requests: Sequence[Request], workers: Workers) -> Iterator[Recording]:
+def opened(first: OpenRecording, requests: Sequence[Request], workers: Workers) -> Iterator[OpenRecording]:
     """Yield several recordings, each open until the next one is asked for.
 
     Raw packet traces are one stream each: with several workers the next files are decoded while one is written.
 
     Parameters
     ----------
-    first : Recording
+    first : OpenRecording
         The first one, already open; the caller closes it.
     requests : sequence of Request
         All of them.
@@ -214,7 +214,7 @@ def opened(first: Recording, requests: Sequence[Request], workers: Workers) -> I
                 first.lanes = ahead.pop(0, None)
                 yield first
                 continue
-            with Recording(request) as recording:
+            with OpenRecording(request) as recording:
                 recording.lanes = ahead.pop(number, None)
                 recording.topology = first.topology
                 yield recording
@@ -228,7 +228,7 @@ def _can_be_opened_twice(path: str) -> bool:
     return is_remote(path) or os.path.isfile(path)  # noqa: PTH113 - False where it may not be looked at
 
 
-def check_protocol(recording: Recording, exporter: Exporter) -> None:
+def check_protocol(recording: OpenRecording, exporter: Exporter) -> None:
     """Raise a UsageError (code ``other-protocol``) where an exporter does not write a recording's protocol."""
     if exporter.protocols is not None and recording.protocol not in exporter.protocols:
         raise UsageError(
@@ -238,7 +238,7 @@ def check_protocol(recording: Recording, exporter: Exporter) -> None:
         )
 
 
-def _walks(recordings: Iterable[Recording], first: Recording, workers: Workers, watch: Watch, exported: Exported) -> Iterator[Walk]:
+def _walks(recordings: Iterable[OpenRecording], first: OpenRecording, workers: Workers, watch: Watch, exported: Exported) -> Iterator[Walk]:
     for recording in recordings:
         if recording.title != first.title:
             raise UsageError(
@@ -252,7 +252,7 @@ def _walks(recordings: Iterable[Recording], first: Recording, workers: Workers, 
             yield walk
 
 
-def export_payloads(recording: Recording, exporter: PerfText, file: IO[bytes], watch: Watch) -> int:
+def export_payloads(recording: OpenRecording, exporter: PerfText, file: IO[bytes], watch: Watch) -> int:
     """Write the payloads of a PTT recording as they are; return the number of records.
 
     Raises

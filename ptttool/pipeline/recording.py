@@ -69,7 +69,7 @@ class Request:
     without: tuple[str, ...] = ()
 
 
-class Recording:
+class OpenRecording:
     """An open recording and the protocol that decodes it; a context manager.
 
     Every walk reads it anew; standard input can be walked once.
@@ -393,7 +393,7 @@ class Recording:
         self.close()
 
 
-def traced_part(machine: Machine | None, recording: Recording) -> Machine | None:
+def traced_part(machine: Machine | None, recording: OpenRecording) -> Machine | None:
     """Return the part of a machine that the recording's device can trace: elsewhere the same IDs may be of other functions.
 
     The whole machine where the recording does not name its device.
@@ -424,7 +424,7 @@ def lanes_of(request: Request, jobs: int) -> Lanes:
     """Start processes that decode a packet trace."""
     from ptttool.pipeline.lanes import Lanes
 
-    return Lanes(partial(Recording, request), jobs)
+    return Lanes(partial(OpenRecording, request), jobs)
 
 
 def _form(request: Request) -> InputForm:

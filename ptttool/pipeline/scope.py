@@ -13,7 +13,7 @@ from ptttool.errors import UsageError
 if TYPE_CHECKING:
     from ptttool.analyses.time.model import TimeEvidence
     from ptttool.machine.model import Machine
-    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.recording import OpenRecording
 
 # Parts of a recording that are looked at: they are small where there are all-zero records, or many formats.
 _MOST_PARTS = 16
@@ -40,13 +40,13 @@ class TimeOptions:
 
 
 def scope_of(
-    recording: Recording, *, machine: Machine | None = None, time_model: str | TimeModel = AUTO, tick_ns: float | None = None
+    recording: OpenRecording, *, machine: Machine | None = None, time_model: str | TimeModel = AUTO, tick_ns: float | None = None
 ) -> Scope:
     """Return the scope of a recording.
 
     Parameters
     ----------
-    recording : Recording
+    recording : OpenRecording
         The recording.
     machine : Machine or None
         The machine that was recorded, where it is known.
@@ -87,7 +87,7 @@ def scope_of(
     )
 
 
-def _evidence(recording: Recording) -> TimeEvidence | None:
+def _evidence(recording: OpenRecording) -> TimeEvidence | None:
     """Return what the first records of a recording show of their Time field; None where there are too few."""
     from ptttool.analyses.time.clock import CLOCK_COLUMNS
     from ptttool.analyses.time.evidence import LOOK, Look

@@ -19,7 +19,7 @@ from ptttool.documents import ErrorBody, document
 from ptttool.errors import InputError, MissingPackageError
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline.analyzing.ask import Answer, Ask, run
-from ptttool.pipeline.recording import Recording
+from ptttool.pipeline.recording import OpenRecording
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.cs_etm import CsEtm, parse_cs_etm
@@ -183,7 +183,7 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
 
 
 def summarize(
-    recording: Recording,
+    recording: OpenRecording,
     workers: Workers,
     ask: Ask | None = None,
     walk: Walk | None = None,

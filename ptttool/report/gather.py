@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from ptttool.capture.event.decode import Explanation
     from ptttool.errors import PtttoolError
     from ptttool.machine.model import Machine
-    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.recording import OpenRecording
     from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
 
 
-def report_of(recording: Recording, workers: Workers, ask: Ask | None = None, walk: Walk | None = None) -> ReportedRecording:
+def report_of(recording: OpenRecording, workers: Workers, ask: Ask | None = None, walk: Walk | None = None) -> ReportedRecording:
     """Run all analyses that fit a recording; it is read once.
 
     Parameters
@@ -103,7 +103,7 @@ def unread(path: str, error: PtttoolError) -> ReportedRecording:
     return ReportedRecording(path, error=ErrorBody.of(error))
 
 
-def _facts(recording: Recording, walk: Walk, machine: Machine | None) -> Iterator[tuple[str, str]]:
+def _facts(recording: OpenRecording, walk: Walk, machine: Machine | None) -> Iterator[tuple[str, str]]:
     features, sidecar = recording.contents.features, recording.sidecar
     host = [str(features[name]) for name in ("hostname", "osrelease", "arch") if features.get(name)]
     if host:

@@ -25,7 +25,7 @@ from ptttool.machine.model import Machine, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Attribute, Contents, Mode
 from ptttool.pipeline.analyzing.ask import Ask
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.summary import summarize
 from ptttool.pipeline.workers.pool import ALONE, Pool, Workers
 from tests.support import captures
@@ -53,7 +53,7 @@ def fault(tmp_path: Path) -> Path:
 
 
 def signs(path: Path, machine: Machine | None = None, workers: Workers = ALONE) -> list[Diagnostic]:
-    with Recording(Request(str(path))) as recording:
+    with OpenRecording(Request(str(path))) as recording:
         return [sign for sign in summarize(recording, workers, Ask(machine)).signs_of_loss if sign.code == CODE]
 
 
@@ -241,10 +241,10 @@ def test_only_needed_columns_are_decoded(tmp_path: Path) -> None:
     path = tmp_path / "x.data"
     for number, columns in ((DEFAULT_CONFIG, ()), (config(0x00100, format=1, direction=2), ("completer",))):
         path.write_bytes(build_perfdata([(0, 0, words_8dw(100))], config=number))
-        with Recording(Request(str(path))) as recording:
+        with OpenRecording(Request(str(path))) as recording:
             assert further("summary", recording) == columns
             assert further("loss", recording) == ("kind", "requester", *columns)
 
 
-def further(name: str, recording: Recording) -> Sequence[str]:
+def further(name: str, recording: OpenRecording) -> Sequence[str]:
     return ptttool.ANALYSES.get(name).further_columns(recording.contents)

@@ -11,7 +11,7 @@ import pytest
 import ptttool
 from ptttool.cli.main import main
 from ptttool.documents import to_json
-from ptttool.pipeline.recording import Recording
+from ptttool.pipeline.recording import OpenRecording
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.report.chapters import wanted
@@ -52,13 +52,13 @@ def test_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
 
 def test_the_results_are_those_of_the_analyses_in_one_pass(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     walks = []
-    walk = Recording.walk
+    walk = OpenRecording.walk
 
-    def counted(self: Recording, workers: Workers) -> Walk:
+    def counted(self: OpenRecording, workers: Workers) -> Walk:
         walks.append(self)
         return walk(self, workers)
 
-    monkeypatch.setattr(Recording, "walk", counted)
+    monkeypatch.setattr(OpenRecording, "walk", counted)
     [found] = document(capsys, str(TLPS))["recordings"]
     assert len(walks) == 1
     assert (found["path"], found["protocol"], found["records"]) == (str(TLPS), "hisi-ptt", 5569)

@@ -23,7 +23,7 @@ from ptttool.cli import folder as command
 from ptttool.cli.main import main
 from ptttool.pipeline.dataset import Location, new_folder, write_recording
 from ptttool.pipeline.query import Query
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.workers.pool import Promise, Workers
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_8dw
@@ -178,7 +178,7 @@ def test_a_task_that_was_dropped_ends_late(tmp_path: Path, monkeypatch: pytest.M
     path.write_bytes(build_perfdata([(0, number << 24, data + zeros * (number == 2)) for number in range(6)], config=0x1_0728_0001))
     out = str(tmp_path / "out") if kind == "local" else "memory://late-out"
     workers = Late()
-    with Recording(Request(str(path))) as recording, new_folder(out) as folder:
+    with OpenRecording(Request(str(path))) as recording, new_folder(out) as folder:
         written = write_recording(recording, Query(("index", "offset")), Location(folder, 0, "late", ()), workers)
         workers.run_cancelled()
     assert written.rows == 900_000

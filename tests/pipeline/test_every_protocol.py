@@ -19,7 +19,7 @@ import ptttool
 from ptttool.cli.main import main
 from ptttool.errors import WorkersError
 from ptttool.pipeline.lanes import Lanes
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from tests import ROOT
 from tests.decoders.coresight.frames import frames
 from tests.support import captures
@@ -229,7 +229,7 @@ def test_files_are_decoded_ahead(tmp_path: Path) -> None:
 
 def test_a_killed_process_of_streams(long: Path) -> None:
     """The walk ends with an error, without the other streams to their end."""
-    streams = iter(Lanes(partial(Recording, Request(str(long))), 2))
+    streams = iter(Lanes(partial(OpenRecording, Request(str(long))), 2))
     next(streams)
     begun = workers_of()
     assert len(begun) == 2

@@ -11,7 +11,7 @@ import pytest
 
 from ptttool.pipeline import jobs
 from ptttool.pipeline.analyzing.ask import run
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.walk import RecordWalk
 from ptttool.pipeline.workers.pool import ALONE, Workers
 from tests.support import captures
@@ -54,7 +54,7 @@ class Merging(Workers):
 @pytest.mark.parametrize("name", ["bandwidth", "outstanding"])
 def test_numbers_of_rows(name: str, zeros: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All-zero records have no number: then rows are counted first."""
-    with Recording(Request(str(captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)))) as recording:
+    with OpenRecording(Request(str(captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)))) as recording:
         data = b"".join(bytes(chunk.read()) for chunk in recording.source().chunks())
     half = len(data) // 2 // 16 * 16
     data = data[:half] + bytes(16 * zeros) + data[half:]
@@ -64,7 +64,7 @@ def test_numbers_of_rows(name: str, zeros: int, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(jobs, "_MERGED_BYTES", 1 << 14)
     units = RecordWalk._units
     monkeypatch.setattr(RecordWalk, "_units", lambda walk, _most: units(walk, 1000))
-    with Recording(Request(str(path))) as recording:
+    with OpenRecording(Request(str(path))) as recording:
         alone = run(recording, (name,), ALONE).results
         together = run(recording, (name,), Merging()).results
     assert together == alone

@@ -15,7 +15,7 @@ from ptttool.errors import UsageError
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.recording import GeneratedRecording, Wanted
 from ptttool.pipeline.query import parse_query
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.scope import scope_of
 from ptttool.pipeline.workers.pool import ALONE
 from tests.support import captures
@@ -33,7 +33,7 @@ EMPTY = {"6.12/x-cpu2-wrong-node", "6.12/x-idle", "6.12/x-sigkill"}
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_captures(name: str, tmp_path: Path) -> None:
-    with Recording(Request(str(captures.path_of(name, tmp_path)))) as recording:
+    with OpenRecording(Request(str(captures.path_of(name, tmp_path)))) as recording:
         scope = scope_of(recording)
     if name in EMPTY:
         assert (scope.time_model, scope.evidence) == (TimeModel.UNKNOWN, None)
@@ -50,13 +50,13 @@ def test_generated_traffic(profile: str, form: str, tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     with path.open("wb") as file:
         GeneratedRecording(Wanted(profile, form, 1 << 18)).write(file)
-    with Recording(Request(str(path))) as recording:
+    with OpenRecording(Request(str(path))) as recording:
         assert scope_of(recording).time_model is TimeModel.COUNTER
 
 
 def test_what_the_user_says_comes_first_and_the_evidence_stays(tmp_path: Path) -> None:
     path = captures.path_of("6.12/s-8dw-delta-time", tmp_path)
-    with Recording(Request(str(path))) as recording:
+    with OpenRecording(Request(str(path))) as recording:
         scope = scope_of(recording, time_model="counter", tick_ns=4)
     assert (scope.time_model, scope.time_asked, scope.tick_ns) == (TimeModel.COUNTER, True, 4)
     assert scope.evidence is not None
@@ -71,7 +71,7 @@ def test_what_the_user_says_comes_first_and_the_evidence_stays(tmp_path: Path) -
     ],
 )
 def test_what_cannot_be(given: dict[str, object], code: str, tmp_path: Path) -> None:
-    with Recording(Request(str(captures.path_of("6.12/x-idle", tmp_path)))) as recording, pytest.raises(UsageError) as caught:
+    with OpenRecording(Request(str(captures.path_of("6.12/x-idle", tmp_path)))) as recording, pytest.raises(UsageError) as caught:
         scope_of(recording, **given)  # type: ignore[arg-type]
     assert caught.value.code == code
 
@@ -83,7 +83,7 @@ def test_a_pipe_is_looked_at_without_reading_on(walked: bool, tmp_path: Path) ->
     content = build_perfdata([(0, 0, words_8dw(9000)), (0, 9000 * 32, words_8dw(9000, time=9000))], mode="pipe")
     writer = threading.Thread(target=path.write_bytes, args=(content,))
     writer.start()
-    with Recording(Request(str(path))) as recording:
+    with OpenRecording(Request(str(path))) as recording:
         walk = recording.walk(ALONE) if walked else None
         scope = scope_of(recording)
         assert (scope.time_model, scope.grain) == (TimeModel.COUNTER, FINEST)
@@ -100,7 +100,7 @@ def test_a_pipe_is_looked_at_without_reading_on(walked: bool, tmp_path: Path) ->
 def test_the_grain_of_time_lines_follows_from_the_size(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(build_perfdata([(0, 0, bytes(32) * (1 << 20))]))
-    with Recording(Request(str(path))) as recording:
+    with OpenRecording(Request(str(path))) as recording:
         assert recording.size == path.stat().st_size
         # 2^13 bytes for each of 2^12 points; half of them, because not all of a file is AUX data.
         assert scope_of(recording).grain == 12

@@ -27,7 +27,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.model import REQUESTER
 from ptttool.pci import PciAddress
 from ptttool.pipeline.analyzing.ask import Ask
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import workers_for
 from ptttool.report.advice.every import advice_on
@@ -42,7 +42,7 @@ WORKLOADS = sorted(path.name.removesuffix(".data.xz") for path in (captures.FOLD
 @contextmanager
 def reported(name: str, folder: Path, time: TimeOptions | None = None) -> Iterator[ReportedRecording]:
     path = str(captures.path_of(name, folder))
-    with Recording(Request(path)) as recording, workers_for((path,), 1) as workers:
+    with OpenRecording(Request(path)) as recording, workers_for((path,), 1) as workers:
         yield report_of(recording, workers, Ask(time=time or TimeOptions()))
 
 

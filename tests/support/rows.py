@@ -17,7 +17,7 @@ from ptttool.files.progress import Progress
 from ptttool.perfdata.model import Attribute, Contents
 from ptttool.pipeline.analyzing.ask import run
 from ptttool.pipeline.query import Query
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.workers.pool import ALONE, Workers
 from ptttool.recording.opening import InputForm
@@ -45,7 +45,7 @@ class Read:
     """A PTT recording; every method is a new walk."""
 
     def __init__(self, path: str | Path, *, raw_format: str | None = None, pattern: str | None = None) -> None:
-        self.recording = Recording(request_of(path, raw_format=raw_format, pattern=pattern))
+        self.recording = OpenRecording(request_of(path, raw_format=raw_format, pattern=pattern))
         self._walk: Walk | None = None
 
     def walk(self, workers: Workers = ALONE) -> Walk:

@@ -15,17 +15,17 @@ from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.machine.model import Machine
-    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.recording import OpenRecording
 
 
-def machine_of(recording: Recording, sysfs: Path | None, demo: bool, *, details: bool = False) -> Machine | None:
+def machine_of(recording: OpenRecording, sysfs: Path | None, demo: bool, *, details: bool = False) -> Machine | None:
     """Return the machine that was recorded: the user's, by which directions of TLPs are then found, else that of the sidecar.
 
     What is not known for want of a sidecar is reported on standard error.
 
     Parameters
     ----------
-    recording : Recording
+    recording : OpenRecording
         The recording.
     sysfs, demo
         The options.
@@ -41,15 +41,15 @@ def machine_of(recording: Recording, sysfs: Path | None, demo: bool, *, details:
     return recording.machine
 
 
-_SAID: WeakSet[Recording] = WeakSet()
+_SAID: WeakSet[OpenRecording] = WeakSet()
 
 
-def say_what_is_lacking(recording: Recording, path: str | None = None, *, is_named: bool = False) -> None:
+def say_what_is_lacking(recording: OpenRecording, path: str | None = None, *, is_named: bool = False) -> None:
     """Report once that names of devices, or directions of TLPs, are not known, and the sidecar that would tell them.
 
     Parameters
     ----------
-    recording : Recording
+    recording : OpenRecording
         The recording; its topology is the machine's that is known.
     path : str or None
         Its name, where there are several.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ptttool.decoders.parameters import Given
     from ptttool.diagnostics import Diagnostic
     from ptttool.perfdata.problems import Read
-    from ptttool.pipeline.recording import Recording, Request
+    from ptttool.pipeline.recording import OpenRecording, Request
     from ptttool.pipeline.workers.pool import Workers
 
 RecordingArgument = Annotated[str | None, typer.Argument(metavar="FILE", help="The recording; - reads standard input.", show_default=False)]
@@ -276,7 +276,7 @@ def several(request: Request, paths: Sequence[str]) -> list[Request]:
     return [replace(request, path=path, file=path) for path in paths]
 
 
-def report_loss(recording: Recording, path: str | None) -> None:
+def report_loss(recording: OpenRecording, path: str | None) -> None:
     """Report the signs of loss in a recording that was read to its end, on standard error."""
     from ptttool.analyses.loss import signs_of_loss
     from ptttool.diagnostics import Severity
@@ -286,7 +286,7 @@ def report_loss(recording: Recording, path: str | None) -> None:
             show_diagnostic(sign, path)
 
 
-def report_end(recording: Recording, records: int, path: str | None = None) -> None:
+def report_end(recording: OpenRecording, records: int, path: str | None = None) -> None:
     """Report the signs of loss in a PTT recording that was read to its end, or that it is empty."""
     if recording.is_ptt and records:
         report_loss(recording, path)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ptttool.analyses.summary import TlpSummary
     from ptttool.capture.event.decode import Explanation
     from ptttool.machine.model import Machine
-    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.recording import OpenRecording
     from ptttool.pipeline.summary import RecordingSummary
     from ptttool.recording.cs_etm import CsEtm
 
@@ -30,7 +30,7 @@ _SHOWN_REQUESTERS = 20
 
 def print_summary(
     summary: RecordingSummary,
-    recording: Recording,
+    recording: OpenRecording,
     machine: Machine | None,
     *,
     counts_alone: bool = False,
@@ -138,7 +138,7 @@ def _remarks(summary: RecordingSummary) -> Iterator[tuple[str, str]]:
 
 
 def _facts(
-    summary: RecordingSummary, recording: Recording, machine: Machine | None, explanation: Explanation | None
+    summary: RecordingSummary, recording: OpenRecording, machine: Machine | None, explanation: Explanation | None
 ) -> Iterator[tuple[str, str]]:
     host = summary.host
     where = [f"perf {host.perf}"] if host.perf else []
@@ -175,7 +175,7 @@ def _facts(
         yield "container", {"pipe": "perf.data in pipe mode", "directory": "perf.data directory"}[summary.mode]
 
 
-def _trace_units(units: CsEtm, recording: Recording) -> Iterator[tuple[str, str]]:
+def _trace_units(units: CsEtm, recording: OpenRecording) -> Iterator[tuple[str, str]]:
     from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
 
     path = clean(recording.path)
@@ -201,7 +201,7 @@ def _trace_unit_table(units: CsEtm) -> Table:
     return table
 
 
-def _format(summary: RecordingSummary, recording: Recording) -> Iterator[tuple[str, str]]:
+def _format(summary: RecordingSummary, recording: OpenRecording) -> Iterator[tuple[str, str]]:
     """Describe the layout of PTT records, and whether the data agree with it."""
     from ptttool.decoders.hisi_ptt.findings import CHECK_CODE
 

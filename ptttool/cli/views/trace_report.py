@@ -25,7 +25,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import EmptyTraceError, InterruptedByUserError, PerfError, PtttoolError
 from ptttool.pipeline.analyzing.ask import Ask
-from ptttool.pipeline.recording import Recording, Request
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.summary import RecordingSummary, summarize
 from ptttool.pipeline.workers.pool import ALONE
 from ptttool.planner.check import PlanCheck, not_in_recording
@@ -200,7 +200,7 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
     if not json:
         for found in _ending(recorded):
             print_diagnostic(found)
-    with Recording(Request(str(recorded.path))) as recording:
+    with OpenRecording(Request(str(recorded.path))) as recording:
         summary = summarize(
             recording,
             ALONE,

@@ -14,7 +14,7 @@ from ptttool.decoders.contract import RecordProtocol
 from ptttool.errors import UsageError
 from ptttool.machine.model import Machine
 from ptttool.pipeline.query import Query, parse_query
-from ptttool.pipeline.recording import Recording
+from ptttool.pipeline.recording import OpenRecording
 from ptttool.pipeline.scope import TimeOptions, scope_of
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import Analyze, PlannedAnalysis
@@ -47,7 +47,7 @@ class Ask:
 
 
 def ask_of(
-    recording: Recording,
+    recording: OpenRecording,
     where: str | None = None,
     time: TimeOptions | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -71,7 +71,7 @@ class Answer:
         The analyses by name.
     """
 
-    recording: Recording
+    recording: OpenRecording
     walk: Walk
     ask: Ask
     analyses: Mapping[str, Analysis[Any]]
@@ -89,13 +89,13 @@ class Answer:
 
 
 def run(
-    recording: Recording, kinds: Sequence[str | type[Analysis[Any]]], workers: Workers, ask: Ask | None = None, walk: Walk | None = None
+    recording: OpenRecording, kinds: Sequence[str | type[Analysis[Any]]], workers: Workers, ask: Ask | None = None, walk: Walk | None = None
 ) -> Answer:
     """Run analyses over a whole recording: it is read, and each column decoded, once.
 
     Parameters
     ----------
-    recording : Recording
+    recording : OpenRecording
         The recording.
     kinds : sequence of str or type
         Names of analyses, or their classes, which need not be registered.
@@ -134,7 +134,7 @@ def run(
     return Answer(recording, walk, ask, {kind.name: part for kind, part in zip(wanted, parts, strict=True)})
 
 
-def checked(recording: Recording, name: str) -> type[Analysis[Any]]:
+def checked(recording: OpenRecording, name: str) -> type[Analysis[Any]]:
     """Return an analysis by name.
 
     Raises
@@ -155,12 +155,12 @@ def checked(recording: Recording, name: str) -> type[Analysis[Any]]:
     return analysis
 
 
-def lacks_of(recording: Recording, name: str, machine: Machine | None = None) -> list[Lack]:
+def lacks_of(recording: OpenRecording, name: str, machine: Machine | None = None) -> list[Lack]:
     """Return what an analysis cannot see in a recording, as far as is known before it is read.
 
     Parameters
     ----------
-    recording : Recording
+    recording : OpenRecording
         The recording.
     name : str
         Name of the analysis.
@@ -170,7 +170,7 @@ def lacks_of(recording: Recording, name: str, machine: Machine | None = None) ->
     return ANALYSES.get(name).lacks(captured_by(recording, machine))
 
 
-def captured_by(recording: Recording, machine: Machine | None = None) -> Captured:
+def captured_by(recording: OpenRecording, machine: Machine | None = None) -> Captured:
     """Return what a recording can hold; parameters are those of :func:`lacks_of`."""
     given = recording.request.parameters.get("input")
     format_ = None if given is None or given.text not in tuple(Format) else Format(given.text)

@@ -14,12 +14,12 @@ from ptttool.errors import UsageError
 from ptttool.pipeline.analyzing.ask import Ask, captured_by, run
 
 if TYPE_CHECKING:
-    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.recording import OpenRecording
     from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
 
 
-def measure(recording: Recording, workers: Workers, ask: Ask, walk: Walk | None = None) -> Measurements:
+def measure(recording: OpenRecording, workers: Workers, ask: Ask, walk: Walk | None = None) -> Measurements:
     """Read a recording and return what a comparison needs of it.
 
     Parameters

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ptttool.files.progress import Progress
-    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.recording import OpenRecording
     from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
 
@@ -30,7 +30,7 @@ MOST_COMPLETIONS = 256
 
 
 def follow(
-    recording: Recording,
+    recording: OpenRecording,
     index: int,
     workers: Workers,
     ask: Ask,
@@ -40,7 +40,7 @@ def follow(
 
     Parameters
     ----------
-    recording : Recording
+    recording : OpenRecording
         The recording; it is read several times.
     index : int
         Number of the TLP: of a request or of a completion.
@@ -81,7 +81,7 @@ def follow(
     return followed(recording.path, row, matched, request, list(completions))
 
 
-def _row_of(recording: Recording, index: int) -> tuple[Row, tuple[int, int] | None]:
+def _row_of(recording: OpenRecording, index: int) -> tuple[Row, tuple[int, int] | None]:
     """Return a TLP by column, and its Requester ID and tag where it has both."""
     walk = recording.walk(Alone())
     frame = next((frame for frame in _frames(walk, recording, index, 1) if len(frame)), None)
@@ -94,7 +94,7 @@ def _row_of(recording: Recording, index: int) -> tuple[Row, tuple[int, int] | No
     return _rows(frame, recording)[0], None if requester is None or tag is None else (requester, tag)
 
 
-def _completions(recording: Recording, key: tuple[int, int], first: int, last: int) -> Iterator[Row]:
+def _completions(recording: OpenRecording, key: tuple[int, int], first: int, last: int) -> Iterator[Row]:
     """Yield the completions of a transaction, in order; `first` and `last`: numbers of its request and of its last completion."""
     import polars as pl
 
@@ -104,12 +104,12 @@ def _completions(recording: Recording, key: tuple[int, int], first: int, last: i
         yield from _rows(frame.filter(wanted), recording)
 
 
-def _frames(walk: Walk, recording: Recording, first: int, count: int) -> Iterator[pl.DataFrame]:
+def _frames(walk: Walk, recording: OpenRecording, first: int, count: int) -> Iterator[pl.DataFrame]:
     """Yield TLPs, from a number on."""
     return (batch.to_polars() for batch in walk.batches(Query(recording.schema.usual_names, None, first, count)))
 
 
-def _rows(frame: pl.DataFrame, recording: Recording) -> Sequence[Row]:
+def _rows(frame: pl.DataFrame, recording: OpenRecording) -> Sequence[Row]:
     from ptttool.table.text import as_text
 
     return as_text(frame, recording.schema.select(recording.schema.usual_names)).to_dicts()

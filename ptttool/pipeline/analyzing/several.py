@@ -28,7 +28,7 @@ LOSS = Loss.name
 if TYPE_CHECKING:
     from ptttool.analyses.needs import Captured
     from ptttool.perfdata.model import Contents
-    from ptttool.pipeline.recording import Recording
+    from ptttool.pipeline.recording import OpenRecording
     from ptttool.pipeline.walk import Walk
     from ptttool.pipeline.workers.pool import Workers
 
@@ -163,7 +163,7 @@ class RecordingSums:
     _is_alike: bool = True
     _count: int = 0
 
-    def add(self, recording: Recording, parts: Mapping[str, Analysis[Any]], machine: Machine | None) -> None:
+    def add(self, recording: OpenRecording, parts: Mapping[str, Analysis[Any]], machine: Machine | None) -> None:
         """Add a recording; its analyses are not to be used afterwards."""
         about = (recording.title, captured_by(recording, machine))
         self._count += 1
@@ -195,7 +195,7 @@ class RecordingSums:
 
 
 def analyze_recording(
-    recording: Recording,
+    recording: OpenRecording,
     names: Sequence[str],
     workers: Workers,
     ask: Ask | None = None,
