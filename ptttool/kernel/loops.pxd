@@ -8,6 +8,7 @@ cdef long long _COMPLETE, _ERROR, _SHORT, _INSIDE, _END
 cdef int _IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST
 cdef unsigned long long _WORD
 cdef long long _MOST_BYTES
+cdef Py_ssize_t _SUMS
 
 
 cdef class Matcher:
@@ -75,3 +76,12 @@ cdef class Matcher:
 
     @cython.locals(completions="long long", received="long long", ending="long long", end=Py_ssize_t)
     cdef int _close(self, Py_ssize_t number, long long gap, bint is_cut, bint has_end, long long to_last) except -1
+
+
+@cython.locals(
+    count=Py_ssize_t, sums="int[::1]", used=Py_ssize_t, before=Py_ssize_t, level=Py_ssize_t, block="long long", at=Py_ssize_t, what=int,
+    place="long long", number=Py_ssize_t, is_last=bint,
+)
+cpdef Py_ssize_t sum_levels(
+    const long long[::1] events, const long long[::1] times, long long end, int series_shift, long long[:, ::1] entries,
+) except -1

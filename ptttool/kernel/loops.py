@@ -1,4 +1,4 @@
-"""Requests and their completions, one record after the other.
+"""Requests and their completions, one record after the other; and how many requests are outstanding.
 
 This is plain Python. With the C types of ``loops.pxd`` it is compiled at install; without a compiler it runs as it is, and finds the same.
 The rules are those of the PCIe base specification 6.x, sections 2.2.9 and 2.3.1.1 (completions).
@@ -46,6 +46,8 @@ _ANSWERS, _ANSWERED, _OPEN, _CLOSED = STATES
 _COMPLETE, _ERROR, _SHORT, _INSIDE, _END = ENDINGS
 _IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST = ROLES
 _WORD = (1 << 64) - 1
+# Columns of sums of levels.
+_SUMS = 4
 # A read asks for at most so many bytes.
 _MOST_BYTES = 4096
 
@@ -314,3 +316,52 @@ class Matcher:
         self.ended[end, 13], self.ended[end, 14], self.ended[end, 15] = self.entries[number, _TO_FIRST], to_last, self.entries[number, _ROW]
         self.ends = end + 1
         self.entries[number, _STATE] = _CLOSED
+
+
+def sum_levels(events: Any, times: Any, end: int, series_shift: int, entries: Any) -> int:
+    """Sum up how long each level lasts in each block of a series; return how many sums there are.
+
+    Parameters
+    ----------
+    events : int64, shape (n,)
+        Ascending: the series, from bit `series_shift` on, the row, and in the lowest two bits 0 where a block begins, 1 where the level
+        rises, 2 where it falls. A series begins with a block; at its end its level is 0.
+    times : int64, shape (n,)
+        Ticks at each.
+    end : int
+        Ticks at the end of all series.
+    entries : int64, shape (n, 4)
+        The sums: where the block begins, the level, how long it lasts, and where it is first; places are series and row in one number.
+        Those of a block follow each other.
+
+    Raises
+    ------
+    IndexError
+        A level is below 0, or the shapes differ.
+    """
+    count = len(events)
+    if times.shape[0] != count or entries.shape[0] < count or entries.shape[1] != _SUMS:
+        raise IndexError
+    # The last sum of each level, counted from 1.
+    sums = _places(count + 1)
+    used = before = level = block = 0
+    for at in range(count):
+        what, place = events[at] & 3, events[at] >> 2
+        if what == 0:
+            block, before = place, used
+        elif what == 1:
+            level += 1
+        else:
+            level -= 1
+        if at + 1 < count and events[at + 1] >> 2 == place:
+            continue  # of events at the same row the last one gives the level
+        if not 0 <= level <= count:
+            raise IndexError
+        number = sums[level]
+        if number <= before:
+            entries[used, 0], entries[used, 1], entries[used, 2], entries[used, 3] = block, level, 0, place
+            used += 1
+            sums[level] = number = used
+        is_last = at + 1 == count or events[at + 1] >> series_shift != events[at] >> series_shift
+        entries[number - 1, 2] += (end if is_last else times[at + 1]) - times[at]
+    return used

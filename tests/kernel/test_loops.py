@@ -155,3 +155,43 @@ def test_keys_beyond_the_first_table(either: ModuleType) -> None:
     assert (columns["ending"] == loops.COMPLETE).all()
     assert (columns["last"] - columns["request"] == count).all()
     assert (columns["to_last"] == count).all()
+
+
+LEVELS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 9)), max_size=30)
+SHIFT = 12
+
+
+def events_of(spans: list[tuple[int, int, int]], borders: list[tuple[int, int]]) -> Any:
+    """Events of spans and borders, by series and row, in ascending order; each series begins with a border."""
+    found = {(series, row, 0) for series, row in borders} | {(series, 0, 0) for series, *_ in [*spans, *borders]}
+    changes = [(series, row, what) for series, one, other in spans for row, what in ((min(one, other), 1), (max(one, other), 2))]
+    return np.array(sorted((series << SHIFT - 2 | row) << 2 | what for series, row, what in [*found, *changes]), dtype=np.int64)
+
+
+@FIXTURES
+@given(spans=LEVELS, borders=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=5))
+def test_levels(either: ModuleType, spans: list[tuple[int, int, int]], borders: list[tuple[int, int]]) -> None:
+    """Row by row: how many spans are open, and for how long."""
+    events = events_of(spans, borders)
+    rows = events >> 2 & 1023
+    entries = np.empty((len(events), 4), dtype=np.int64)
+    used = either.sum_levels(events, 3 * rows, 100, SHIFT, entries)
+    expected: dict[tuple[int, int], list[int]] = {}
+    places = sorted({event >> 2 for event in events.tolist()})
+    for place, behind in zip(places, [*places, 1 << 40][1:], strict=True):
+        series, row = place >> SHIFT - 2, place & 1023
+        level = sum(1 for each, one, other in spans if each == series and min(one, other) <= row < max(one, other))
+        block = max(event >> 2 for event in events.tolist() if event & 3 == 0 and event >> 2 <= place)
+        end = 3 * (behind & 1023) if behind >> SHIFT - 2 == series else 100
+        expected.setdefault((block, level), [0, place])[0] += end - 3 * row
+    assert {(block, level): [ticks, first] for block, level, ticks, first in entries[:used].tolist()} == expected
+
+
+def test_levels_that_cannot_be_are_an_error(either: ModuleType) -> None:
+    times, entries = np.zeros(2, dtype=np.int64), np.empty((2, 4), dtype=np.int64)
+    with pytest.raises(IndexError):
+        either.sum_levels(np.array([0, 6]), times, 0, SHIFT, entries)
+    two, three = np.array([0, 5]), np.array([0, 5, 10])
+    for events, sums in ((three, entries), (two, entries[:1]), (two, np.empty((2, 3), dtype=np.int64))):
+        with pytest.raises(IndexError):
+            either.sum_levels(events, times, 0, SHIFT, sums)

@@ -13,17 +13,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.sums import distinct
+from ptttool.analyses.sums import distinct, summed
+from ptttool.kernel import loops
 
 Array = npt.NDArray[Any]
 
 # Series and row in one number, by which entries are sorted and found: a series is an ID of 16 bits and more, a row has up to 2^40.
 _ROW_BITS: Final = 40
 _ROW_MASK: Final = (1 << _ROW_BITS) - 1
-# Sums are made in a table of doubles, which hold whole numbers of so many bits, where it is not much larger than what goes into it.
-_EXACT_BITS: Final = 53
-_LARGEST_TABLE: Final = 4
-_NO_ROW: Final = np.iinfo(np.int64).max
 
 
 class Entries(NamedTuple):
@@ -135,7 +132,7 @@ class Levels:
         series = entries.series.take(_lasts_of_series(entries.keys))
         blocks = distinct(np.concatenate((_keys(series, self.first), borders.keys)))
         number = np.searchsorted(blocks, entries.keys, side="right") - 1
-        self.entries = _summed(blocks, number, entries.level, entries.ticks, entries.row, self.ticks)
+        self.entries = _summed(blocks, number, entries.level, entries.ticks, entries.row)
 
 
 class Crossing:
@@ -204,27 +201,11 @@ def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any)
     keys[sure : sure + count] |= 1
     keys[sure + count :] |= 2
     keys.sort()
-    what = keys & 3
-    keys >>= 2
-    rows = keys & _ROW_MASK
-    level = (what & 1) - (what >> 1)
-    np.cumsum(level, out=level)
-    times = at(rows)
-    durations = np.empty(len(keys), dtype=np.int64)
-    np.subtract(times[1:], times[:-1], out=durations[:-1])
-    lasts = _lasts_of_series(keys)
-    durations[lasts] = ticks - times.take(lasts)
-    is_border = what == 0
-    number = is_border.astype(np.int64)
-    np.cumsum(number, out=number)
-    number -= 1
-    blocks = keys.take(np.flatnonzero(is_border))
-    # Of events at the same row, the last one gives the level.
-    same = keys[1:] == keys[:-1]
-    if same.any():
-        kept = np.flatnonzero(np.append(~same, True))
-        number, level, durations, rows = (each.take(kept) for each in (number, level, durations, rows))
-    return Levels(first, last, ticks, _summed(blocks, number, level, durations, rows, ticks))
+    entries = np.empty((len(keys), len(Entries._fields)), dtype=np.int64)
+    used = loops.sum_levels(keys, at(keys >> 2 & _ROW_MASK), ticks, _ROW_BITS + 2, entries)
+    block, level, lasted, row = entries[:used].T
+    order = np.lexsort((level, block))
+    return Levels(first, last, ticks, Entries(*(each.take(order) for each in (block, level, lasted, row & _ROW_MASK))))
 
 
 def _keys(series: Array, rows: Array | int) -> Array:
@@ -247,7 +228,7 @@ def _idle(keys: Array, row: int, ticks: int) -> Entries:
     return Entries(keys, np.zeros(shape, dtype=np.int64), np.full(shape, ticks, dtype=np.int64), np.full(shape, row, dtype=np.int64))
 
 
-def _summed(blocks: Array, number: Array, level: Array, ticks: Array, row: Array, total: int) -> Entries:
+def _summed(blocks: Array, number: Array, level: Array, ticks: Array, row: Array) -> Entries:
     """Return the sum for each level of each block, by block and level.
 
     Parameters
@@ -258,29 +239,10 @@ def _summed(blocks: Array, number: Array, level: Array, ticks: Array, row: Array
         The block of each entry, ascending.
     level, ticks, row : ndarray of int64, shape (n,)
         The level of each, how long it lasts, and where it begins.
-    total : int
-        Ticks that the entries of a series have together.
     """
     width = int(level.max()) + 1
     cells = number * width
     cells += level
-    size = len(blocks) * width
-    if size <= _LARGEST_TABLE * len(cells) and not total >> _EXACT_BITS:
-        sums = np.bincount(cells, ticks, size)
-        rows = np.full(size, _NO_ROW, dtype=np.int64)
-        np.minimum.at(rows, cells, row)
-        found = np.flatnonzero(rows != _NO_ROW)
-        of = found // width
-        return Entries(blocks.take(of), found - of * width, sums.take(found).astype(np.int64), rows.take(found))
-    # Cell and position in one number: numpy sorts those several times as fast as it sorts positions.
-    bits = len(cells).bit_length()
-    cells <<= bits
-    cells |= np.arange(len(cells))
-    cells.sort()
-    order = cells & ((1 << bits) - 1)
-    cells >>= bits
-    starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
-    found = cells.take(starts)
+    found, sums, rows = summed((np.add, np.minimum), cells, ticks, row)
     of = found // width
-    sums, rows = np.add.reduceat(ticks.take(order), starts), np.minimum.reduceat(row.take(order), starts)
     return Entries(blocks.take(of), found - of * width, sums, rows)
