@@ -1,5 +1,6 @@
 """``python -m ptttool`` and the ``ptttool`` script."""
 
+import gc
 import os
 import sys
 
@@ -23,6 +24,8 @@ def run() -> None:
     shell = os.environ.get("_PTTTOOL_COMPLETE")
     if shell is not None:
         sys.exit(_complete(shell))
+    # What is imported stays: looking for cycles in it, again and again, takes up to a tenth of a short command.
+    gc.set_threshold(100_000, 10, 10)
     from ptttool.cli.terminal.streams import drop_what_cannot_be_written, settle_streams
 
     settle_streams()

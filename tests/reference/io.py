@@ -269,8 +269,8 @@ class ControllerFound:
     rx_packets: int
     rx_bytes: int
     tx_bytes: int
-    descriptors: int
-    with_data: int
+    descriptors: int | None
+    with_data: int | None
 
 
 def controller(accesses: Sequence[Access]) -> ControllerFound:
@@ -292,12 +292,15 @@ def controller(accesses: Sequence[Access]) -> ControllerFound:
     if descriptor_pages:
         record_pages &= descriptor_pages
     entries = [each for each in reads if each.size % ENTRY == 0 and each.size < SECTOR and each.address % ENTRY == 0]
+    sending = descriptor_pages - record_pages
+    # Several descriptors in one read: how many is not known.
+    at_once = any(each.address // PAGE in sending for each in entries)
     not_data = sum(read[page].bytes for page in descriptor_pages)
     not_data += sum(each.size for each in entries if each.address // PAGE in descriptor_pages | record_pages)
     return ControllerFound(
         rx_packets=sum(written[page].slots for page in record_pages),
         rx_bytes=sum(each.enabled for each in data) + sum(written[page].bytes for page in written.keys() - record_pages),
         tx_bytes=sum(each.enabled for each in reads) - not_data,
-        descriptors=sum(read[page].slots for page in descriptor_pages - record_pages),
-        with_data=sum(read[page].followed for page in descriptor_pages - record_pages),
+        descriptors=None if at_once else sum(read[page].slots for page in sending),
+        with_data=None if at_once else sum(read[page].followed for page in sending),
     )
