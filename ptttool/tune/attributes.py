@@ -66,6 +66,33 @@ class Assignment(Struct, frozen=True):
         return (self.asked.lstrip("0") or "0") != str(self.value)
 
 
+class AttributeChange(Struct, frozen=True):
+    """A tune attribute and its values before and after a change: what the steps of a plan, of the journal and of a repair have in common.
+
+    Parameters
+    ----------
+    device, attribute : str
+        Its names.
+    old, new : int
+        Its values before and after.
+    """
+
+    device: str
+    attribute: str
+    old: int
+    new: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The device and the attribute."""
+        return self.device, self.attribute
+
+    @property
+    def label(self) -> str:
+        """The attribute's name in messages."""
+        return f"{self.device}/{self.attribute}"
+
+
 def meaning(attribute: str) -> str | None:
     """Say what an attribute does; None for one that the kernel documentation does not describe."""
     return MEANINGS.get(ALIASES.get(attribute, attribute))

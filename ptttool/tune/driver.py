@@ -22,8 +22,8 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
 from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, UsageError
 from ptttool.machine.model import PttDevice
-from ptttool.tune.attributes import clamped_value, parse_assignments
-from ptttool.tune.journal.records import AttributeChange, Outcome, StepState
+from ptttool.tune.attributes import AttributeChange, clamped_value, parse_assignments
+from ptttool.tune.journal.records import Outcome, StepState
 from ptttool.tune.journal.store import JournalWriter
 from ptttool.tune.session import NoRecorder, Session, tuning
 from ptttool.tune.values import attribute_names, read_value, source_of, write_value

@@ -14,8 +14,9 @@ from ptttool.errors import AccessError, OutputError, PtttoolError
 from ptttool.files.locks import hold
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import RUNNING, Source
+from ptttool.tune.attributes import AttributeChange
 from ptttool.tune.journal.author import Author
-from ptttool.tune.journal.records import AttributeChange, Outcome, StepState
+from ptttool.tune.journal.records import Outcome, StepState
 from ptttool.tune.journal.store import CLOSED, DAMAGED, Journal, JournalWriter, journal_of
 from ptttool.tune.journal.unfinished import Unfinished, find_unfinished
 

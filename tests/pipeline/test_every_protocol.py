@@ -26,6 +26,8 @@ from tests.support import captures
 from tests.support.processes import workers_of
 from tests.support.recordings import auxtrace_info, build_perfdata, words_8dw
 
+pytestmark = pytest.mark.slow
+
 TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
 ETRACE = ROOT / "fixtures" / "etrace" / "median-basic"
 # One frame of three sources, as often as it takes.

@@ -20,6 +20,8 @@ import ptttool
 from tests.support import captures
 from tests.support.distributions import make_distribution
 
+pytestmark = pytest.mark.slow
+
 TOYS = Path(__file__).parent
 FOLDERS = {
     "protocol": "decoders",

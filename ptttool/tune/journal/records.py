@@ -31,6 +31,7 @@ from msgspec.structs import replace
 from ptttool.documents import read_json, to_json
 from ptttool.errors import InputError
 from ptttool.files.locks import utc_now
+from ptttool.tune.attributes import AttributeChange
 from ptttool.tune.budget import MAX_JOURNAL_BYTES, MAX_JOURNAL_STEPS
 from ptttool.tune.journal.author import Author, Natural
 
@@ -66,33 +67,6 @@ class Outcome(StrEnum):
     """It was cut off, and the machine was started again."""
     KEPT = "kept"
     """It was cut off, and the user kept the values as they were."""
-
-
-class AttributeChange(Struct, frozen=True):
-    """A tune attribute and its values before and after a change: what the steps of a plan, of the journal and of a repair have in common.
-
-    Parameters
-    ----------
-    device, attribute : str
-        Its names.
-    old, new : int
-        Its values before and after.
-    """
-
-    device: str
-    attribute: str
-    old: int
-    new: int
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The device and the attribute."""
-        return self.device, self.attribute
-
-    @property
-    def label(self) -> str:
-        """The attribute's name in messages."""
-        return f"{self.device}/{self.attribute}"
 
 
 class Step(AttributeChange, frozen=True):

@@ -19,11 +19,11 @@ from ptttool.errors import InputError
 from ptttool.files.locks import utc_now
 from ptttool.files.own_folders import open_own_folder
 from ptttool.machine.sources.contract import Source
+from ptttool.tune.attributes import AttributeChange
 from ptttool.tune.budget import MAX_JOURNAL_BYTES
 from ptttool.tune.journal.author import Author
 from ptttool.tune.journal.folder import OPEN, journal_folder, journal_names
 from ptttool.tune.journal.records import (
-    AttributeChange,
     ChangeRecord,
     Outcome,
     StepState,

@@ -12,8 +12,9 @@ from ptttool.errors import InputError, PtttoolError
 from ptttool.machine.discovery import list_devices
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import Source
+from ptttool.tune.attributes import AttributeChange
 from ptttool.tune.journal.author import boot_id, driver_identity
-from ptttool.tune.journal.records import AttributeChange, ChangeRecord, Outcome, Step, StepState
+from ptttool.tune.journal.records import ChangeRecord, Outcome, Step, StepState
 from ptttool.tune.journal.store import Journal, journal_of
 from ptttool.tune.values import attribute_names, read_value
 from ptttool.wording import counted, in_words
