@@ -108,6 +108,8 @@ def from_json(body: Any) -> Machine:
         It is something else, damaged, or of another version.
     """
     try:
+        if not isinstance(body, dict):
+            raise ValueError("no object")
         missing = [key for key in ("version", "origin", "devices", "functions") if key not in body]
         if missing:
             raise ValueError(f"the field {missing[0]!r} is missing")
