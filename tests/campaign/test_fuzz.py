@@ -14,6 +14,8 @@ from campaign.fuzz.mutate import mutated
 from campaign.fuzz.targets.contract import Target, targets
 from ptttool.errors import InputError, PtttoolError
 
+pytestmark = pytest.mark.slow
+
 TARGETS = targets()
 every_target = pytest.mark.parametrize("name", TARGETS)
 # Inputs of a target that also go through the command line.

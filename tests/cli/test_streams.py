@@ -20,6 +20,8 @@ import pytest
 from ptttool.cli.main import main
 from tests import ROOT
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 WRITING = [
     "--help",

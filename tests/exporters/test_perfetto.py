@@ -17,6 +17,8 @@ from tests.support import captures
 from tests.support.perfetto import query
 from tests.support.records import eight, packed
 
+pytestmark = pytest.mark.slow
+
 CONFIG = "workloads/w-config-dir3-4dw"
 SLICES = """select slice.ts, slice.dur, slice.name,
     extract_arg(arg_set_id, 'debug.request') request, extract_arg(arg_set_id, 'debug.first completion') first,

@@ -23,6 +23,8 @@ from tests.support import captures
 from tests.support.records import eight, packed, records_4dw, records_8dw
 from tests.support.tshark import fields
 
+pytestmark = pytest.mark.slow
+
 NAMES = [name for name in captures.shapes() if "x86" not in name]
 # Of a large capture, as many TLPs at its start and spread over the rest.
 ENOUGH = 4000
@@ -163,7 +165,6 @@ def test_other_packets_of_the_link_type_are_left_alone(tmp_path: Path) -> None:
     assert found == [[str(len(data)), ""] for data in packets]
 
 
-@pytest.mark.slow
 @settings(max_examples=5)
 @given(data=st.data())
 @pytest.mark.parametrize("layout", ["4dw", "8dw"])

@@ -15,6 +15,8 @@ from ptttool.tlp.columns import KINDS
 from ptttool.tlp.header import decode_header
 from tests.reference import hisi_ptt as reference
 
+pytestmark = pytest.mark.slow
+
 by_profile = pytest.mark.parametrize("name", PROFILES.names())
 # What completes what: kinds of completions by the kind of request, the error's too.
 COMPLETED_BY = {
