@@ -177,17 +177,20 @@ class RecordingSums:
             for name, part in self._parts.items():
                 part.add_recording(parts[name])
 
+    @property
+    def _summed(self) -> dict[str, Analysis[Any]]:
+        return self._parts if self._count > 1 and self._is_alike else {}
+
     def results(self) -> dict[str, Any]:
         """Return the results of the recordings together, by name of the analysis."""
-        if self._count < 2 or not self._is_alike or self._contents is None:
+        if self._contents is None:
             return {}
         context = AnalysisContext("", self._contents, self.machine)
-        return {name: part.result(context) for name, part in self._parts.items()}
+        return {name: part.result(context) for name, part in self._summed.items()}
 
     def reasons(self) -> dict[str, NotSummed]:
         """Return why the other analyses have none."""
-        summed = self.results()
-        left = [name for name in self.names if name not in summed]
+        left = [name for name in self.names if name not in self._summed]
         return {
             name: NotSummed.EACH if not ANALYSES.get(name).sums_recordings else NotSummed.FEW if self._count < 2 else NotSummed.OTHER_EVENT
             for name in left

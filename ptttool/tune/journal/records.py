@@ -177,7 +177,8 @@ def parse_change(data: bytes, number: int, path: str) -> ChangeRecord | None:
     except (KeyError, ValueError):
         raise wrong("the first line lacks what a change has") from None
     damaged: list[int] = []
-    steps = list(change.steps)
+    # How far a step is, the lines below say.
+    steps = [replace(step, state=StepState.PLANNED) for step in change.steps]
     # What follows the last line end is empty, or was cut off.
     for at, line in enumerate(rest.split(b"\n")[:-1], 2):
         record = _parse_line(line)

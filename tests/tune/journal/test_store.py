@@ -176,6 +176,15 @@ def test_lines_that_are_whole_and_wrong(text: str, code: str) -> None:
     assert caught.value.code == code
 
 
+def test_how_far_a_step_is_no_first_line_says(journal: Journal) -> None:
+    """Another version may write a key of that name, with another meaning."""
+    data = whole_file(journal)
+    begin = data[: data.index(b"\n")].split(b" ", 1)[1].decode().replace('"old"', '"state": "written", "old"')
+    found = parse_change(line(begin), 1, "file")
+    assert found is not None
+    assert [step.state for step in found.steps] == ["planned"] * 3
+
+
 def test_later_lines_that_are_wrong_are_left_out(journal: Journal) -> None:
     data = whole_file(journal)
     first = data[: data.index(b"\n") + 1]
