@@ -18,6 +18,9 @@ REPORT_VARIABLE = "PTTTOOL_CRASH_REPORT"
 UNSEEN: list[BaseException] = []
 """Exceptions in threads and finalizers, which Python would print: for the report."""
 
+# By convention, a program that ends because of a signal has exit code 128 plus the signal's number.
+SIGNAL_EXIT = 128
+
 # Interpreters and libraries end the import of a package with one of these when memory is limited.
 _PACKAGES = ("numpy", "polars")
 
@@ -33,7 +36,7 @@ def guarded(function: Callable[[], int]) -> int:
     if not sys.warnoptions:  # of libraries, for developers
         warnings.simplefilter("ignore")
     threading.excepthook = lambda thread: UNSEEN.append(thread.exc_value) if thread.exc_value is not None else None
-    sys.unraisablehook = lambda found: UNSEEN.append(found.exc_value) if found.exc_value is not None else None
+    sys.unraisablehook = _ignored
     try:
         return function()
     except (SystemExit, KeyboardInterrupt):
@@ -42,6 +45,26 @@ def guarded(function: Callable[[], int]) -> int:
         from ptttool.cli.terminal.failure import report_error
 
         return report_error(explained(error, sys.argv[1:]), sys.argv[1:])
+
+
+def _ignored(found: sys.UnraisableHookArgs) -> None:
+    """Keep an exception that Python ignores. One that a signal raised must not be lost: the signal comes once more.
+
+    Python ignores it where the signal meets a finalizer or a callback of a weak reference: one runs at the end of each import.
+    """
+    import signal
+
+    error, number = found.exc_value, 0
+    if isinstance(error, KeyboardInterrupt):
+        number = signal.SIGINT
+    elif isinstance(error, SystemExit) and isinstance(error.code, int):
+        number = error.code - SIGNAL_EXIT
+    if number in signal.valid_signals():
+        # By a timer, since this function is called where exceptions are ignored.
+        signal.signal(signal.SIGALRM, lambda _number, _frame: signal.raise_signal(number))
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    elif error is not None:
+        UNSEEN.append(error)
 
 
 def explained(error: BaseException, arguments: Sequence[str]) -> PtttoolError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -191,3 +192,29 @@ def test_little_memory(installed: Path, megabytes: int) -> None:
     assert done.returncode <= 1 or done.returncode in (8, 9, 70, 130)
     if done.returncode > 1:
         assert "ulimit -v" in done.stderr
+
+
+SIGNALLED = """
+import os, signal, sys, time
+from ptttool.cli.terminal.interrupts import tidy_end
+from ptttool.cli.unexpected import guarded
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[1]))
+        time.sleep(0)
+
+def main():
+    with tidy_end():
+        Finalized()
+        time.sleep(60)
+    return 0
+
+guarded(main)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_where_exceptions_are_ignored_ends_the_command(number: signal.Signals) -> None:
+    ended = subprocess.run([sys.executable, "-c", SIGNALLED, str(int(number))], cwd=ROOT, check=False, capture_output=True, timeout=30)
+    assert ended.returncode == (-number if number == signal.SIGINT else 128 + number)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# By convention, a program that ends because of a signal has exit code 128 plus the signal's number.
-_EXIT_BASE = 128
+from ptttool.cli.unexpected import SIGNAL_EXIT
 
 
 @contextmanager
@@ -34,4 +33,4 @@ def tidy_end() -> Iterator[None]:
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(_EXIT_BASE + number)
+    raise SystemExit(SIGNAL_EXIT + number)
