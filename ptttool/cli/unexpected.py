@@ -18,9 +18,6 @@ REPORT_VARIABLE = "PTTTOOL_CRASH_REPORT"
 UNSEEN: list[BaseException] = []
 """Exceptions in threads and finalizers, which Python would print: for the report."""
 
-# By convention, a program that ends because of a signal has exit code 128 plus the signal's number.
-SIGNAL_EXIT = 128
-
 # Interpreters and libraries end the import of a package with one of these when memory is limited.
 _PACKAGES = ("numpy", "polars")
 
@@ -53,6 +50,8 @@ def _ignored(found: sys.UnraisableHookArgs) -> None:
     Python ignores it where the signal meets a finalizer or a callback of a weak reference: one runs at the end of each import.
     """
     import signal
+
+    from ptttool.cli.terminal.interrupts import SIGNAL_EXIT
 
     error, number = found.exc_value, 0
     if isinstance(error, KeyboardInterrupt):

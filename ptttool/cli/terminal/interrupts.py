@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ptttool.cli.unexpected import SIGNAL_EXIT
+# By convention, a program that ends because of a signal has exit code 128 plus the signal's number.
+SIGNAL_EXIT = 128
 
 
 @contextmanager
