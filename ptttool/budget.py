@@ -1,14 +1,14 @@
 """Budgets: how much an input may make ptttool hold or do, and the error for one that asks for more.
 
 A small file can ask for very much: text that expands a thousandfold, counts that no list behind them has, a name of all the file's bytes.
-Each subpackage with readers has a module ``budget`` with its limits, and lists them in ``BUDGETS``; the page ``docs/budgets.md`` is made of
-these lists. Every limit is far above what real inputs have.
+Each subpackage with readers has a module ``budget`` with its limits; the page ``docs/budgets.md`` is made of these modules. Every limit is
+far above what real inputs have.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Self
 
 from ptttool.errors import InputError, UsageError
 
@@ -16,25 +16,31 @@ CODE: Final = "over-budget"
 """Code of the errors, problems and diagnostics of all budgets."""
 
 
-class Budget(NamedTuple):
-    """One limit.
+class Budget(int):
+    """One limit: a number that says what it limits.
 
     Parameters
     ----------
-    name : str
-        Name of the constant in its module.
     limit : int
-        Its value.
+        The number.
     unit : str
         What is counted, in the plural.
     meaning : str
         What the limit is for, in one sentence.
     """
 
-    name: str
-    limit: int
     unit: str
     meaning: str
+
+    def __new__(cls, limit: int, unit: str, meaning: str) -> Self:
+        """Make a limit."""
+        self = super().__new__(cls, limit)
+        self.unit, self.meaning = unit, meaning
+        return self
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        """Pickle the number alone: some processes that get it do not import ptttool."""
+        return int, (int(self),)
 
 
 def over_budget(path: str | Path, what: str, limit: int, unit: str, *, offset: int | None = None, hint: str | None = None) -> InputError:

@@ -12,39 +12,20 @@ from typing import Final
 
 from ptttool.budget import Budget
 
-MAX_ATTRIBUTES: Final = 1 << 16
-MAX_IDS: Final = 1 << 20
-MAX_RECORDS: Final = 1 << 20
-MAX_FEATURE_BYTES: Final = 16 << 20
-MAX_LIST: Final = 1 << 16
-MAX_UNKNOWN_TYPES: Final = 1 << 12
-MAX_PROBLEMS: Final = 100
-EXPANDED_FREE: Final = 16 << 20
-EXPANDED_RATIO: Final = 64
-MAX_WINDOW: Final = 1 << 27
-MAX_APART: Final = 64 << 20
-MAX_FILES: Final = 1 << 12
-MAX_STREAMS: Final = 1 << 10
-MAX_DESCRIPTIONS: Final = 64
-
-
-BUDGETS: Final = (
-    Budget("MAX_ATTRIBUTES", MAX_ATTRIBUTES, "attributes", "Events of a recording."),
-    Budget("MAX_IDS", MAX_IDS, "ids", "Ids of all events together, and entries of ID_INDEX; an id in two attributes counts twice."),
-    Budget("MAX_RECORDS", MAX_RECORDS, "records", "Records that are listed of each kind: AUX, AUXTRACE, AUX_OUTPUT_HW_ID."),
-    Budget("MAX_FEATURE_BYTES", MAX_FEATURE_BYTES, "bytes", "Feature sections of the header together; an overlap counts twice."),
-    Budget("MAX_LIST", MAX_LIST, "entries", "Entries of a list in a feature section."),
-    Budget("MAX_UNKNOWN_TYPES", MAX_UNKNOWN_TYPES, "types", "Types of records that perf does not write; more of them are not records."),
-    Budget("MAX_PROBLEMS", MAX_PROBLEMS, "problems", "Problems that are listed."),
-    Budget("EXPANDED_FREE", EXPANDED_FREE, "bytes", "Records that compressed records may expand to, whatever their size."),
-    Budget("EXPANDED_RATIO", EXPANDED_RATIO, "bytes per byte", "Further expanded bytes for each compressed byte; perf reaches about 20."),
-    Budget("MAX_WINDOW", MAX_WINDOW, "bytes", "Window of a zstd frame, the largest that perf's levels choose."),
-    Budget("MAX_APART", MAX_APART, "bytes", "Bytes before the data section of a file that comes through a pipe, and bytes after it."),
-    Budget("MAX_FILES", MAX_FILES, "files", "Files of a perf.data folder."),
-    Budget("MAX_STREAMS", MAX_STREAMS, "streams", "AUX streams that are decoded as packets; each one has a decoder of its own."),
-    Budget("MAX_DESCRIPTIONS", MAX_DESCRIPTIONS, "changes", "Changes of events and PMU names between payloads that are looked at."),
-)
-"""All budgets of this subpackage."""
+MAX_ATTRIBUTES: Final = Budget(1 << 16, "attributes", "Events of a recording.")
+MAX_IDS: Final = Budget(1 << 20, "ids", "Ids of all events together, and entries of ID_INDEX; an id in two attributes counts twice.")
+MAX_RECORDS: Final = Budget(1 << 20, "records", "Records that are listed of each kind: AUX, AUXTRACE, AUX_OUTPUT_HW_ID.")
+MAX_FEATURE_BYTES: Final = Budget(16 << 20, "bytes", "Feature sections of the header together; an overlap counts twice.")
+MAX_LIST: Final = Budget(1 << 16, "entries", "Entries of a list in a feature section.")
+MAX_UNKNOWN_TYPES: Final = Budget(1 << 12, "types", "Types of records that perf does not write; more of them are not records.")
+MAX_PROBLEMS: Final = Budget(100, "problems", "Problems that are listed.")
+EXPANDED_FREE: Final = Budget(16 << 20, "bytes", "Records that compressed records may expand to, whatever their size.")
+EXPANDED_RATIO: Final = Budget(64, "bytes per byte", "Further expanded bytes for each compressed byte; perf reaches about 20.")
+MAX_WINDOW: Final = Budget(1 << 27, "bytes", "Window of a zstd frame, the largest that perf's levels choose.")
+MAX_APART: Final = Budget(64 << 20, "bytes", "Bytes before the data section of a file that comes through a pipe, and bytes after it.")
+MAX_FILES: Final = Budget(1 << 12, "files", "Files of a perf.data folder.")
+MAX_STREAMS: Final = Budget(1 << 10, "streams", "AUX streams that are decoded as packets; each one has a decoder of its own.")
+MAX_DESCRIPTIONS: Final = Budget(64, "changes", "Changes of events and PMU names between payloads that are looked at.")
 
 
 class OverBudgetError(ValueError):

@@ -6,13 +6,6 @@ from typing import Final
 
 from ptttool.budget import Budget
 
-MAX_CONDITION: Final = 1 << 15
-MAX_NODES: Final = 1 << 15
-MAX_LEVELS: Final = 48
-
-BUDGETS: Final = (
-    Budget("MAX_CONDITION", MAX_CONDITION, "characters", "A condition (`--where`): enough for a list of several hundred IDs."),
-    Budget("MAX_NODES", MAX_NODES, "values and operations", "What a condition becomes: `BETWEEN` and `IN` repeat what they test."),
-    Budget("MAX_LEVELS", MAX_LEVELS, "levels", "Parentheses, functions, casts, operators of a condition inside one another."),
-)
-"""All budgets of this subpackage."""
+MAX_CONDITION: Final = Budget(1 << 15, "characters", "A condition (`--where`): enough for a list of several hundred IDs.")
+MAX_NODES: Final = Budget(1 << 15, "values and operations", "What a condition becomes: `BETWEEN` and `IN` repeat what they test.")
+MAX_LEVELS: Final = Budget(48, "levels", "Parentheses, functions, casts, operators of a condition inside one another.")

@@ -6,7 +6,4 @@ from typing import Final
 
 from ptttool.budget import Budget
 
-MAX_LOG: Final = 1 << 14
-
-BUDGETS: Final = (Budget("MAX_LOG", MAX_LOG, "characters", "DWs of a TLP header, or the line of a log with them."),)
-"""All budgets of this subpackage."""
+MAX_LOG: Final = Budget(1 << 14, "characters", "DWs of a TLP header, or the line of a log with them.")

@@ -11,6 +11,7 @@ from itertools import groupby
 import ptttool
 from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.errors.kinds import KINDS as ERROR_KINDS
+from ptttool.budget import Budget
 from ptttool.cli.schemas import schemas
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.errors import ExitCode
@@ -111,8 +112,9 @@ def budgets() -> Iterator[str]:
     """Yield the rows of every module ``budget`` of a subpackage."""
     for path in sorted((ROOT / "ptttool").rglob("*/budget.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        for budget in importlib.import_module(".".join(parts)).BUDGETS:
-            yield f"`{'/'.join(parts[1:-1])}` | {budget.meaning} | {budget.limit:,} {budget.unit}"
+        for budget in vars(importlib.import_module(".".join(parts))).values():
+            if isinstance(budget, Budget):
+                yield f"`{'/'.join(parts[1:-1])}` | {budget.meaning} | {budget:,} {budget.unit}"
 
 
 def public() -> Iterator[str]:

@@ -6,18 +6,7 @@ from typing import Final
 
 from ptttool.budget import Budget
 
-MAX_KEPT_MEMORY: Final = 96 << 20
-MAX_HELD_RESULTS: Final = 32 << 20
-
-BUDGETS: Final = (
-    Budget(
-        "MAX_KEPT_MEMORY", MAX_KEPT_MEMORY, "bytes", "Memory of a process that analyzes; of more, what is freed goes back to the system."
-    ),
-    Budget(
-        "MAX_HELD_RESULTS",
-        MAX_HELD_RESULTS,
-        "bytes",
-        "Results of parts of a recording that wait to be merged; beyond it, processes wait. There is always one under way.",
-    ),
+MAX_KEPT_MEMORY: Final = Budget(96 << 20, "bytes", "Memory of a process that analyzes; of more, what is freed goes back to the system.")
+MAX_HELD_RESULTS: Final = Budget(
+    32 << 20, "bytes", "Results of parts of a recording that wait to be merged; beyond it, processes wait. There is always one under way."
 )
-"""All budgets of this subpackage."""
