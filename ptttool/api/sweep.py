@@ -28,13 +28,12 @@ from ptttool.sweep.documents import PlanBody
 from ptttool.sweep.log import SUFFIX, RunLog, RunRecord, seed_of
 from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.metrics.parse import parse_metrics
-from ptttool.sweep.metrics.trace import TraceMetric
 from ptttool.sweep.picture import require_picture, write_picture
 from ptttool.sweep.plan import SweepOptions, SweepPlan
 from ptttool.sweep.plan import plan_sweep as plan_of
 from ptttool.sweep.results import write_results
 from ptttool.sweep.run import Observe, Tracer, run_sweep
-from ptttool.sweep.statistics import Measured, MetricResult
+from ptttool.sweep.statistics import MetricResult, Table
 from ptttool.sweep.statistics import analyze as analyze_runs
 from ptttool.sweep.workload import Ending, require_command
 from ptttool.tune.session import tuning
@@ -264,7 +263,7 @@ def sweep_tune_attributes(
         except PtttoolError as error:
             raise _kept(error, log_path, len(opened[0].runs) if opened else None) from None
         found = tuple(session.diagnostics)
-    results = analyze_runs(plan.design, [measured(metric, log.runs) for metric in options.metrics])
+    results = analyze_runs(plan.design, [(metric, values_of(metric, log.runs)) for metric in options.metrics])
     try:
         # The picture first: a file of results says that all is done.
         if picture is not None:
@@ -325,10 +324,9 @@ def _kept(error: PtttoolError, path: Path, runs: int | None) -> PtttoolError:
     return error
 
 
-def measured(metric: Metric, runs: Sequence[RunRecord]) -> Measured:
+def values_of(metric: Metric, runs: Sequence[RunRecord]) -> Table:
     """Return the values of a metric, by round and setting."""
-    values = {(run.round, run.setting): value for run in runs if (value := run.metrics.get(metric.name)) is not None}
-    return Measured(metric.name, metric.unit, metric.better, values)
+    return {(run.round, run.setting): value for run in runs if (value := run.metrics.get(metric.name)) is not None}
 
 
 def _odd(plan: SweepPlan, runs: Sequence[RunRecord]) -> list[Diagnostic]:
@@ -385,12 +383,12 @@ class _TraceOfRuns:
 def _tracer(metrics: Sequence[Metric], plan: Plan | None) -> Tracer | None:
     from ptttool.analyses.contract import ANALYSES
 
-    traced = [metric for metric in metrics if isinstance(metric, TraceMetric)]
-    for metric in traced:
-        ANALYSES.get(metric.analysis)
+    traced = [(metric.name, metric.analysis) for metric in metrics if metric.analysis is not None]
+    for _, analysis in traced:
+        ANALYSES.get(analysis)
     if traced and plan is None:
         hint = "such as --trace '--rootport nvme0 --direction both --type np,cpl --duration 1s'"
-        raise UsageError(f"{traced[0].name} needs --trace, which says what to trace", hint=hint, code="no-trace-options")
+        raise UsageError(f"{traced[0][0]} needs --trace, which says what to trace", hint=hint, code="no-trace-options")
     if plan is not None and not traced:
         hint = "such as --metric trace:latency.ticks.p99"
         raise UsageError("--trace is given, and no metric is of a trace", hint=hint, code="no-trace-metric")
@@ -399,4 +397,4 @@ def _tracer(metrics: Sequence[Metric], plan: Plan | None) -> Tracer | None:
     if plan.seconds is None or plan.seconds > LONGEST_TRACE or plan.command:
         hint = "a short trace is enough: each run has one"
         raise UsageError(f"--trace: it needs a --duration of at most {LONGEST_TRACE} s, and no command", hint=hint, code="bad-trace")
-    return _TraceOfRuns(plan, sorted({metric.analysis for metric in traced}))
+    return _TraceOfRuns(plan, sorted({analysis for _, analysis in traced}))

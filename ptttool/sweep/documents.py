@@ -9,26 +9,8 @@ from msgspec import Struct
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
 from ptttool.sweep.design import DesignKind
-from ptttool.sweep.metrics.contract import Better
+from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.plan import SweepPlan
-
-
-class MetricDocument(Struct, frozen=True):
-    """A metric.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    unit : str or None
-        Its unit.
-    better : Better
-        Which values are better.
-    """
-
-    name: str
-    unit: str | None
-    better: Better
 
 
 class PlanBody(Struct, frozen=True):
@@ -58,7 +40,7 @@ class PlanBody(Struct, frozen=True):
         Of the order of the runs.
     program : str
         The program of the workload.
-    metrics : tuple of MetricDocument
+    metrics : tuple of Metric
         What is measured.
     """
 
@@ -73,7 +55,7 @@ class PlanBody(Struct, frozen=True):
     warmup: int
     seed: int
     program: str
-    metrics: tuple[MetricDocument, ...]
+    metrics: tuple[Metric, ...]
 
     @classmethod
     def of(cls, plan: SweepPlan) -> PlanBody:
@@ -90,7 +72,7 @@ class PlanBody(Struct, frozen=True):
             warmup=plan.options.warmup,
             seed=plan.seed,
             program=plan.options.command[0],
-            metrics=tuple(MetricDocument(metric.name, metric.unit, metric.better) for metric in plan.options.metrics),
+            metrics=plan.options.metrics,
         )
 
 

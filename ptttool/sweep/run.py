@@ -222,7 +222,7 @@ class _Sweep:
         ending, metrics, why = self._measure(finished, found)
         if problem is not None and finished.ending is Ending.DONE:
             ending, why = NO_TRACE, problem
-            metrics |= {metric.name: None for metric in self._plan.options.metrics if metric.traced}
+            metrics |= {metric.name: None for metric in self._plan.options.metrics if metric.analysis is not None}
         return RunRecord(number, order, setting, str(ending), finished.exit, round(finished.seconds, 6), started, metrics, why)
 
     def _watcher(self, before: SweepProgress) -> Callable[[], bool]:

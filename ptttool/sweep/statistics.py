@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ptttool.sweep.design import Design, Values
-from ptttool.sweep.metrics.contract import Better
+from ptttool.sweep.metrics.contract import Better, Metric
 from ptttool.sweep.signed_rank import ALPHA, detectable, interval_of_shift, p_value, smallest_p
 
 Table = Mapping[tuple[int, Values], float]
@@ -144,58 +144,37 @@ class MetricResult(Struct, frozen=True):
     best: str | None = None
 
 
-class Measured(Struct, frozen=True):
-    """The values of one metric.
-
-    Parameters
-    ----------
-    metric : str
-        Its name.
-    unit : str or None
-        Its unit.
-    better : Better
-        Which values are better.
-    values : Mapping
-        The values, by round and setting.
-    """
-
-    metric: str
-    unit: str | None
-    better: Better
-    values: Table
-
-
 def comparisons_of(plan: Design, metrics: int) -> int:
     """Return how many comparisons a sweep makes."""
     return metrics * (len(plan.settings) - 1 + len(plan.effects()))
 
 
-def analyze(plan: Design, measured: Sequence[Measured]) -> tuple[MetricResult, ...]:
+def analyze(plan: Design, measured: Sequence[tuple[Metric, Table]]) -> tuple[MetricResult, ...]:
     """Compare the settings of a sweep with its baseline.
 
     Parameters
     ----------
     plan : Design
         The settings.
-    measured : Sequence of Measured
-        The values of each metric.
+    measured : Sequence of (Metric, Mapping)
+        Each metric with its values, by round and setting.
     """
     total = comparisons_of(plan, len(measured))
-    raw = [_compare_all(plan, one, ALPHA / total) for one in measured]
+    raw = [_compare_all(plan, values, ALPHA / total) for _, values in measured]
     flat = [comparison for group in raw for comparison in group]
     corrected = iter(holm([comparison.p for comparison in flat]))
     results = []
-    for one, group in zip(measured, raw, strict=True):
-        judged = tuple(_judged(comparison, next(corrected), one.better, total) for comparison in group)
-        sign = 1 if one.better is Better.HIGHER else -1
+    for (metric, values), group in zip(measured, raw, strict=True):
+        judged = tuple(_judged(comparison, next(corrected), metric.better, total) for comparison in group)
+        sign = 1 if metric.better is Better.HIGHER else -1
         gains = {each.subject: sign * (each.shift or 0) for each in judged if each.verdict is Verdict.BETTER and not each.effect}
         results.append(
             MetricResult(
-                one.metric,
-                one.unit,
-                one.better,
+                metric.name,
+                metric.unit,
+                metric.better,
                 plan.label(plan.baseline),
-                tuple(_spread(plan, setting, one.values) for setting in plan.settings),
+                tuple(_spread(plan, setting, values) for setting in plan.settings),
                 judged,
                 max(gains, key=lambda subject: gains[subject]) if gains else None,
             )
@@ -214,9 +193,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return found
 
 
-def _compare_all(plan: Design, measured: Measured, level: float) -> list[Comparison]:
-    rounds = sorted({number for number, _ in measured.values})
-    values = measured.values
+def _compare_all(plan: Design, values: Table, level: float) -> list[Comparison]:
+    rounds = sorted({number for number, _ in values})
     base = {number: values[number, plan.baseline] for number in rounds if (number, plan.baseline) in values}
     middle = float(np.median(list(base.values()))) if base else math.nan
     found = []

@@ -8,24 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ptttool.testing.attribute import FakeTuneAttribute, parse_as_the_driver
-    from ptttool.testing.description import FakeFunction, FakePort, FakePtt
-    from ptttool.testing.hardware import Hardware
-    from ptttool.testing.kernel import Kernel
-    from ptttool.testing.machine import FakeMachine
-    from ptttool.testing.presets import kunpeng
-
-__all__ = [
-    "FakeFunction",
-    "FakeMachine",
-    "FakePort",
-    "FakePtt",
-    "FakeTuneAttribute",
-    "Hardware",
-    "Kernel",
-    "kunpeng",
-    "parse_as_the_driver",
-]
+    from ptttool.testing.attribute import FakeTuneAttribute as FakeTuneAttribute
+    from ptttool.testing.attribute import parse_as_the_driver as parse_as_the_driver
+    from ptttool.testing.description import FakeFunction as FakeFunction
+    from ptttool.testing.description import FakePort as FakePort
+    from ptttool.testing.description import FakePtt as FakePtt
+    from ptttool.testing.hardware import Hardware as Hardware
+    from ptttool.testing.kernel import Kernel as Kernel
+    from ptttool.testing.machine import FakeMachine as FakeMachine
+    from ptttool.testing.presets import kunpeng as kunpeng
 
 # pytest imports this package at every start, for the plug-in: the rest waits until it is asked for.
 _MODULES = {
@@ -39,6 +30,7 @@ _MODULES = {
     "kunpeng": "presets",
     "parse_as_the_driver": "attribute",
 }
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> object:

@@ -118,7 +118,8 @@ def budgets() -> Iterator[str]:
 
 
 def public() -> Iterator[str]:
-    for name in ptttool.__all__:
+    # Constants, classes, functions.
+    for name in sorted(ptttool.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)):
         thing = getattr(ptttool, name)
         yield f"`{name}` | {_REGISTRIES.get(name) or _first_sentence(thing)}"
 

@@ -14,7 +14,7 @@ from ptttool.sweep.log import RunRecord
 from ptttool.sweep.metrics.parse import parse_metrics
 from ptttool.sweep.picture import figure, html_page, svg, write_picture
 from ptttool.sweep.plan import SweepOptions, SweepPlan, plan_sweep
-from ptttool.sweep.statistics import Measured, MetricResult, analyze
+from ptttool.sweep.statistics import MetricResult, analyze
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HOSTILE = "regex:(<script>alert</script>\x1b\\[31m&\"')"
@@ -35,7 +35,7 @@ def swept(
         for order, ((number, setting), value) in enumerate(zip(settings, values, strict=True), 1)
     ]
     table = {(run.round, run.setting): value for run in runs if (value := run.metrics[metric]) is not None}
-    return plan, runs, analyze(plan.design, [Measured(metric, None, metrics[0].better, table)])
+    return plan, runs, analyze(plan.design, [(metrics[0], table)])
 
 
 def find_device() -> PttDevice:

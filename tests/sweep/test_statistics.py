@@ -11,6 +11,7 @@ from scipy import stats
 
 from ptttool.sweep.design import Design, Values, design
 from ptttool.sweep.metrics.contract import Better
+from ptttool.sweep.metrics.parse import parse_metric
 from ptttool.sweep.signed_rank import (
     ALPHA,
     POWER,
@@ -22,7 +23,7 @@ from ptttool.sweep.signed_rank import (
     rounds_needed,
     smallest_p,
 )
-from ptttool.sweep.statistics import Measured, MetricResult, Verdict, analyze, comparisons_of, holm
+from ptttool.sweep.statistics import MetricResult, Verdict, analyze, comparisons_of, holm
 
 Noise = Callable[[np.random.Generator, int], np.ndarray]
 THREE = design("factorial", {"a": 1}, {"a": [0, 1, 2]})
@@ -38,7 +39,7 @@ def swept(
         drift = 50 * number / rounds
         for setting, one in zip(plan.settings, noise(random, len(plan.settings)), strict=True):
             values[number, setting] = 1000 + drift + one + effect(*setting)
-    (result,) = analyze(plan, [Measured("m", None, better, values)])
+    (result,) = analyze(plan, [(parse_metric("x=(.*)", better), values)])
     return result
 
 
@@ -112,7 +113,7 @@ def test_runs_that_failed_leave_their_round_out() -> None:
         del values[number, (2,)]
     for number in range(1, 9):
         del values[number, (0,)]
-    (result,) = analyze(THREE, [Measured("m", None, Better.HIGHER, values)])
+    (result,) = analyze(THREE, [(parse_metric("x=(.*)"), values)])
     zero, two = result.comparisons
     assert (zero.rounds, zero.verdict, zero.p) == (0, Verdict.NO_DATA, None)
     assert (two.rounds, two.verdict, two.p, two.shift, two.higher_probability) == (6, Verdict.TOO_FEW_ROUNDS, 1.0, 0, 0.625)

@@ -65,7 +65,7 @@ def log_seeds() -> Iterator[bytes]:
 
 def run_log(data: bytes, place: Path) -> None:
     """Go on with a sweep, add a run, and write the results."""
-    from ptttool.api.sweep import measured
+    from ptttool.api.sweep import values_of
     from ptttool.errors import InputError
     from ptttool.sweep.log import RunLog, RunRecord, seed_of
     from ptttool.sweep.picture import write_picture
@@ -87,7 +87,7 @@ def run_log(data: bytes, place: Path) -> None:
     except InputError as error:
         str(error)
         return
-    results = analyze(plan.design, [measured(metric, runs) for metric in plan.options.metrics])
+    results = analyze(plan.design, [(metric, values_of(metric, runs)) for metric in plan.options.metrics])
     write_picture(place / "r.svg", plan, runs, results, force=True)
     write_results(place / "r.parquet", plan, runs, force=True)
 

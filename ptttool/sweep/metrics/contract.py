@@ -10,8 +10,7 @@ import itertools
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar
@@ -38,8 +37,7 @@ class Better(StrEnum):
     LOWER = "lower"
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Struct, frozen=True, dict=True):
     """What a run of the workload left behind.
 
     Parameters
@@ -101,41 +99,60 @@ class MetricError(Exception):
         self.message = message
 
 
-class Metric(ABC):
-    """A number to be read from each run.
+class Metric(Struct, frozen=True):
+    """A metric.
 
     Parameters
     ----------
     name : str
-        Its name, as it was given.
+        Its name.
+    unit : str or None
+        Its unit.
     better : Better
         Which values are better.
-    unit : str or None
-        Its unit; None where it is not known.
+    find : Callable
+        Returns what the output of a run says of it; raises MetricError where that does not hold it.
+    analysis : str or None
+        The analysis that it is of, for a metric of a trace that is recorded during the run.
     """
 
-    traced: ClassVar[bool] = False
-    """True for a metric of a trace that is recorded during the run."""
+    json_name: ClassVar = "MetricDocument"
+    json_hides: ClassVar = ("find", "analysis")
 
-    def __init__(self, name: str, better: Better, unit: str | None = None) -> None:
-        self.name = name
-        self.better = better
-        self.unit = unit
+    name: str
+    unit: str | None
+    better: Better
+    find: Callable[[Output], object]
+    analysis: str | None = None
 
-    @abstractmethod
     def read(self, output: Output) -> float:
-        """Return the value.
+        """Return the value as a number that can be compared.
 
         Raises
         ------
         MetricError
-            The output does not hold it.
+            The output does not hold it, or it is not a finite number.
         """
+        value = self.find(output)
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise MetricError("not-a-number", f"{self.name}: {_kind(value)} was read, which is not a number")
+        try:
+            found = float(value)
+        except (ValueError, OverflowError):
+            raise MetricError("not-a-number", f"{self.name}: {str(value)[:40]!r} was read, which is not a number") from None
+        if not abs(found) <= LARGEST:  # NaN neither
+            raise MetricError("not-a-number", f"{self.name}: {found} was read, which cannot be compared")
+        return found
 
     @property
     def label(self) -> str:
         """Name and unit."""
         return self.name if self.unit is None else f"{self.name} [{self.unit}]"
+
+
+def _kind(value: object) -> str:
+    kinds = {bool: "true or false", dict: "an object", list: "a list", type(None): "null"}
+    return kinds.get(type(value), type(value).__name__)
 
 
 class Known(Struct, frozen=True):
@@ -176,50 +193,13 @@ class Tool(ABC):
 TOOLS: Registry[Tool] = Registry("tool", "ptttool.sweep.metrics.tools", entry_points="ptttool.sweep_tools")
 
 
-class ToolMetric(Metric):
-    """A metric that is known by name, such as ``fio:read.iops``."""
+def tool_metric(text: str, tool: Tool, name: str) -> Metric:
+    """Return a metric that is known by name, such as ``fio:read.iops``; raise UsageError for an unknown one."""
+    known = tool.metrics.get(name)
+    if known is None:
+        import difflib
 
-    def __init__(self, name: str, tool: Tool, metric: str) -> None:
-        known = tool.metrics[metric]
-        super().__init__(name, known.better, known.unit)
-        self._tool = tool
-        self._metric = metric
-
-    def read(self, output: Output) -> float:
-        """Return the value."""
-        return number(self._tool.read(output, self._metric), self.name)
-
-
-def find_known(tool: Tool, metric: str) -> str:
-    """Return the name of a tool's metric; raise UsageError for an unknown one."""
-    if metric in tool.metrics:
-        return metric
-    import difflib
-
-    near = difflib.get_close_matches(metric.lower(), tool.metrics, n=3)
-    hint = did_you_mean(near) if near else f"known: {', '.join(tool.metrics)}"
-    raise UsageError(f"{tool.name} has no metric {metric!r}", hint=hint, code="unknown-metric")
-
-
-def number(value: object, what: str) -> float:
-    """Return a value as a number that can be compared.
-
-    Raises
-    ------
-    MetricError
-        It is not a number, or not a finite one.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise MetricError("not-a-number", f"{what}: {_kind(value)} was read, which is not a number")
-    try:
-        found = float(value)
-    except (ValueError, OverflowError):
-        raise MetricError("not-a-number", f"{what}: {str(value)[:40]!r} was read, which is not a number") from None
-    if not abs(found) <= LARGEST:  # NaN neither
-        raise MetricError("not-a-number", f"{what}: {found} was read, which cannot be compared")
-    return found
-
-
-def _kind(value: object) -> str:
-    kinds = {bool: "true or false", dict: "an object", list: "a list", type(None): "null"}
-    return kinds.get(type(value), type(value).__name__)
+        near = difflib.get_close_matches(name.lower(), tool.metrics, n=3)
+        hint = did_you_mean(near) if near else f"known: {', '.join(tool.metrics)}"
+        raise UsageError(f"{tool.name} has no metric {name!r}", hint=hint, code="unknown-metric")
+    return Metric(text, known.unit, known.better, lambda output: tool.read(output, name))

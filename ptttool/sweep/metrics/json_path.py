@@ -1,4 +1,4 @@
-"""A metric by the path of a number in a JSON document, such as ``jobs[0].read.iops``."""
+"""Metrics by the path of a number in a JSON document: of the workload (``jobs[0].read.iops``), or of an analysis of a trace."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import re
 from typing import Any
 
 from ptttool.errors import UsageError
-from ptttool.sweep.metrics.contract import Better, Metric, MetricError, Output, number
+from ptttool.sweep.metrics.contract import Better, Metric, MetricError, Output
 
 # A name, a number in brackets, or a quoted name in brackets.
 _STEP = re.compile(r"""\.?(?P<name>[^\s.\[\]"']+)|\[(?P<index>-?\d{1,9})\]|\["(?P<double>[^"]*)"\]|\['(?P<single>[^']*)'\]""")
 
 Path = tuple[str | int, ...]
+
+# Analyses whose numbers are better lower; of the others the user says it.
+LOWER = ("latency", "errors", "loss", "outstanding")
 
 
 def parse_path(text: str) -> Path:
@@ -67,28 +70,30 @@ def follow(document: Any, path: Path, what: str) -> Any:
     return here
 
 
-class JsonMetric(Metric):
-    """The number at a path of the JSON document on standard output.
+def json_metric(name: str, text: str, better: Better) -> Metric:
+    """Return the metric at a path of the JSON document on standard output."""
+    path = parse_path(text)
 
-    Parameters
-    ----------
-    name : str
-        Name of the metric.
-    path : str
-        As :func:`parse_path` takes it.
-    better : Better
-        Which values are better.
-    """
-
-    def __init__(self, name: str, path: str, better: Better) -> None:
-        super().__init__(name, better)
-        self._path = parse_path(path)
-
-    def read(self, output: Output) -> float:
-        """Return the number."""
+    def find(output: Output) -> object:
         if output.json is None:
-            raise MetricError("no-json", f"{self.name}: standard output is not a JSON document")
-        return number(follow(output.json, self._path, self.name), self.name)
+            raise MetricError("no-json", f"{name}: standard output is not a JSON document")
+        return follow(output.json, path, name)
+
+    return Metric(name, None, better, find)
+
+
+def trace_metric(name: str, text: str, better: Better) -> Metric:
+    """Return the metric ``ANALYSIS.PATH``: a number in the JSON document of an analysis of a trace that is recorded during each run."""
+    analysis, _, rest = text.partition(".")
+    path = parse_path(rest)
+
+    def find(output: Output) -> object:
+        documents = output.traced or {}
+        if analysis not in documents:
+            raise MetricError("no-metric", f"{name}: there is no trace of this run")
+        return follow(documents[analysis], path, name)
+
+    return Metric(name, None, Better.LOWER if analysis in LOWER else better, find, analysis)
 
 
 def _keys(value: object) -> str:

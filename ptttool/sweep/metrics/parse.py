@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptttool.errors import UsageError
-from ptttool.sweep.metrics.contract import TOOLS, Better, Metric, ToolMetric, find_known
-from ptttool.sweep.metrics.json_path import JsonMetric
-from ptttool.sweep.metrics.pattern import PatternMetric
-from ptttool.sweep.metrics.trace import LOWER, TraceMetric
+from ptttool.sweep.metrics.contract import TOOLS, Better, Metric, tool_metric
+from ptttool.sweep.metrics.json_path import json_metric, trace_metric
+from ptttool.sweep.metrics.pattern import pattern_metric
 
 MOST = 16
 FORMS = "fio:read.iops, run:seconds, trace:latency.ticks.p99, json:jobs[0].read.iops, 'regex:rate=([0-9.]+)'"
+_KINDS = {"regex": pattern_metric, "json": json_metric, "trace": trace_metric}
 
 
 def parse_metrics(texts: Sequence[str], *, minimize: bool = False) -> tuple[Metric, ...]:
@@ -38,7 +38,7 @@ def parse_metrics(texts: Sequence[str], *, minimize: bool = False) -> tuple[Metr
     if twice:
         raise UsageError(f"metric {min(twice)!r} is given twice", code="bad-metric")
     metrics = tuple(parse_metric(text, Better.LOWER if minimize else Better.HIGHER) for text in texts)
-    if minimize and all(isinstance(metric, ToolMetric) and metric.better is Better.HIGHER for metric in metrics):
+    if minimize and all(metric.better is Better.HIGHER for metric in metrics):
         raise UsageError(f"--minimize: of {', '.join(texts)} higher values are better", hint="leave --minimize out", code="contradiction")
     return metrics
 
@@ -47,20 +47,13 @@ def parse_metric(text: str, better: Better = Better.HIGHER) -> Metric:
     """Read one metric; ``better`` holds where it is not known."""
     kind, colon, rest = text.partition(":")
     if colon and kind in TOOLS.names():
-        tool = TOOLS.get(kind)
-        return ToolMetric(text, tool, find_known(tool, rest))
-    if colon and rest:
-        if kind == "regex":
-            return PatternMetric(text, rest, better)
-        if kind == "json":
-            return JsonMetric(text, rest, better)
-        if kind == "trace":
-            analysis, _, path = rest.partition(".")
-            return TraceMetric(text, analysis, path, Better.LOWER if analysis in LOWER else better)
+        return tool_metric(text, TOOLS.get(kind), rest)
+    if colon and rest and kind in _KINDS:
+        return _KINDS[kind](text, rest, better)
     if text.startswith("$"):
-        return JsonMetric(text, text, better)
+        return json_metric(text, text, better)
     if "(" in text:
-        return PatternMetric(text, text, better)
+        return pattern_metric(text, text, better)
     if colon and kind.isidentifier():
         TOOLS.get(kind)
     raise UsageError(f"{text!r} is not a metric", hint=f"such as {FORMS}", code="bad-metric")

@@ -10,20 +10,20 @@ from contextlib import contextmanager
 from typing import Final
 
 from ptttool.errors import UsageError
-from ptttool.sweep.metrics.contract import Better, Metric, MetricError, Output, number
+from ptttool.sweep.metrics.contract import Better, Metric, MetricError, Output
 
 # An expression such as (a+)+$ can take more than a life, and signals that end a sweep are looked at after it.
 MOST_SECONDS: Final = 10.0
 
 
-class PatternMetric(Metric):
-    """The last number that a regular expression finds in what a run wrote.
+def pattern_metric(name: str, expression: str, better: Better) -> Metric:
+    """Return the metric of the last number that a regular expression finds in what a run wrote.
 
     Parameters
     ----------
     name : str
         Name of the metric.
-    pattern : str
+    expression : str
         The expression; its one group is the number. ``^`` and ``$`` match at the ends of lines.
     better : Better
         Which values are better.
@@ -33,33 +33,31 @@ class PatternMetric(Metric):
     UsageError
         It is not a regular expression with one group.
     """
+    try:
+        pattern = re.compile(expression, re.MULTILINE)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(f"metric {name!r}: not a regular expression: {error}", code="bad-metric") from None
+    if pattern.groups != 1:
+        raise UsageError(
+            f"metric {name!r}: the regular expression has {pattern.groups} groups, not one",
+            hint="the number stands in the one group: 'rate=([0-9.]+)'; (?:...) is not a group",
+            code="bad-metric",
+        )
 
-    def __init__(self, name: str, pattern: str, better: Better) -> None:
-        super().__init__(name, better)
-        try:
-            self._pattern = re.compile(pattern, re.MULTILINE)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise UsageError(f"metric {name!r}: not a regular expression: {error}", code="bad-metric") from None
-        if self._pattern.groups != 1:
-            raise UsageError(
-                f"metric {name!r}: the regular expression has {self._pattern.groups} groups, not one",
-                hint="the number stands in the one group: 'rate=([0-9.]+)'; (?:...) is not a group",
-                code="bad-metric",
-            )
-
-    def read(self, output: Output) -> float:
-        """Return the number of the last match: tools print intermediate results first."""
+    def find(output: Output) -> str:
         last = None
         try:
             with _limited(MOST_SECONDS):
-                for last in self._pattern.finditer(output.text):  # noqa: B007
+                for last in pattern.finditer(output.text):  # noqa: B007 - tools print intermediate results first
                     pass
         except _TooLongError:
-            message = f"{self.name!r} has searched the output for {MOST_SECONDS:g} s of CPU time, without an end"
+            message = f"{name!r} has searched the output for {MOST_SECONDS:g} s of CPU time, without an end"
             raise MetricError("slow-metric", message) from None
         if last is None or last[1] is None:
-            raise MetricError("no-metric", f"nothing in the output matches {self.name!r}")
-        return number(last[1].replace(",", ""), self.name)
+            raise MetricError("no-metric", f"nothing in the output matches {name!r}")
+        return str(last[1]).replace(",", "")
+
+    return Metric(name, None, better, find)
 
 
 class _TooLongError(Exception):
