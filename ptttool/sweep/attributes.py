@@ -133,10 +133,10 @@ def _given_back(session: Session, run: Run, error: PtttoolError) -> PtttoolError
     """Restore the original values; return the error, which says whether that worked."""
     failed = run.restore()
     if failed:
-        session.fail(run.recorder)
+        session.fail(run.writer)
         error.message = error.message.replace("; all tune attributes are as they were", "")
         return not_restored(error, failed, run.touched)
-    session.end(run.recorder, Outcome.DONE)
+    session.end(run.writer, Outcome.DONE)
     if "restored" in error.details:  # a write failed, and was undone already
         return error
     return error.amended("all tune attributes are as they were", restored=True)

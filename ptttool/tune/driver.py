@@ -25,7 +25,7 @@ from ptttool.machine.model import PttDevice
 from ptttool.tune.attributes import AttributeChange, clamped_value, parse_assignments
 from ptttool.tune.journal.records import Outcome, StepState
 from ptttool.tune.journal.store import JournalWriter
-from ptttool.tune.session import NoRecorder, Session, tuning
+from ptttool.tune.session import Session, tuning
 from ptttool.tune.values import attribute_names, read_value, source_of, write_value
 from ptttool.wording import html_table
 
@@ -298,8 +298,7 @@ def apply_changes(
             return apply_changes(changes, on_change=on_change, session=own, repairs=repairs, undoes=undoes)
     differing = [change for change in changes if change.differs]
     with held_signals() as caught:
-        recorder = session.begin(differing, [change.on for change in differing], repairs, undoes)
-        run = Run(recorder, on_change or _ignore)
+        run = Run(session.begin(differing, [change.on for change in differing], repairs, undoes), on_change or (lambda _: None))
         try:
             for change in differing:
                 run.write(change)
@@ -313,7 +312,7 @@ def apply_changes(
         except BaseException:
             end_undone(run, run.restore(), session)
             raise
-        session.end(recorder, Outcome.DONE, [change.key for change in changes], repairs)
+        session.end(run.writer, Outcome.DONE, [change.key for change in changes], repairs)
     return tuple(replace(change, state=ChangeState.WRITTEN) if change.differs else change for change in changes)
 
 
@@ -333,15 +332,11 @@ def _require_old_values(changes: Sequence[Change]) -> None:
             )
 
 
-def _ignore(_: Change) -> None:
-    """Observe nothing."""
-
-
 class Run:
     """The writes of one change, and how they are undone."""
 
-    def __init__(self, recorder: JournalWriter | NoRecorder, observe: OnChange) -> None:
-        self.recorder = recorder
+    def __init__(self, writer: JournalWriter | None, observe: OnChange) -> None:
+        self.writer = writer
         self.touched: list[Change] = []
         self._observe = observe
 
@@ -351,7 +346,7 @@ class Run:
         # Noted before the write: one that fails or is interrupted can have been stored all the same.
         self.touched.append(change)
         write_value(change.on, change.attribute, change.new)
-        self.recorder.step(len(self.touched) - 1, StepState.WRITTEN)
+        self._note(len(self.touched) - 1, StepState.WRITTEN)
         self._observe(replace(change, state=ChangeState.WRITTEN))
 
     def restore(self) -> list[tuple[Change, int | None]]:
@@ -366,15 +361,19 @@ class Run:
                     now = _value_or_none(change)
                     if now != change.old:
                         failed.append((change, now))
-                        self.recorder.step(at, StepState.NOT_RESTORED, holds=now)
+                        self._note(at, StepState.NOT_RESTORED, holds=now)
                         continue
-            self.recorder.step(at, StepState.RESTORED)
+            self._note(at, StepState.RESTORED)
         lost = {change.label for change, _ in failed}
         for change in self.touched:
             state = ChangeState.NOT_RESTORED if change.label in lost else ChangeState.RESTORED
             with suppress(Exception):  # the failure that is being handled matters more than the observer's
                 self._observe(replace(change, state=state))
         return failed[::-1]
+
+    def _note(self, at: int, state: StepState, **facts: object) -> None:
+        if self.writer is not None:
+            self.writer.step(at, state, **facts)
 
 
 def _value_or_none(change: Change) -> int | None:
@@ -387,9 +386,9 @@ def _value_or_none(change: Change) -> int | None:
 def end_undone(run: Run, failed: Sequence[tuple[Change, int | None]], session: Session) -> None:
     """Close the journal of a change that was undone; leave it open where that failed."""
     if failed:
-        session.fail(run.recorder)
+        session.fail(run.writer)
     else:
-        session.end(run.recorder, Outcome.RESTORED)
+        session.end(run.writer, Outcome.RESTORED)
 
 
 def _undo(run: Run, error: PtttoolError, session: Session) -> PtttoolError:

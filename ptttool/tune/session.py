@@ -16,7 +16,7 @@ from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.contract import RUNNING, Source
 from ptttool.tune.attributes import AttributeChange
 from ptttool.tune.journal.author import Author
-from ptttool.tune.journal.records import Outcome, StepState
+from ptttool.tune.journal.records import Outcome
 from ptttool.tune.journal.store import CLOSED, DAMAGED, Journal, JournalWriter, journal_of
 from ptttool.tune.journal.unfinished import Unfinished, find_unfinished
 
@@ -24,22 +24,6 @@ from ptttool.tune.journal.unfinished import Unfinished, find_unfinished
 WAIT = 5.0
 # Machines in folders that have a journal; the oldest ones go.
 KEPT_TREES = 32
-
-
-class NoRecorder:
-    """Records nothing: for a change without a journal. It has the methods of :class:`~ptttool.tune.journal.store.JournalWriter`."""
-
-    number: int | None = None
-    problem: OSError | None = None
-
-    def step(self, number: int, state: StepState, **facts: object) -> None:
-        """Do nothing."""
-
-    def end(self, outcome: Outcome) -> None:
-        """Do nothing."""
-
-    def fail(self) -> None:
-        """Do nothing."""
 
 
 class Session(Struct):
@@ -67,8 +51,8 @@ class Session(Struct):
 
     def begin(
         self, steps: Sequence[AttributeChange], devices: Sequence[PttDevice], repairs: Sequence[int] = (), undoes: Sequence[int] = ()
-    ) -> JournalWriter | NoRecorder:
-        """Note a change in the journal before its first write.
+    ) -> JournalWriter | None:
+        """Note a change in the journal before its first write; None where there is nothing to note.
 
         Parameters
         ----------
@@ -87,7 +71,7 @@ class Session(Struct):
             ``no-journal``: the journal cannot be written. Nothing was changed.
         """
         if self.journal is None or not (steps or undoes):
-            return NoRecorder()
+            return None
         try:
             writer = self.journal.begin(Author.of_this_process(self.source, self.command, devices), steps, repairs, undoes)
         except (OSError, AccessError) as error:
@@ -97,7 +81,7 @@ class Session(Struct):
 
     def end(
         self,
-        recorder: JournalWriter | NoRecorder,
+        writer: JournalWriter | None,
         outcome: Outcome,
         attributes: Sequence[tuple[str, str]] = (),
         repairs: Sequence[int] = (),
@@ -106,7 +90,7 @@ class Session(Struct):
 
         Parameters
         ----------
-        recorder : JournalWriter or NoRecorder
+        writer : JournalWriter or None
             From :meth:`begin`.
         outcome : Outcome
             How it ended.
@@ -115,19 +99,21 @@ class Session(Struct):
         repairs : Sequence[int]
             The changes that were restored or completed.
         """
-        recorder.end(outcome)
-        problem: OSError | AccessError | None = recorder.problem
+        if writer is not None:
+            writer.end(outcome)
+        problem: OSError | AccessError | None = None if writer is None else writer.problem
         if self.journal is not None and outcome is Outcome.DONE:
             try:
-                self.journal.supersede(recorder.number, attributes, repairs)
+                self.journal.supersede(None if writer is None else writer.number, attributes, repairs)
             except (OSError, AccessError) as error:
                 problem = error
         self._report(problem)
 
-    def fail(self, recorder: JournalWriter | NoRecorder) -> None:
+    def fail(self, writer: JournalWriter | None) -> None:
         """Note that a change could not be undone."""
-        recorder.fail()
-        self._report(recorder.problem)
+        if writer is not None:
+            writer.fail()
+            self._report(writer.problem)
 
     def settle(self) -> None:
         """Find the changes that were cut off, and close those that left nothing half done."""
@@ -141,7 +127,8 @@ class Session(Struct):
             for number in found.not_begun:
                 self.journal.discard(number)
             for number in found.ended:
-                self.journal.rename(number, CLOSED)
+                with suppress(OSError):  # it counts as closed with its old name, too
+                    self.journal.rename(number, CLOSED)
             for change in found.before_boot:
                 self.journal.close(change.number, Outcome.REBOOT)
             for number, outcome in found.whole.items():

@@ -108,7 +108,7 @@ def read_history(source: Source, journal: bool | str | os.PathLike[str] = True) 
     if found is None:
         return History()
     try:
-        entries = list(found.entries())
+        entries = [entry for _, entry in found.entries()]
     except PermissionError:
         raise AccessError(f"{found.folder}: the journal cannot be read", hint="become its owner", code="journal-unreadable") from None
     except OSError as error:

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ptttool.errors import InputError
@@ -67,7 +67,8 @@ class JournalWriter:
         self._close()
         # Not before the line is in the file. A file with this line and the old name counts as closed.
         if self.problem is None:
-            self.problem = self._journal.rename(self.number, CLOSED)
+            with self._problem_kept():
+                self._journal.rename(self.number, CLOSED)
 
     def fail(self) -> None:
         """Note that the change can be neither completed nor undone; the file stays open for recovery."""
@@ -76,19 +77,23 @@ class JournalWriter:
 
     def _append(self, record: dict[str, object]) -> None:
         if self.problem is None:
-            try:
+            with self._problem_kept():
                 _write(self._descriptor, journal_line(record))
-            except OSError as error:
-                self.problem = error
 
     def _close(self) -> None:
         try:
             if self.problem is None:
-                os.fsync(self._descriptor)
-        except OSError as error:
-            self.problem = error
+                with self._problem_kept():
+                    os.fsync(self._descriptor)
         finally:
             os.close(self._descriptor)
+
+    @contextmanager
+    def _problem_kept(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.problem = error
 
 
 class Journal:
@@ -170,33 +175,39 @@ class Journal:
         OSError
             The file cannot be read.
         """
-        return self._read(f"{number:08}{OPEN}")
+        return self._read(self.path(number).name)
 
     def changes(self) -> Iterator[ChangeRecord]:
         """Read all changes, the oldest first; those that cannot be read are left out. Raises OSError where the folder cannot be read."""
-        return (found for found in self.entries() if isinstance(found, ChangeRecord))
+        return (found for _, found in self.entries() if isinstance(found, ChangeRecord))
 
-    def entries(self) -> Iterator[ChangeRecord | InputError]:
-        """Read all changes, the oldest first; one that cannot be read is an error. Raises OSError where the folder cannot be read."""
+    def entries(self, *, only_open: bool = False) -> Iterator[tuple[int, ChangeRecord | InputError | None]]:
+        """Read the files of changes, the oldest first. Raises OSError where the folder cannot be read.
+
+        Yields
+        ------
+        number : int
+            The number of the change.
+        change : ChangeRecord, InputError or None
+            An error where the file cannot be read; None where the first line is cut off: nothing was written to the device.
+        """
         for name in self._names():
+            number = int(name[:8])
             try:
-                record = self._read(name)
+                if name.endswith(OPEN) or not only_open:
+                    yield number, self._read(name)
             except InputError as error:
-                yield error
+                yield number, error
             except FileNotFoundError:  # renamed, or removed, meanwhile
                 continue
             except OSError as error:
-                reason = error.strerror or str(error)
-                yield InputError(self.folder / name, reason, code="journal-damaged", number=int(name[:8]))
-            else:
-                if record is not None:
-                    yield record
+                yield number, InputError(self.folder / name, error.strerror or str(error), code="journal-damaged", number=number)
 
     def append(self, number: int, record: dict[str, object]) -> None:
         """Add a line to an open change. Raises OSError where that is not possible."""
         folder = open_own_folder(self.folder, create=False)
         try:
-            descriptor = os.open(f"{number:08}{OPEN}", os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            descriptor = os.open(self.path(number).name, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         finally:
             os.close(folder)
         try:
@@ -212,9 +223,7 @@ class Journal:
     def close(self, number: int, outcome: Outcome, by: int | None = None) -> None:
         """Note that a change is over. Raises OSError where that is not possible."""
         self.append(number, end_record(outcome, by))
-        error = self.rename(number, CLOSED)
-        if error is not None:
-            raise error
+        self.rename(number, CLOSED)
 
     def supersede(self, by: int | None, written: Collection[tuple[str, str]], repairs: Collection[int] = ()) -> None:
         """Note what a change that is done means for the unfinished ones: attributes that it has set are no longer half done.
@@ -250,24 +259,13 @@ class Journal:
                 for at in settled:
                     self.append(number, {"record": StepState.SETTLED.value, "step": at, "by": by})
 
-    def put_aside(self, number: int) -> None:
-        """Keep a file that cannot be read under another suffix, which is not read. Raises OSError where that is not possible."""
-        error = self.rename(number, DAMAGED)
-        if error is not None:
-            raise error
-
     def discard(self, number: int) -> None:
         """Remove a change with a first line that is cut off. Raises OSError where that is not possible."""
-        (self.folder / f"{number:08}{OPEN}").unlink()
+        self.path(number).unlink()
 
-    def rename(self, number: int, suffix: str) -> OSError | None:
-        """Give an open change's file another suffix; return the error where that is not possible."""
-        path = self.folder / f"{number:08}{OPEN}"
-        try:
-            path.rename(path.with_suffix(suffix))
-        except OSError as error:
-            return error
-        return None
+    def rename(self, number: int, suffix: str) -> None:
+        """Give an open change's file another suffix. Raises OSError where that is not possible."""
+        self.path(number).rename(self.path(number).with_suffix(suffix))
 
     def path(self, number: int) -> Path:
         """Return the file of an open change."""

@@ -161,10 +161,10 @@ def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bo
     """
     journal = journal_of(source) if journal is None else journal
     try:
-        numbers = [] if journal is None else journal.open_numbers()
+        entries = [] if journal is None else list(journal.entries(only_open=True))
     except OSError:
-        numbers = []
-    if journal is None or not numbers:
+        entries = []
+    if not entries:
         return Unfinished()
     found: list[ChangeRecord] = []
     under_way: list[ChangeRecord] = []
@@ -172,21 +172,11 @@ def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bo
     ended: list[int] = []
     not_begun: list[int] = []
     damaged: list[InputError] = []
-    whole: dict[int, Outcome] = {}
     boot = boot_id(source)
-    for number in numbers:
-        try:
-            change = journal.read(number)
-        except InputError as error:
-            damaged.append(error)
-            continue
-        except OSError as error:
-            # Closed meanwhile, or it cannot be read at all.
-            if not isinstance(error, FileNotFoundError):
-                path = str(journal.path(number))
-                damaged.append(InputError(path, error.strerror or str(error), code="journal-damaged", number=number))
-            continue
-        if change is None:
+    for number, change in entries:
+        if isinstance(change, InputError):
+            damaged.append(change)
+        elif change is None:
             not_begun.append(number)
         elif change.outcome is not None:
             ended.append(number)
@@ -196,17 +186,15 @@ def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bo
             under_way.append(change)
         else:
             found.append(change)
-    values = _Values(list_devices(source)) if found else _Values(())
-    for change in list(found):
-        outcome = _whole(change, values)
-        if outcome is not None:
-            whole[change.number] = outcome
-            found.remove(change)
+    devices = {device.name: device for device in list_devices(source)} if found else {}
+    values = _values_now(devices, found)
+    outcomes = {change.number: _whole(change, values) for change in found}
+    found = [change for change in found if outcomes[change.number] is None]
     open_now = {change.number for change in found}
     # A change that was to repair another one: what that one is to have counts.
     originals = [change for change in found if not open_now & set(change.repairs)]
     attributes = tuple(_attributes(originals, values))
-    known = driver_identity(values.devices)
+    known = driver_identity(list(devices.values()))
     reloaded = {
         device for change in originals for device, number in change.author.driver.items() if known.get(device, number) != number
     } & {one.device for one in attributes}
@@ -214,7 +202,7 @@ def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bo
         changes=tuple(found),
         attributes=attributes,
         before_boot=tuple(before_boot),
-        whole=whole,
+        whole={number: outcome for number, outcome in outcomes.items() if outcome is not None},
         under_way=tuple(under_way),
         ended=tuple(ended),
         not_begun=tuple(not_begun),
@@ -223,46 +211,38 @@ def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bo
     )
 
 
-class _Values:
-    """The values of attributes now, each read once."""
-
-    def __init__(self, devices: Sequence[PttDevice]) -> None:
-        self.devices = devices
-        self._by_name = {device.name: device for device in devices}
-        self._names: dict[str, list[str]] = {}
-        self._known: dict[tuple[str, str], tuple[int | None, ValueState | None]] = {}
-
-    def of(self, key: tuple[str, str]) -> tuple[int | None, ValueState | None]:
-        """Return the value, and why there is none."""
-        if key not in self._known:
-            self._known[key] = self._read(*key)
-        return self._known[key]
-
-    def _read(self, name: str, attribute: str) -> tuple[int | None, ValueState | None]:
-        device = self._by_name.get(name)
-        if device is None:
-            return None, ValueState.GONE
-        try:
-            if name not in self._names:
-                self._names[name] = attribute_names(device)
-            return (read_value(device, attribute), None) if attribute in self._names[name] else (None, ValueState.GONE)
-        except PtttoolError:
-            return None, ValueState.UNREADABLE
+# The values of attributes now, or the reason where there is none.
+_Values = Mapping[tuple[str, str], int | ValueState]
 
 
-def _steps(change: ChangeRecord) -> Iterator[Step]:
-    return (step for step in change.steps if step.state is not StepState.SETTLED)
+def _values_now(devices: Mapping[str, PttDevice], changes: Sequence[ChangeRecord]) -> _Values:
+    names: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], int | ValueState] = {}
+    for name, attribute in dict.fromkeys(step.key for change in changes for step in _steps(change)):
+        found[name, attribute] = ValueState.GONE
+        if name in devices:
+            try:
+                if name not in names:
+                    names[name] = attribute_names(devices[name])
+                if attribute in names[name]:
+                    found[name, attribute] = read_value(devices[name], attribute)
+            except PtttoolError:
+                found[name, attribute] = ValueState.UNREADABLE
+    return found
+
+
+def _steps(change: ChangeRecord) -> list[Step]:
+    return [step for step in change.steps if step.state is not StepState.SETTLED]
 
 
 def _whole(change: ChangeRecord, values: _Values) -> Outcome | None:
     """Return how a change ended that left nothing half done; None for one that did."""
-    steps = list(_steps(change))
+    steps = _steps(change)
     if change.failed and len(steps) < len(change.steps):  # recovered in part: the rest alone does not tell
         return None
-    now = [values.of(step.key)[0] for step in steps]
-    if now == [step.old for step in steps]:
+    if all(values[step.key] == step.old for step in steps):
         return Outcome.UNTOUCHED
-    return Outcome.COMPLETE if now == [step.new for step in steps] else None
+    return Outcome.COMPLETE if all(values[step.key] == step.new for step in steps) else None
 
 
 def _attributes(changes: Sequence[ChangeRecord], values: _Values) -> Iterator[UnfinishedAttribute]:
@@ -270,18 +250,20 @@ def _attributes(changes: Sequence[ChangeRecord], values: _Values) -> Iterator[Un
     for change in changes:
         for step in _steps(change):
             touched.setdefault(step.key, []).append((change.number, step))
-    for key, steps in touched.items():
-        old, new = steps[0][1].old, steps[-1][1].new
-        now, state = values.of(key)
-        if state is None:
-            between = {value for _, step in steps for value in (step.old, step.new, *step.between)}
-            state = (
-                ValueState.OLD
-                if now == old
-                else ValueState.NEW
-                if now == new
-                else ValueState.BETWEEN
-                if now in between
-                else ValueState.OTHER
-            )
-        yield UnfinishedAttribute(*key, old, new, now, state, tuple(number for number, _ in steps))
+    for key, numbered in touched.items():
+        numbers, steps = zip(*numbered, strict=True)
+        now = values[key]
+        value = None if isinstance(now, ValueState) else now
+        yield UnfinishedAttribute(*key, steps[0].old, steps[-1].new, value, _state(now, steps), numbers)
+
+
+def _state(now: int | ValueState, steps: Sequence[Step]) -> ValueState:
+    """Return what an attribute holds, after the steps that all were to set it."""
+    if isinstance(now, ValueState):
+        return now
+    if now == steps[0].old:
+        return ValueState.OLD
+    if now == steps[-1].new:
+        return ValueState.NEW
+    between = {value for step in steps for value in (step.old, step.new, *step.between)}
+    return ValueState.BETWEEN if now in between else ValueState.OTHER

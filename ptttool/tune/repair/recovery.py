@@ -17,7 +17,7 @@ from ptttool.machine.discovery import list_devices
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.driver import Change, OnChange, Setting, apply_changes, plan_changes
 from ptttool.tune.journal.records import ChangeRecord, Outcome
-from ptttool.tune.journal.store import journal_of
+from ptttool.tune.journal.store import DAMAGED, journal_of
 from ptttool.tune.journal.unfinished import Unfinished, UnfinishedAttribute, ValueState, find_unfinished
 from ptttool.tune.session import Session, no_journal, tuning
 
@@ -225,6 +225,6 @@ def _keep(session: Session) -> None:
         for change in session.unfinished.changes:
             session.journal.close(change.number, Outcome.KEPT)
         for error in session.unfinished.damaged:
-            session.journal.put_aside(error.details["number"])
+            session.journal.rename(error.details["number"], DAMAGED)
     except OSError as error:
         raise no_journal(session.journal.folder, error) from None

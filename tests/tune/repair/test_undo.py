@@ -235,7 +235,7 @@ def test_a_damaged_file_is_named_and_stops_nothing(source: Driver, capsys: pytes
 
 @pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), NotADirectoryError(20, "Not a directory")])
 def test_a_journal_that_cannot_be_read(source: Driver, monkeypatch: pytest.MonkeyPatch, error: OSError) -> None:
-    def fail(self: Journal) -> None:
+    def fail(self: Journal, **_: object) -> None:
         raise error
 
     changed(source, "qos_tx_p=2")
