@@ -18,7 +18,7 @@ from ptttool.sweep.log import DIGEST, LONGEST_SEED
 from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.signed_rank import ALPHA, rounds_needed, smallest_p
 from ptttool.sweep.statistics import comparisons_of
-from ptttool.tune.attributes import clamp, clamped_value, parse_assignments, resolve_attributes
+from ptttool.tune.attributes import clamped_value, is_clamped, parse_assignments, resolve_attributes, stored_value
 from ptttool.tune.values import attribute_names, read_value
 from ptttool.wording import counted
 
@@ -188,11 +188,9 @@ def plan_sweep(device: PttDevice, options: SweepOptions) -> SweepPlan:
     attributes = list(dict.fromkeys(resolve_attributes(device.name, names, options.attributes)))
     taken: dict[str, int] = {}
     for text in dict.fromkeys(options.values):
-        (assignment,) = parse_assignments(device.name, names, [f"{attributes[0]}={text}"])
-        taken[text] = assignment.value
-    odd = [
-        clamped_value("--values", text) for text, value in taken.items() if clamp(int(text[:9])) != int(text[:9]) or value != int(text[:9])
-    ]
+        parse_assignments(device.name, names, [f"{attributes[0]}={text}"])
+        taken[text] = stored_value(text)
+    odd = [clamped_value("--values", text) for text in taken if is_clamped(text)]
     values = tuple(dict.fromkeys(taken.values()))
     originals = {name: read_value(device, name) for name in attributes}
     seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "big")

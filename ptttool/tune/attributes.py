@@ -43,29 +43,6 @@ UNCERTAIN: Final[Mapping[str, str]] = {
 }
 
 
-class Assignment(Struct, frozen=True):
-    """A value for an attribute, as someone wrote it.
-
-    Parameters
-    ----------
-    attribute : str
-        The device's own name of the attribute.
-    value : int
-        The value to write, 0 to 2.
-    asked : str
-        The value as it was written; it differs from ``value`` if it was clamped.
-    """
-
-    attribute: str
-    value: int
-    asked: str
-
-    @property
-    def clamped(self) -> bool:
-        """True if more than the largest value was asked for."""
-        return (self.asked.lstrip("0") or "0") != str(self.value)
-
-
 class AttributeChange(Struct, frozen=True):
     """A tune attribute and its values before and after a change: what the steps of a plan, of the journal and of a repair have in common.
 
@@ -103,6 +80,17 @@ def clamp(value: int) -> int:
     return min(value, LARGEST)
 
 
+def stored_value(text: str) -> int:
+    """Return the value that the hardware stores for decimal digits."""
+    # Six digits or more are above the largest value, and int() refuses thousands of them.
+    return clamp(int((text.lstrip("0") or "0")[:6]))
+
+
+def is_clamped(text: str) -> bool:
+    """Tell whether decimal digits are above the largest value."""
+    return (text.lstrip("0") or "0") != str(stored_value(text))
+
+
 def clamped_value(name: str, asked: str) -> Diagnostic:
     """Report that a value is above the largest one. ``name`` is the attribute, or the key in a file."""
     shown = asked if len(asked) <= 24 else f"{asked[:20]}…"
@@ -133,8 +121,7 @@ def find_attribute(names: Sequence[str], asked: str) -> str | None:
     """
     if asked in names:
         return asked
-    others = [short for long, short in ALIASES.items() if long == asked] + [long for long, short in ALIASES.items() if short == asked]
-    return next((other for other in others if other in names), None)
+    return next((other for pair in ALIASES.items() if asked in pair for other in pair if other in names), None)
 
 
 def near_misses(names: Sequence[str], asked: str) -> list[str]:
@@ -204,7 +191,7 @@ def value_problem(text: str) -> str | None:
     return "not a decimal number"
 
 
-def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -> list[Assignment]:
+def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     """Read texts such as ``qos_tx_p=2``.
 
     Parameters
@@ -218,8 +205,8 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
 
     Returns
     -------
-    list of Assignment
-        In the order given, each attribute once.
+    dict
+        The values as they were written, decimal digits, by the device's own names of the attributes.
 
     Raises
     ------
@@ -231,7 +218,7 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
     require_attributes(device, names)
     problems: dict[str, str] = {}
     hints: list[str] = []
-    found: dict[str, Assignment] = {}
+    found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
@@ -241,20 +228,17 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
             continue
         attribute = find_attribute(names, name)
         wrong_value = value_problem(value)
-        reasons = [] if wrong_value is None else [wrong_value]
+        reasons = []
         if attribute is None:
-            reasons.insert(0, "no such attribute")
+            reasons.append("no such attribute")
             hints.append(suggest(names, name))
         if wrong_value is not None:
+            reasons.append(wrong_value)
             hints.append(f"a value is one of 0, 1, {LARGEST}, in decimal digits")
         if attribute is None or wrong_value is not None:
             problems[text] = ", ".join(reasons)
-            continue
-        # Six digits or more are above the largest value, and int() refuses thousands of them.
-        digits = value.lstrip("0") or "0"
-        assignment = Assignment(attribute, clamp(int(digits[:6])), value)
-        if found.setdefault(attribute, assignment).value != assignment.value:
-            problems[text] = f"{attribute} is also to be {found[attribute].value}"
+        elif stored_value(found.setdefault(attribute, value)) != stored_value(value):
+            problems[text] = f"{attribute} is also to be {stored_value(found[attribute])}"
     if problems:
         raise UsageError(
             "; ".join(f"{text!r}: {reason}" for text, reason in problems.items()),
@@ -262,7 +246,7 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
             code="bad-assignment",
             problems=problems,
         )
-    return list(found.values())
+    return found
 
 
 def _apart(texts: Sequence[str]) -> str | None:

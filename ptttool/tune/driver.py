@@ -22,7 +22,7 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
 from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, UsageError
 from ptttool.machine.model import PttDevice
-from ptttool.tune.attributes import AttributeChange, clamped_value, parse_assignments
+from ptttool.tune.attributes import AttributeChange, clamped_value, is_clamped, parse_assignments, stored_value
 from ptttool.tune.journal.records import Outcome, StepState
 from ptttool.tune.journal.store import JournalWriter
 from ptttool.tune.session import Session, tuning
@@ -196,10 +196,11 @@ def plan_values(devices: PttDevice | Sequence[PttDevice], values: Mapping[str, i
     """
     texts = [f"{name}={value}" for name, value in values.items()] if isinstance(values, Mapping) else values
     chosen = (devices,) if isinstance(devices, PttDevice) else devices
-    found = [(device, one) for device in chosen for one in parse_assignments(device.name, attribute_names(device), texts)]
+    found = [(device, *pair) for device in chosen for pair in parse_assignments(device.name, attribute_names(device), texts).items()]
+    clamped = {attribute: asked for _, attribute, asked in found if is_clamped(asked)}
     return TunePlan(
-        changes=plan_changes([Setting(device, one.attribute, one.value, one.asked) for device, one in found]),
-        diagnostics=tuple(clamped_value(*pair) for pair in {one.attribute: one.asked for _, one in found if one.clamped}.items()),
+        changes=plan_changes([Setting(device, attribute, stored_value(asked), asked) for device, attribute, asked in found]),
+        diagnostics=tuple(clamped_value(attribute, asked) for attribute, asked in clamped.items()),
     )
 
 
@@ -424,14 +425,8 @@ def not_restored(error: PtttoolError, failed: Sequence[tuple[Change, int | None]
     )
 
 
-class _Holder:
-    """A signal handler that records signals."""
-
-    def __init__(self, caught: list[int]) -> None:
-        self.caught = caught
-
-    def __call__(self, number: int, _frame: object) -> None:
-        self.caught.append(number)
+# The signals that came while they were held, one list for each block of :func:`held_signals` that holds them.
+_held: list[list[int]] = []
 
 
 @contextmanager
@@ -443,15 +438,17 @@ def held_signals() -> Iterator[Callable[[], str | None]]:
     """
     caught: list[int] = []
     before: dict[signal.Signals, Any] = {}
-    outer = None
     if threading.current_thread() is threading.main_thread():
-        outer = next((handler for handler in map(signal.getsignal, HELD_SIGNALS) if isinstance(handler, _Holder)), None)
-        for number in () if outer is not None else HELD_SIGNALS:
+        caught = _held[-1] if _held else caught
+        for number in () if _held else HELD_SIGNALS:
             if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                before[number] = signal.signal(number, _Holder(caught))
-    held = caught if outer is None else outer.caught
+                before[number] = signal.signal(number, lambda number, _frame: caught.append(number))
+    if before:
+        _held.append(caught)
     try:
-        yield lambda: signal.Signals(held[0]).name if held else None
+        yield lambda: signal.Signals(caught[0]).name if caught else None
     finally:
+        if before:
+            _held.pop()
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -13,9 +13,11 @@ from ptttool.tune.attributes import (
     UNCERTAIN,
     clamped_value,
     find_attribute,
+    is_clamped,
     meaning,
     parse_assignments,
     resolve_attributes,
+    stored_value,
     value_problem,
 )
 
@@ -24,7 +26,7 @@ NAMES = sorted(MEANINGS)
 
 
 def parse(*texts: str) -> dict[str, int]:
-    return {assignment.attribute: assignment.value for assignment in parse_assignments(DEVICE, NAMES, texts)}
+    return {attribute: stored_value(asked) for attribute, asked in parse_assignments(DEVICE, NAMES, texts).items()}
 
 
 @pytest.mark.parametrize(
@@ -46,8 +48,8 @@ def parse(*texts: str) -> dict[str, int]:
     ],
 )
 def test_values(text: str, value: int, clamped: bool) -> None:
-    (assignment,) = parse_assignments(DEVICE, NAMES, [f"qos_tx_p={text}"])
-    assert (assignment.value, assignment.clamped, assignment.asked) == (value, clamped, text)
+    assert parse_assignments(DEVICE, NAMES, [f"qos_tx_p={text}"]) == {"qos_tx_p": text}
+    assert (stored_value(text), is_clamped(text)) == (value, clamped)
 
 
 @pytest.mark.parametrize(

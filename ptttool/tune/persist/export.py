@@ -16,9 +16,8 @@ from ptttool.errors import DeviceError, UsageError
 from ptttool.machine.model import PttDevice
 from ptttool.ownership import weakness_of
 from ptttool.tune.persist.contract import TARGETS, PermanentFile, PermanentValues
-from ptttool.tune.profiles.match import match_profile, on_machine
+from ptttool.tune.profiles.match import match_profile
 from ptttool.tune.profiles.profile import Profile
-from ptttool.tune.values import attribute_names
 from ptttool.wording import clean, own_command
 
 # The program where this process is not ptttool's command.
@@ -99,9 +98,7 @@ def export_profile(
         The machine does not have what the profile names, or has a device with an odd name.
     """
     chosen = TARGETS.get(target)
-    known = {device.name: attribute_names(device) for device in devices}
-    profile = on_machine(profile, known)
-    matched = match_profile(profile, devices, known, ignore_missing=ignore_missing)
+    matched = match_profile(profile, devices, ignore_missing=ignore_missing)
     values: dict[str, dict[str, int]] = {}
     for setting in matched.settings:
         if not re.fullmatch(r"[A-Za-z0-9_]+", setting.device.name) or not re.fullmatch(r"[A-Za-z0-9_]+", setting.attribute):
@@ -112,17 +109,14 @@ def export_profile(
         raise UsageError(f"{clean(profile.path)}: no value for this machine", hint="give a profile with values", code="nothing-to-export")
     words = _program(target, root, program)
     permanent = PermanentValues(label_of(profile.path), values, words)
-    missing = [name if attribute is None else f"{name}/{attribute}" for name, attribute in matched.missing]
-    notes = [Diagnostic(Severity.WARNING, "missing", f"{what} is not on this machine: left out", where=what) for what in missing]
-    if target == "systemd" and root == Path("/"):
-        notes += _about_program(permanent.program)
+    weak = _about_program(words) if target == "systemd" and root == Path("/") else []
     return Export(
         target=target,
         profile=permanent.profile,
         files=chosen.files(permanent),
         activation=chosen.activation(permanent),
         limits=chosen.limits,
-        diagnostics=(*profile.diagnostics, *notes),
+        diagnostics=(*matched.diagnostics("left out"), *weak),
         installable=chosen.installable,
     )
 

@@ -38,6 +38,8 @@ class Match(Struct, frozen=True):
 
     Parameters
     ----------
+    profile : Profile
+        The profile, with values for every device below the names of the devices.
     settings : tuple of Setting
         The values to set, in the order of the profile.
     missing : AttributeNames
@@ -46,9 +48,16 @@ class Match(Struct, frozen=True):
         What the profile does not name.
     """
 
+    profile: Profile
     settings: tuple[Setting, ...]
     missing: AttributeNames
     left_alone: AttributeNames
+
+    def diagnostics(self, then: str) -> tuple[Diagnostic, ...]:
+        """Return what is odd: values of the profile, and what the machine does not have; ``then`` says what is done about that."""
+        names = [name if attribute is None else f"{name}/{attribute}" for name, attribute in self.missing]
+        missing = (Diagnostic(Severity.WARNING, "missing", f"{name} is not on this machine: {then}", where=name) for name in names)
+        return (*self.profile.diagnostics, *missing)
 
 
 class DiffRow(Struct, frozen=True):
@@ -139,15 +148,11 @@ def plan_profile(profile: Profile, devices: Sequence[PttDevice], *, ignore_missi
     AccessError, HardwareError
         An old value cannot be read.
     """
-    known = _known(devices)
-    profile = on_machine(profile, known)
-    matched = match_profile(profile, devices, known, ignore_missing=ignore_missing)
-    skipped = (name if attribute is None else f"{name}/{attribute}" for name, attribute in matched.missing)
-    missing = [Diagnostic(Severity.WARNING, "missing", f"{what} is not on this machine: skipped", where=what) for what in skipped]
+    matched = match_profile(profile, devices, ignore_missing=ignore_missing)
     return TunePlan(
         profile=profile.path,
         changes=plan_changes(matched.settings),
-        diagnostics=(*profile.diagnostics, *missing),
+        diagnostics=matched.diagnostics("skipped"),
         missing=matched.missing,
         left_alone=matched.left_alone,
     )
@@ -187,10 +192,8 @@ def diff_profile(profile: Profile, devices: Sequence[PttDevice]) -> ProfileDiff:
     AccessError, HardwareError, DeviceError
         A value cannot be read.
     """
-    known = _known(devices)
-    profile = on_machine(profile, known)
-    matched = match_profile(profile, devices, known, ignore_missing=True)
-    rows = compare(profile, matched, plan_changes(matched.settings))
+    matched = match_profile(profile, devices, ignore_missing=True)
+    rows = compare(matched, plan_changes(matched.settings))
     return ProfileDiff(profile=profile.path, rows=tuple(rows), left_alone=matched.left_alone, diagnostics=profile.diagnostics)
 
 
@@ -249,7 +252,7 @@ def on_machine(profile: Profile, known: Mapping[str, Sequence[str]]) -> Profile:
 
 
 def match_profile(
-    profile: Profile, devices: Sequence[PttDevice], known: Mapping[str, Sequence[str]], *, ignore_missing: bool = False
+    profile: Profile, devices: Sequence[PttDevice], known: Mapping[str, Sequence[str]] | None = None, *, ignore_missing: bool = False
 ) -> Match:
     """Compare a profile with devices and their attributes.
 
@@ -259,8 +262,8 @@ def match_profile(
         The profile.
     devices : Sequence[PttDevice]
         All devices of the machine.
-    known : Mapping[str, Sequence[str]]
-        Their attributes, by device.
+    known : Mapping[str, Sequence[str]], optional
+        Their attributes, by device; by default, they are read.
     ignore_missing : bool
         Do not raise an error for what the machine does not have.
 
@@ -271,6 +274,8 @@ def match_profile(
     InputError
         It does not have an attribute, or the profile names one twice with different values.
     """
+    known = _known(devices) if known is None else known
+    profile = on_machine(profile, known)
     by_name = {device.name: device for device in devices}
     settings: dict[tuple[str, str], Setting] = {}
     missing: list[tuple[str, str | None]] = []
@@ -295,17 +300,18 @@ def match_profile(
             alone.append((name, None))
         else:
             alone += [(name, attribute) for attribute in known[name] if (name, attribute) not in settings]
-    return Match(tuple(settings.values()), AttributeNames(missing), AttributeNames(alone))
+    return Match(profile, tuple(settings.values()), AttributeNames(missing), AttributeNames(alone))
 
 
-def compare(profile: Profile, matched: Match, changes: Sequence[Change]) -> list[DiffRow]:
+def compare(matched: Match, changes: Sequence[Change]) -> list[DiffRow]:
     """Make a row for every attribute of a profile, missing ones last; ``changes`` are those that applying the profile would make."""
     rows = [
         DiffRow(change.device, change.attribute, change.new, change.old, RowState.DIFFERS if change.differs else RowState.SAME)
         for change in changes
     ]
     for name, attribute in matched.missing:
-        wanted = profile.devices[name] if attribute is None else {attribute: profile.devices[name][attribute]}
+        values = matched.profile.devices[name]
+        wanted = values if attribute is None else {attribute: values[attribute]}
         rows += [DiffRow(name, asked, value, None, RowState.MISSING) for asked, value in wanted.items()] or [
             DiffRow(name, None, None, None, RowState.MISSING)
         ]

@@ -168,7 +168,7 @@ def test_compare() -> None:
     text = "[devices.hisi_ptt0_0]\nqos_tx_p = 1\nqos_tx_np = 2\nold = 0\n[devices.hisi_ptt7_0]\nqos_tx_p = 1\n[devices.hisi_ptt7_2]\n"
     profile = parse_profile((HEAD + text).encode(), "p.toml")
     matched = match_profile(profile, DEVICES, ATTRIBUTES, ignore_missing=True)
-    rows = compare(profile, matched, [Change(s.device.name, s.attribute, 1, s.value, s.device) for s in matched.settings])
+    rows = compare(matched, [Change(s.device.name, s.attribute, 1, s.value, s.device) for s in matched.settings])
     assert rows == [
         DiffRow("hisi_ptt0_0", "qos_tx_p", 1, 1, SAME),
         DiffRow("hisi_ptt0_0", "qos_tx_np", 2, 1, DIFFERS),
