@@ -186,7 +186,6 @@ class MatchingAnalysis(TlpAnalysis[R]):
         every, wanted = (batch, None) if batch.whole is None else batch.whole
         if not every.size:
             return
-        self.clock.ticks(every)
         part = part_of(every, self.scope, wanted)
         assert part.found is not None
         values = {name: _values(every, name) for name in self.carried}
@@ -199,6 +198,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
             self._part, self._extra = part, extra
         else:
             ticks = self._join(part, extra)
+        self.clock = self._part.clock
         self._count(part.found, values, ticks)
         self.add_rows(batch, ticks)
 
@@ -211,7 +211,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
                 self._part, self._extra = later._part, later._extra
             else:
                 self.shift = self._join(later._part, later._extra)
-        self.clock.merge(later.clock)
+            self.clock = self._part.clock
         self.totals.merge(later.totals)
         self.merge_sums(later)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -13,8 +14,6 @@ from ptttool.analyses.budget import MAX_BORDER_KEYS, MAX_BORDER_ROWS
 from ptttool.analyses.matching.steps import ROLES, rows_of
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.clock import Clock
-from ptttool.analyses.time.model import TimeModel
-from ptttool.analyses.time.ticks import Stamp, step_between
 from ptttool.kernel.matching import Found, Limits, State, join, match
 from ptttool.table.batch import Batch
 from ptttool.table.values import Mask
@@ -23,36 +22,14 @@ from ptttool.tlp.transactions import Ending
 Array = npt.NDArray[Any]
 
 
-class Bounds(NamedTuple):
-    """Where a part begins and ends.
-
-    Parameters
-    ----------
-    model : TimeModel
-        How the Time field is read.
-    first, last : Stamp
-        Its first and its last record.
-    elapsed : int
-        Ticks between them, without what is not known.
-    breaks : int
-        How often it is not known how much time passed.
-    """
-
-    model: TimeModel
-    first: Stamp
-    last: Stamp
-    elapsed: int
-    breaks: int
-
-
 @dataclass
 class Part:
     """The matching of a part of a recording.
 
     Parameters
     ----------
-    bounds : Bounds
-        Where it begins and ends.
+    clock : Clock
+        Its time.
     state : State
         What is kept for its neighbours.
     found : Found or None
@@ -63,7 +40,7 @@ class Part:
         Where parts join: what is added to the ticks of the later one.
     """
 
-    bounds: Bounds
+    clock: Clock
     state: State
     found: Found | None
     slots: Array
@@ -104,21 +81,17 @@ def part_of(batch: Batch, scope: Scope, wanted: Mask | None = None) -> Part:
         return known[3]
     clock = Clock(scope.time_model, scope.time_bits)
     ticks = clock.ticks(batch)
-    assert clock.first is not None and clock.last is not None
-    bounds = Bounds(scope.time_model, clock.first, clock.last, clock.elapsed, clock.breaks)
-    part = Part(bounds, *match(ROLES, rows_of(batch, ticks, wanted), _limits()))
+    part = Part(clock, *match(ROLES, rows_of(batch, ticks, wanted), _limits()))
     if isinstance(array, np.ndarray):
         _latest = (ref(array), how, wanted, part)
     return part
 
 
 def _join(first: Part, later: Part) -> Part:
-    before, after = first.bounds, later.bounds
-    step = step_between(before.last, after.first, before.model)
-    ticks, breaks = before.elapsed + step.ticks, before.breaks + step.is_break
-    bounds = before._replace(last=after.last, elapsed=ticks + after.elapsed, breaks=breaks + after.breaks)
-    gap = None if not step.is_hole else Ending.END if before.last.cpu != after.first.cpu else Ending.INSIDE
-    return Part(bounds, *join(first.state, later.state, ticks, breaks, gap, _limits()), ticks)
+    clock = copy(first.clock)
+    seam = clock.merge(later.clock)
+    gap = None if not seam.is_hole else Ending.END if seam.is_other_cpu else Ending.INSIDE
+    return Part(clock, *join(first.state, later.state, seam.ticks, seam.segments, gap, _limits()), seam.ticks)
 
 
 def _limits() -> Limits:

@@ -8,57 +8,29 @@ a break. All of it follows from pairs of neighbours, so it is the same wherever 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from weakref import ref
 
 import numpy as np
 
 from ptttool.analyses.time.line import Line
 from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
-from ptttool.analyses.time.ticks import (
-    BACK,
-    BITS_OF_SIZE,
-    SIZE_OF_BITS,
-    Rows,
-    Seam,
-    Stamp,
-    Step,
-    Ticks,
-    Ticks64,
-    is_wide,
-    step_between,
-    widest,
-)
+from ptttool.analyses.time.ticks import BITS_OF_SIZE, SIZE_OF_BITS, Rows, Seam, Stamp, Ticks, Ticks64
 from ptttool.table.batch import HOLES
-from ptttool.table.values import spread
+from ptttool.table.values import Values, spread
 
 if TYPE_CHECKING:
     from ptttool.table.batch import Batch
-    from ptttool.table.values import Array, Mask, Values
+    from ptttool.table.values import Array
 
-    # CPUs and offsets of the records in front of which others may be missing.
-    Marked = tuple[Array, Array] | None
-
-__all__ = ("CLOCK_COLUMNS", "Clock", "Seam", "Stamp", "Step", "Ticks", "step_between")
+__all__ = ("CLOCK_COLUMNS", "Clock")
 
 # Pieces of AUX data at whose ends the clock keeps the time: the driver commits whole buffers, which end with such a piece.
 _MARK_GRAIN: Final = 16
 _NO_ROWS: Final[Rows] = np.empty(0, dtype=np.intp)
-
-
-@dataclass(frozen=True)
-class _Marks:
-    """A batch seen by itself: ticks since its first row, and what joins it to the batch before and behind."""
-
-    size: int
-    at: Ticks64 | None
-    breaks: Rows
-    holes: Rows
-    first: Stamp
-    last: Stamp
-    back: int = 0
-    wide: int = 0
+# A counter of 32 bits that went on by this much or more has gone back, or another counter was begun.
+_BACK: Final = 1 << 31
+# Steps of 11 bits from which on others are likely to be longer than the field can say.
+_WIDE: Final = {TimeModel.COUNTER: 1 << 10, TimeModel.DELTA: (1 << 11) - 1}
 
 
 class Clock:
@@ -124,8 +96,8 @@ class Clock:
         Parameters
         ----------
         batch : Batch
-            Rows with the columns of :data:`CLOCK_COLUMNS`. Analyses of one pass that take the same batch share the work. Where a
-            condition has left rows out, the batch knows them (``whole``), and time passes in them, too.
+            Rows with the columns of :data:`CLOCK_COLUMNS`. Where a condition has left rows out, the batch knows them (``whole``), and
+            time passes in them, too.
 
         Returns
         -------
@@ -134,125 +106,93 @@ class Clock:
         """
         if batch.whole is not None:
             return self.ticks(batch.whole.batch).taken(batch.whole.wanted)
+        row, segment = self.rows, self.breaks
         if not batch.size:
-            return Ticks(
-                None if self.model is TimeModel.UNKNOWN else np.empty(0, dtype=np.int64), _NO_ROWS, _NO_ROWS, self.breaks, row=self.rows
-            )
-        marks = _marks_of(batch, self.model, self.bits)
-        shift, segment, breaks, holes = 0, self.breaks, marks.breaks, marks.holes
-        if self.last is not None:
-            step = step_between(self.last, marks.first, self.model)
-            shift = self.elapsed + step.ticks
-            breaks = np.concatenate(([0], breaks)) if step.is_break else breaks
-            holes = np.concatenate(([0], holes)) if step.is_hole else holes
-            self._count(step, marks.first.size)
-        else:
-            self.first = marks.first
-            self.bits = BITS_OF_SIZE[marks.first.size]
-        self.last = marks.last
-        self.rows += marks.size
-        self.breaks += len(marks.breaks)
-        self.holes += len(marks.holes)
-        self.back += marks.back
-        self.wide += marks.wide
-        if marks.at is None:
-            return Ticks(None, breaks, holes, segment, marks.last.size, self.rows - marks.size)
-        self.elapsed = shift + int(marks.at[-1])
-        ticks = Ticks(marks.at + shift if shift else marks.at, breaks, holes, segment, marks.last.size, self.rows - marks.size)
-        self.marks.add(batch, ticks, self.marks.groups(batch))
+            return Ticks(None if self.model is TimeModel.UNKNOWN else np.empty(0, dtype=np.int64), _NO_ROWS, _NO_ROWS, segment, row=row)
+        offsets, cpus, times = batch.values("offset"), batch.values("cpu"), batch.values("time")
+        size = _record_size(offsets, times, self.bits)
+        marked: Any = batch.facts.get(HOLES)
+        behind_holes = _behind_holes(offsets, cpus, marked)
+        here = Clock(self.model, BITS_OF_SIZE[size])
+        here.first, here.last = (_stamp(place, offsets, cpus, times, size, behind_holes) for place in (0, batch.size - 1))
+        at, breaks, holes = here._add(size, offsets.array, cpus.array, times, behind_holes)
+        here.rows = batch.size
+        seam = self._join(here)
+        if seam.is_break:
+            breaks = np.append(0, breaks)
+        if seam.is_hole:
+            holes = np.append(0, holes)
+        ticks = Ticks(at, breaks, holes, segment, size, row)
+        if at is not None:
+            at += seam.ticks
+            self.marks.add(batch, ticks, self.marks.groups(batch))
         return ticks
-
-    def seam(self, later: Clock) -> Seam:
-        """Return what the numbers of a later part become when it joins this one; nothing is changed."""
-        if self.last is None or later.first is None:
-            return Seam(self.elapsed, self.rows, self.breaks, is_break=False, is_hole=False)
-        step = step_between(self.last, later.first, self.model)
-        return Seam(self.elapsed + step.ticks, self.rows, self.breaks + step.is_break, step.is_break, step.is_hole)
 
     def merge(self, later: Clock) -> Seam:
         """Add the clock of the part behind, and return what that part's numbers become."""
-        seam = self.seam(later)
+        seam = self._join(later)
+        self.marks.merge(later.marks, seam)
+        return seam
+
+    def _join(self, later: Clock) -> Seam:
+        """Add the numbers of a part behind."""
         if later.first is None:
-            return seam
+            return Seam(self.elapsed, self.rows, self.breaks)
+        breaks, holes, is_other_cpu = self.breaks, self.holes, False
         if self.last is None:
             self.first, self.bits = later.first, later.bits
         else:
-            self._count(step_between(self.last, later.first, self.model), later.first.size)
+            is_other_cpu = self.last.cpu != later.first.cpu
+            self._add(*_pair(self.last, later.first))
+        seam = Seam(self.elapsed, self.rows, self.breaks, self.breaks > breaks, self.holes > holes, is_other_cpu)
         self.last = later.last
-        self.marks.merge(later.marks, seam)
         self.rows += later.rows
-        self.elapsed = seam.ticks + later.elapsed
+        self.elapsed += later.elapsed
         self.breaks += later.breaks
         self.holes += later.holes
         self.back += later.back
         self.wide += later.wide
         return seam
 
-    def _count(self, step: Step, size: int) -> None:
-        self.breaks += step.is_break
-        self.holes += step.is_hole
-        self.back += step.is_back
-        self.wide += is_wide(step.ticks, size, self.model)
-
-
-_latest: tuple[ref[Any], TimeModel, _Marks] | None = None
-
-
-def _marks_of(batch: Batch, model: TimeModel, bits: int) -> _Marks:
-    """Return the marks of a batch, made once for all who ask for it one after the other."""
-    global _latest
-    array = batch.values("time").array
-    known = _latest
-    if known is not None and array is not None and known[0]() is array and known[1] is model:
-        return known[2]
-    marks = _new_marks(batch, model, bits)
-    if array is not None:
-        _latest = (ref(array), model, marks)
-    return marks
-
-
-def _new_marks(batch: Batch, model: TimeModel, bits: int) -> _Marks:
-    offsets, cpus, times = batch.values("offset"), batch.values("cpu"), batch.values("time")
-    size = _record_size(offsets, times, bits)
-    marked: Any = batch.facts.get(HOLES)
-    holes = _holes(offsets, cpus, size, marked)
-    array: Any = times.array
-    first, last = (_stamp(row, array, times.valid, cpus, offsets, size, marked) for row in (0, batch.size - 1))
-    if model is TimeModel.UNKNOWN:
-        return _Marks(batch.size, None, holes, holes, first, last)
-    if array is None:  # nothing is a valid record
-        return _Marks(batch.size, np.zeros(batch.size, dtype=np.int64), np.arange(1, batch.size), holes, first, last)
-    mask = (1 << BITS_OF_SIZE[size]) - 1
-    steps = np.empty(batch.size, dtype=np.int64)
-    steps[0] = 0
-    back: Rows = _NO_ROWS
-    wide = 0
-    if model is TimeModel.DELTA:
-        steps[1:] = array[1:]
-    else:
-        differences = (array[1:] - array[:-1]) & np.uint32(mask)
-        steps[1:] = differences
-        if mask >> 31 and int(differences.max(initial=0)) >= BACK:
-            back = np.flatnonzero(differences >= BACK) + 1
-    breaks = holes
-    if len(back) or times.valid is not None:
-        broken = np.zeros(batch.size, dtype=np.bool_)
-        broken[back] = True
-        if times.valid is not None:
-            broken |= ~times.valid
-            if model is TimeModel.COUNTER:
-                back = back[times.valid[back] & times.valid[back - 1]]
-                broken[1:] |= ~times.valid[:-1]
-        broken[holes] = True
-        broken[0] = False
-        breaks = np.flatnonzero(broken)
-    back = np.setdiff1d(back, holes, assume_unique=True)
-    steps[breaks] = 0
-    if size == SIZE_OF_BITS[11]:
-        wide = int(np.count_nonzero(steps >= widest(model)))
-    at = np.cumsum(steps, out=steps)
-    at.flags.writeable = False  # several analyses look at it
-    return _Marks(batch.size, at, breaks, holes, first, last, len(back), wide)
+    def _add(self, size: int, offsets: Any, cpus: Any, times: Values, behind_holes: Rows) -> tuple[Ticks64 | None, Rows, Rows]:
+        """Add what lies between neighbouring records of one size, as :class:`Stamp` has it; return their ticks, breaks and holes."""
+        count = len(offsets)
+        is_hole = np.zeros(count, dtype=np.bool_)
+        is_hole[behind_holes] = True
+        if not isinstance(offsets, range):
+            is_hole[1:] |= offsets[1:] - offsets[:-1] != size
+        if cpus is not None:
+            is_hole[1:] |= cpus[1:] != cpus[:-1]
+        is_hole[0] = False
+        holes = np.flatnonzero(is_hole)
+        self.holes += len(holes)
+        if self.model is TimeModel.UNKNOWN:
+            self.breaks += len(holes)
+            return None, holes, holes
+        is_break, steps = is_hole, np.zeros(count, dtype=np.int64)
+        if times.array is None:  # nothing is a valid record
+            is_break[1:] = True
+        else:
+            array: Any = times.array
+            if times.valid is not None:
+                is_break[1:] |= ~times.valid[1:]
+            if self.model is TimeModel.DELTA:
+                steps[1:] = array[1:]
+            else:
+                steps[1:] = (array[1:] - array[:-1]) & np.uint32((1 << BITS_OF_SIZE[size]) - 1)
+                if times.valid is not None:
+                    is_break[1:] |= ~times.valid[:-1]
+                is_back = np.flatnonzero(steps >= _BACK)
+                self.back += int(np.count_nonzero(~is_break[is_back]))
+                is_break[is_back] = True
+        breaks = np.flatnonzero(is_break)
+        steps[breaks] = 0
+        self.breaks += len(breaks)
+        if size == SIZE_OF_BITS[11]:
+            self.wide += int(np.count_nonzero(steps >= _WIDE[self.model]))
+        at = np.cumsum(steps, out=steps)
+        self.elapsed += int(at[-1])
+        return at, breaks, holes
 
 
 def _record_size(offsets: Values, times: Values, bits: int) -> int:
@@ -267,30 +207,33 @@ def _record_size(offsets: Values, times: Values, bits: int) -> int:
     return SIZE_OF_BITS[bits]
 
 
-def _holes(offsets: Values, cpus: Values, size: int, marked: Marked) -> Rows:
-    """Return the rows that do not follow on their predecessor in an AUX stream, or are marked by CPU and offset."""
-    array: Any = offsets.array
+def _behind_holes(offsets: Values, cpus: Values, marked: tuple[Array, Array] | None) -> Rows:
+    """Return the rows in front of which others may be missing: those that CPUs and offsets name."""
+    if marked is None:
+        return _NO_ROWS
+    at: Any = spread(offsets.array) if isinstance(offsets.array, range) else offsets.array
     numbers: Any = cpus.array
-    elsewhere = None if isinstance(array, range) else array[1:] - array[:-1] != size
-    if numbers is not None:
-        others = numbers[1:] != numbers[:-1]
-        elsewhere = others if elsewhere is None else elsewhere | others
-    if marked is not None:
-        at = np.asarray(spread(array) if isinstance(array, range) else array, dtype=np.uint64)[1:]
-        marks, number = np.unique(marked[1], return_inverse=True)
-        found = np.flatnonzero(np.isin(at, marks))
-        if numbers is not None:  # with several CPUs, offsets of one are those of another
-            keys = np.searchsorted(marks, at[found]) << 32 | numbers[found + 1].astype(np.int64) + 1
-            found = found[np.isin(keys, number << 32 | marked[0] + 1)]
-        elsewhere = np.zeros(len(at), dtype=np.bool_) if elsewhere is None else elsewhere
-        elsewhere[found] = True
-    return _NO_ROWS if elsewhere is None else np.flatnonzero(elsewhere) + 1
+    marks, number = np.unique(marked[1], return_inverse=True)
+    found = np.flatnonzero(np.isin(at, marks))
+    # With several CPUs, offsets of one are those of another.
+    here = np.int64(-1) if numbers is None else numbers[found].astype(np.int64)
+    return found[np.isin(np.searchsorted(marks, at[found]) << 32 | here + 1, number << 32 | marked[0] + 1)]
 
 
-def _stamp(row: int, times: Array | None, valid: Mask | None, cpus: Values, offsets: Values, size: int, marked: Marked) -> Stamp:
-    numbers: Any = cpus.array
+def _stamp(row: int, offsets: Values, cpus: Values, times: Values, size: int, behind_holes: Rows) -> Stamp:
+    array: Any = times.array
     where: Any = offsets.array
-    cpu, offset = -1 if numbers is None else int(numbers[row]), int(where[row])
-    time = None if times is None or (valid is not None and not valid[row]) else int(times[row])
-    is_marked = marked is not None and bool(((marked[0] == cpu) & (marked[1] == np.uint64(offset))).any())
-    return Stamp(time, cpu, offset, size, is_marked)
+    numbers: Any = cpus.array
+    time = None if array is None or (times.valid is not None and not times.valid[row]) else int(array[row])
+    return Stamp(time, -1 if numbers is None else int(numbers[row]), int(where[row]), size, row in behind_holes)
+
+
+def _pair(last: Stamp, first: Stamp) -> tuple[int, Array, Array, Values, Rows]:
+    """Return two records as arrays: the last one of a part, and the first one of the part behind."""
+    both = last, first
+    times = Values(np.array([one.time or 0 for one in both], dtype=np.uint32), np.array([one.time is not None for one in both]))
+    is_behind_hole = first.is_behind_hole or first.size != last.size
+    return (
+        first.size, np.array([one.offset for one in both], dtype=np.uint64), np.array([one.cpu for one in both]), times,
+        np.flatnonzero([False, is_behind_hole]),
+    )  # fmt: skip

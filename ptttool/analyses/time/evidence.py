@@ -54,12 +54,12 @@ class Look:
             Rows with the columns of :data:`~ptttool.analyses.time.clock.CLOCK_COLUMNS`.
         """
         bits = self._clock.bits
-        holes = self._clock.ticks(batch).holes
+        ticks = self._clock.ticks(batch)
         times = batch.values("time")
-        if times.array is None or (self._times and self._clock.last is not None and BITS_OF_SIZE[self._clock.last.size] != bits):
+        if times.array is None or (self._times and BITS_OF_SIZE[ticks.record_size] != bits):
             return
         follows = np.ones(batch.size, dtype=np.bool_)
-        follows[holes] = False
+        follows[ticks.holes] = False
         if times.valid is not None:
             # A record behind one that is not valid has no difference.
             follows[1:] &= times.valid[:-1]

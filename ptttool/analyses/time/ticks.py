@@ -1,14 +1,11 @@
-"""The time of records: what lies between two of them, and what is said of the rows of a batch."""
+"""The time of records: what is said of the rows of a batch, and of the place where parts of a recording join."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-from ptttool.analyses.time.model import TimeModel
 
 if TYPE_CHECKING:
     from ptttool.table.values import Array, Mask
@@ -16,8 +13,6 @@ if TYPE_CHECKING:
 # Bytes of a record by the bits of its Time field, and the reverse.
 SIZE_OF_BITS: Final = {11: 16, 32: 32}
 BITS_OF_SIZE: Final = {16: 11, 32: 32}
-BACK: Final = 1 << 31
-"""A counter of 32 bits that went on by this much or more has gone back, or another counter was begun."""
 
 Rows = npt.NDArray[np.intp]
 Ticks64 = npt.NDArray[np.int64]
@@ -47,27 +42,6 @@ class Stamp(NamedTuple):
     is_behind_hole: bool = False
 
 
-class Step(NamedTuple):
-    """From one record to the next.
-
-    Parameters
-    ----------
-    ticks : int
-        Time that passed, in ticks; 0 where it is not known.
-    is_break : bool
-        Whether it is not known how much time passed.
-    is_hole : bool
-        Whether records may be missing.
-    is_back : bool
-        Whether the counter went back.
-    """
-
-    ticks: int
-    is_break: bool
-    is_hole: bool
-    is_back: bool = False
-
-
 class Seam(NamedTuple):
     """What the numbers of a later part become when it joins the part before it.
 
@@ -80,18 +54,20 @@ class Seam(NamedTuple):
     segments : int
         To be added to its numbers of segments.
     is_break, is_hole : bool
-        As in :class:`Step`, from the last record of the one to the first of the other.
+        Whether, between the two, it is not known how much time passed, and whether records may be missing.
+    is_other_cpu : bool
+        Whether the later part begins with the AUX stream of another CPU.
     """
 
     ticks: int
     rows: int
     segments: int
-    is_break: bool
-    is_hole: bool
+    is_break: bool = False
+    is_hole: bool = False
+    is_other_cpu: bool = False
 
 
-@dataclass(frozen=True)
-class Ticks:
+class Ticks(NamedTuple):
     """The time of the rows of a batch.
 
     Parameters
@@ -153,33 +129,3 @@ class Ticks:
             assert self.at is not None, "rows are named where time is not known"
             rows = np.arange(len(self.at))
         return np.searchsorted(self.breaks, rows, side="right") + self.segment
-
-
-def step_between(last: Stamp, following: Stamp, model: TimeModel) -> Step:
-    """Return what lies between two records."""
-    follows = following.cpu == last.cpu and following.offset == last.offset + last.size and following.size == last.size
-    if following.is_behind_hole or not follows:
-        return Step(0, is_break=True, is_hole=True)
-    if model is TimeModel.UNKNOWN:
-        return Step(0, is_break=False, is_hole=False)
-    if following.time is None:
-        return Step(0, is_break=True, is_hole=False)
-    if model is TimeModel.DELTA:
-        return Step(following.time, is_break=False, is_hole=False)
-    if last.time is None:
-        return Step(0, is_break=True, is_hole=False)
-    bits = BITS_OF_SIZE[last.size]
-    ticks = (following.time - last.time) & ((1 << bits) - 1)
-    if bits == 32 and ticks >= BACK:
-        return Step(0, is_break=True, is_hole=False, is_back=True)
-    return Step(ticks, is_break=False, is_hole=False)
-
-
-def widest(model: TimeModel) -> int:
-    """Return the ticks from which on a step of 11 bits makes it likely that others are longer than the field can say."""
-    return (1 << 11) - 1 if model is TimeModel.DELTA else 1 << 10
-
-
-def is_wide(ticks: int, size: int, model: TimeModel) -> bool:
-    """Return whether a step is so long that others may be longer than the field can say; `size`: bytes of the record."""
-    return size == SIZE_OF_BITS[11] and ticks >= widest(model)
