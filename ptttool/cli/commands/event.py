@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
-from ptttool.capture.event.terms import Direction, Format, TlpType
+from ptttool.capture.event.terms import Direction, TlpType
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.options.device import DeviceOption
-from ptttool.cli.options.event import (
-    CompletionsOption,
-    CpuOption,
-    DirectionOption,
-    ForceEventOption,
-    FormatOption,
-    PatternOption,
-    RequesterOption,
-    RootPortOption,
-    TypeOption,
-    choose_on,
-    event_options,
-    machine_for,
-)
+from ptttool.cli.help.commands import with_groups
+from ptttool.cli.options.device import choose_device
+from ptttool.cli.options.event import CpuOption, EventTerms, ForceEventOption
 from ptttool.cli.terminal.talk import print_diagnostics, print_json, print_line
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import DeviceError, MissingPackageError
 from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    from ptttool.capture.event.choose import EventOptions
+    from ptttool.machine.model import Machine
 
 # The first argument that is not an option starts the user's command; options after it belong to that command.
 EXAMPLES = (
@@ -37,15 +32,9 @@ EXAMPLES = (
 
 
 @app.command("event", stage=Stage.TRACE, rank=40, examples=EXAMPLES, context_settings={"allow_interspersed_args": False})
+@with_groups
 def event(
-    rootport: RootPortOption = None,
-    requester: RequesterOption = None,
-    types: TypeOption = None,
-    direction: DirectionOption = Direction.INBOUND,
-    completions: CompletionsOption = None,
-    format: FormatOption = Format.DW4,
-    pattern: PatternOption = None,
-    device: DeviceOption = None,
+    what: EventTerms,
     cpu: CpuOption = None,
     command: Annotated[
         list[str] | None,
@@ -65,25 +54,17 @@ def event(
     filters are used.
     """
     from ptttool.capture.documents import EventDocument
-    from ptttool.capture.event.choose import choose_without_machine
+    from ptttool.capture.event.choose import choose, choose_without_machine
     from ptttool.capture.perf.command import perf_command
     from ptttool.capture.plan import choose_cpu
 
-    one_type = direction is Direction.OUTBOUND and not types and not force
-    options = event_options(
-        rootport=rootport,
-        requester=requester,
-        types=[TlpType.POSTED] if one_type else types,
-        direction=direction,
-        completions=completions,
-        format=format,
-        pattern=pattern,
-        device=device,
-        force=force,
-        command=command,
-    )
-    machine = machine_for(options, sysfs, demo)
-    chosen = choose_without_machine(options) if machine is None else choose_on(options, machine)
+    one_type = what.direction is Direction.OUTBOUND and not what.types and not force
+    options = (replace(what, types=[TlpType.POSTED]) if one_type else what).asked(force=force, command=command)
+    machine = _machine(options, sysfs, demo)
+    if machine is None:
+        chosen = choose_without_machine(options)
+    else:
+        chosen = choose(options, machine, None if options.device is None else choose_device(machine, options.device))
     known = chosen.device
     if known is not None and (known.cpus or cpu is not None):
         cpu = choose_cpu(known, cpu, None)
@@ -96,6 +77,22 @@ def event(
     print_line(clean(chosen.built.event))
     print_line(f"{chosen.built.config:#x}")
     print_line(clean(shlex.join(words)))
+
+
+def _machine(options: EventOptions, sysfs: Path | None, demo: bool) -> Machine | None:
+    """Return the machine that the options are about; None where there is none and ``--device`` is enough."""
+    from ptttool.machine.discovery import open_source, require_machine
+
+    try:
+        return require_machine(open_source(sysfs, demo), tune=False)
+    except (DeviceError, MissingPackageError) as error:
+        if sysfs is not None or demo:
+            raise
+        if options.device is not None:
+            return None
+        if error.code == DeviceError.code:
+            error.hint = "with --device and PCI addresses an event is computed anyway; --sysfs reads another machine, --demo a recorded one"
+        raise
 
 
 _ONE_TYPE = (

@@ -11,8 +11,7 @@ from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.help.panels import Panel
 from ptttool.cli.options.device import DeviceOption
-from ptttool.cli.options.event import RequesterOption, RootPortOption, one_requester
-from ptttool.cli.options.purpose import ForOption
+from ptttool.cli.options.event import ForOption, RequesterOption, RootPortOption, one_requester
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.talk import print_diagnostics, print_json
 

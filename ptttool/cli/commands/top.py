@@ -9,23 +9,13 @@ from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
-from ptttool.capture.event.terms import Direction, Format
+from ptttool.capture.event.terms import Direction
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.options.device import DeviceOption
-from ptttool.cli.options.event import (
-    CompletionsOption,
-    CpuOption,
-    DirectionOption,
-    ForceEventOption,
-    FormatOption,
-    PatternOption,
-    RequesterOption,
-    RootPortOption,
-    TypeOption,
-    event_options,
-)
+from ptttool.cli.help.commands import with_groups
+from ptttool.cli.options.event import CpuOption, DirectionOption, EventTerms, ForceEventOption
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import json_line, note, print_diagnostics, print_line
@@ -47,16 +37,16 @@ EXAMPLES = (
 )
 
 
+class _EventTerms(EventTerms, frozen=True):
+    """The options that say what to look at: by default in both directions."""
+
+    direction: DirectionOption = Direction.BOTH
+
+
 @app.command("top", stage=Stage.TRACE, rank=30, examples=EXAMPLES)
+@with_groups
 def top(
-    rootport: RootPortOption = None,
-    requester: RequesterOption = None,
-    types: TypeOption = None,
-    direction: DirectionOption = Direction.BOTH,
-    completions: CompletionsOption = None,
-    format: FormatOption = Format.DW4,
-    pattern: PatternOption = None,
-    device: DeviceOption = None,
+    what: _EventTerms,
     force: ForceEventOption = False,
     interval: Annotated[str, typer.Option("--interval", metavar="TIME", help="From the begin of one sample to that of the next.")] = "1s",
     window: Annotated[str, typer.Option("--window", metavar="TIME", help="How long each sample records.")] = "50ms",
@@ -85,19 +75,9 @@ def top(
     from ptttool.machine.discovery import open_source, require_machine
 
     machine = require_machine(open_source(sysfs, demo), tune=False)
-    if not rootport and requester is None:
-        rootport = [_only_port(machine)]
-    options = event_options(
-        rootport=rootport,
-        requester=requester,
-        types=types,
-        direction=direction,
-        completions=completions,
-        format=format,
-        pattern=pattern,
-        device=device,
-        force=force,
-    )
+    if not what.rootport and what.requester is None:
+        what = replace(what, rootport=[_only_port(machine)])
+    options = what.asked(force=force)
     sampling = Sampling(parse_duration(interval, "--interval"), parse_duration(window, "--window"), count)
     size = parse_size(aux_size, "--aux-size")
     chosen = choose_event(options, machine, ask_driver=True)

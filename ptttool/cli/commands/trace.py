@@ -14,23 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptttool.capture.event.terms import Direction, Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, KeptFile, Stage
-from ptttool.cli.options.device import DeviceOption
-from ptttool.cli.options.event import (
-    CompletionsOption,
-    CpuOption,
-    DirectionOption,
-    FormatOption,
-    PatternOption,
-    RequesterOption,
-    RootPortOption,
-    TypeOption,
-    event_options,
-)
+from ptttool.cli.help.commands import with_groups
+from ptttool.cli.options.event import CpuOption, EventTerms, ForOption
 from ptttool.cli.options.given import given
-from ptttool.cli.options.purpose import ForOption
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostic, print_diagnostics, print_json, print_line
@@ -69,16 +57,10 @@ FILES = (
 
 # The first word that is not an option begins the user's command; later options belong to it.
 @app.command("trace", stage=Stage.TRACE, rank=20, examples=EXAMPLES, files=FILES, context_settings={"allow_interspersed_args": False})
+@with_groups
 def trace(
     context: typer.Context,
-    rootport: RootPortOption = None,
-    requester: RequesterOption = None,
-    types: TypeOption = None,
-    direction: DirectionOption = Direction.INBOUND,
-    completions: CompletionsOption = None,
-    format: FormatOption = Format.DW4,
-    pattern: PatternOption = None,
-    device: DeviceOption = None,
+    what: EventTerms,
     force: Annotated[
         bool,
         typer.Option(
@@ -156,18 +138,7 @@ def trace(
     from ptttool.machine.discovery import open_source, require_machine
 
     outlive_reader(is_result=json or dry_run)
-    options = event_options(
-        rootport=rootport,
-        requester=requester,
-        types=types,
-        direction=direction,
-        completions=completions,
-        format=format,
-        pattern=pattern,
-        device=device,
-        force=force,
-        command=command,
-    )
+    options = what.asked(force=force, command=command)
     size = parse_size(aux_size, "--aux-size")
     seconds = None if duration is None else parse_duration(duration)
     check_options(output, size, seconds, command or ())

@@ -40,10 +40,6 @@ FILES = (
     KeptFile("FILE.runs", "The runs so far, beside the results FILE: what --resume goes on with. It is removed at the end."),
     KeptFile("/var/lib/ptttool", "The journal of changes: how a sweep that was killed is repaired."),
 )
-# Options of trace that make sense for a trace during a run.
-_TRACE_OPTIONS = (
-    "rootport", "requester", "types", "direction", "completions", "format", "pattern", "device", "force", "duration", "aux_size", "cpu",
-)  # fmt: skip
 
 
 # The first word that is not an option begins the workload; later options belong to it.
@@ -208,7 +204,7 @@ def _trace_plan(text: str, machine: Machine, *, ask_driver: bool) -> Plan:
     """Read the options of a trace as ``ptttool trace`` does."""
     from ptttool.api.capture import choose_event, plan_recording
     from ptttool.cli.commands.trace import trace
-    from ptttool.cli.options.event import event_options
+    from ptttool.cli.options.event import EventTerms
 
     try:
         words = shlex.split(text)
@@ -222,15 +218,16 @@ def _trace_plan(text: str, machine: Machine, *, ask_driver: bool) -> Plan:
             params, named = context.params, given(context)
     except typer.exceptions.TyperException as error:
         raise UsageError(f"--trace: {error.format_message()}", hint="see 'ptttool trace --help'", code="bad-trace") from None
-    wrong = [name for name in params if name in named and name not in _TRACE_OPTIONS]
+    taken = {*EventTerms.__struct_fields__, "force", "duration", "aux_size", "cpu"}  # that make sense for a trace during a run
+    wrong = [name for name in params if name in named and name not in taken]
     if wrong:
         raise UsageError(
             f"--trace: {wrong[0]} is not an option for a trace during a run",
             hint="such as --rootport nvme0 --direction both --type np,cpl --duration 1s",
             code="bad-trace",
         )
-    names = [name for name in _TRACE_OPTIONS if name not in ("duration", "aux_size", "cpu")]
-    event = choose_event(event_options(**{name: params[name] for name in names}), machine, ask_driver=ask_driver)
+    what = EventTerms(**{name: params[name] for name in EventTerms.__struct_fields__})
+    event = choose_event(what.asked(force=params["force"]), machine, ask_driver=ask_driver)
     return plan_recording(
         event, output="run.data", duration=parse_duration(params["duration"] or "1s"), cpu=params["cpu"],
         aux_size=parse_size(params["aux_size"], "--aux-size"),
