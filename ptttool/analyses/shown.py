@@ -7,9 +7,10 @@ same parts in their own form. Texts are plain: whoever draws them escapes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Severity
 
@@ -30,8 +31,7 @@ class Unit(StrEnum):
     """Number of a TLP in its recording: written without groups of digits, and a link where the medium has links."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a shown table.
 
     Parameters
@@ -57,16 +57,14 @@ def text_column(title: str, weight: int = 0) -> Column:
     return Column(title, is_number=False, weight=weight)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Single values, each with its label; shown one a line."""
 
     rows: Sequence[tuple[str, str]]
     title: str = ""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table.
 
     Parameters
@@ -104,8 +102,7 @@ class Scale(StrEnum):
     """One beside the other, whatever lies between."""
 
 
-@dataclass(frozen=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """How often values of each size occur.
 
     Parameters
@@ -136,20 +133,18 @@ class Histogram:
     counts: Sequence[int]
     unit: Unit
     what: str = "TLPs"
-    marks: Mapping[str, float] = field(default_factory=dict)
+    marks: Mapping[str, float] = {}
     scale: Scale = Scale.LINEAR
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(Struct, frozen=True):
     """A line of a time line: its name, and a value for each point; None where nothing was seen."""
 
     name: str
     values: Sequence[float | None]
 
 
-@dataclass(frozen=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """Values over time.
 
     Parameters
@@ -176,11 +171,10 @@ class Timeline:
     series: Sequence[Series]
     unit: str
     indexes: Sequence[int] | None = None
-    limits: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping[str, float] = {}
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(Struct, frozen=True):
     """A sentence that must not be overlooked.
 
     Parameters

@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 import ptttool
 from ptttool.analyses.distribution import Distribution
 from ptttool.analyses.drawing.bins import histogram_of_times
+from ptttool.analyses.drawing.numbers import number_text, with_unit
+from ptttool.analyses.drawing.pieces import range_text
 from ptttool.analyses.latency.document import Latency, Spread
 from ptttool.analyses.payload.document import Payload
 from ptttool.analyses.shown import Histogram, Scale, Timeline, no_names
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.model import TimeModel
 from ptttool.pipeline.scope import TimeOptions
-from ptttool.report.page.charts import Bars, Run, chart_data, chart_words
+from ptttool.report.page.charts import chart_data, chart_words
 from tests.report.test_advice import reported
 from tests.support import captures
 
@@ -30,16 +32,20 @@ RECORDINGS = sorted({str(path.relative_to(captures.FOLDER)).partition(".data")[0
 
 def check_bars(part: Histogram) -> None:
     """The bins do not overlap, look as wide as they are, and say what the sentence says."""
-    data, bars = chart_data(part), Bars.of(part)
+    data, words = chart_data(part), chart_words(part)
     assert all(low <= high for low, high in zip(part.lows, part.highs, strict=True))
     assert all(high < low for high, low in zip(part.highs, part.lows[1:], strict=False))
-    if bars is None:
-        assert not any(data["counts"])
+    if not any(data["counts"]):
+        assert words == [f"No {part.what}."]
         return
-    assert (sum(data["counts"]), max(data["counts"])) == (bars.total, bars.count)
-    assert (data["lows"][0], data["highs"][-1]) == pytest.approx((bars.smallest, bars.largest), rel=1e-5)
-    at = data["counts"].index(bars.count)
-    assert (data["lows"][at], data["highs"][at]) == pytest.approx((bars.low, bars.high), rel=1e-5)
+    assert words[0].endswith(f"; {sum(data['counts']):,} {part.what}.")
+    assert all(with_unit(end, part.unit) in words[0] for end in (part.lows[0], part.highs[-1]))
+    assert (data["lows"][0], data["highs"][-1]) == pytest.approx((part.lows[0], part.highs[-1]), rel=1e-5)
+    count = max(data["counts"])
+    at = data["counts"].index(count)
+    assert f" {range_text(part.lows[at], part.highs[at])} " in f"{words[1].replace(':', ' ')}"
+    assert f": {count:,} {part.what}," in words[1]
+    assert (data["lows"][at], data["highs"][at]) == pytest.approx((part.lows[at], part.highs[at]), rel=1e-5)
     widths = [behind - low for low, behind in zip(part.lows, part.lows[1:], strict=False)][1:]
     if part.scale is Scale.LINEAR:
         assert widths == pytest.approx([widths[0]] * len(widths)) if widths else True
@@ -50,16 +56,23 @@ def check_bars(part: Histogram) -> None:
 
 def check_line(part: Timeline) -> None:
     data = chart_data(part)
-    for series, drawn in zip(part.series, data["series"], strict=True):
-        run, values = Run.of(part, series), [value for value in drawn["values"] if value is not None]
-        if run is None:
-            assert not values
+    for series, drawn, words in zip(part.series, data["series"], chart_words(part), strict=True):
+        values = [value for value in drawn["values"] if value is not None]
+        if not values:
+            assert words == f"{series.name}: no values."
             continue
-        assert (run.smallest, run.largest) == pytest.approx((min(values), max(values)), rel=1e-5)
-        assert run.mean == pytest.approx(sum(values) / len(values), rel=1e-5)
-        at = drawn["values"].index(max(values))
-        assert run.time == pytest.approx(data["times"][at], rel=1e-5)
-        assert run.index == (None if data["indexes"] is None else data["indexes"][at])
+        seen = [value for value in series.values if value is not None]
+        assert (min(seen), max(seen)) == pytest.approx((min(values), max(values)), rel=1e-5)
+        numbers = re.fullmatch(r".*: mean (.*), smallest (.*), largest (.*), in the interval from (.*) on(?: \(TLP (\d+)\))?\.", words)
+        assert numbers is not None
+        smallest, largest = (f"{number_text(value)} {part.unit}".rstrip() for value in (min(seen), max(seen)))
+        assert (numbers[2], numbers[3]) == (smallest, largest)
+        mean = float(numbers[1].removesuffix(part.unit).replace(",", ""))
+        assert mean == pytest.approx(sum(values) / len(values), rel=1e-3)
+        at = list(series.values).index(max(seen))
+        assert data["times"][at] == pytest.approx(part.times[at], rel=1e-5)
+        assert number_text(part.times[at], part.time_unit) in numbers[4]
+        assert numbers[5] == (None if data["indexes"] is None else str(data["indexes"][at]))
 
 
 def check_spread(part: Histogram, spread: Spread, scale: float) -> None:

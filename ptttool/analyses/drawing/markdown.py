@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ptttool.analyses.drawing.numbers import cell_text, head_text, number_text
+from ptttool.analyses.drawing.numbers import head_text, number_text
 from ptttool.analyses.drawing.pieces import (
+    cell_rows,
     first_rows,
-    histogram_table,
     limits_text,
-    timeline_table,
+    table_of,
+    timeline_title,
     with_common_unit,
     without_empty_columns,
 )
-from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table, Timeline
+from ptttool.analyses.shown import Facts, Note, Part, Table, Timeline
 from ptttool.wording import clean
 
 # Characters that mean something in a line of Markdown.
@@ -53,12 +54,10 @@ def _part(part: Part, most_rows: int | None) -> Iterator[str]:
     elif isinstance(part, Facts):
         yield from _title(part.title)
         yield from (f"- {escaped(label)}: {escaped(text)}" for label, text in part.rows)
-    elif isinstance(part, Table):
-        yield from _table(first_rows(part, most_rows))
-    elif isinstance(part, Histogram):
-        yield from _table(histogram_table(part))
+    elif isinstance(part, Timeline) and len(part.times) > _MOST_POINTS:
+        yield from _long_timeline(part)
     else:
-        yield from _timeline(part)
+        yield from _table(first_rows(part, most_rows) if isinstance(part, Table) else table_of(part))
 
 
 def _title(title: str) -> Iterator[str]:
@@ -73,8 +72,7 @@ def _table(table: Table) -> Iterator[str]:
     if table.rows:
         yield _row([head_text(column) for column in table.columns])
         yield "| " + " | ".join("---:" if column.is_number else "---" for column in table.columns) + " |"
-        for row in (*table.rows, *(() if table.total is None else (table.total,))):
-            yield _row([cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)])
+        yield from map(_row, cell_rows(table))
     else:
         yield "none"
     if table.more:
@@ -89,11 +87,8 @@ def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(map(escaped, cells)) + " |"
 
 
-def _timeline(timeline: Timeline) -> Iterator[str]:
-    if len(timeline.times) <= _MOST_POINTS:
-        yield from _table(timeline_table(timeline))
-        return
-    yield from _title(f"{timeline.title} [{timeline.unit}]" if timeline.unit else timeline.title)
+def _long_timeline(timeline: Timeline) -> Iterator[str]:
+    yield from _title(timeline_title(timeline))
     yield _row(["Line", "Smallest", "Mean", "Largest", "Points"])
     yield "| --- | ---: | ---: | ---: | ---: |"
     for series in timeline.series:

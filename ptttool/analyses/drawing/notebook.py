@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from ptttool.analyses.drawing.numbers import cell_text, head_text
-from ptttool.analyses.drawing.pieces import first_rows, histogram_table, timeline_table, with_common_unit, without_empty_columns
-from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table
+from ptttool.analyses.drawing.numbers import head_text
+from ptttool.analyses.drawing.pieces import cell_rows, first_rows, table_of, with_common_unit, without_empty_columns
+from ptttool.analyses.shown import Facts, Note, Part
 from ptttool.wording import html_table
 
 # Rows of a table that a notebook shows.
@@ -24,11 +24,6 @@ def _part(part: Part) -> str:
         return f"<p><b>{part.severity.value}</b>: {html.escape(part.text)}</p>"
     if isinstance(part, Facts):
         return html_table(("", ""), part.rows, caption=part.title or None)
-    table = part if isinstance(part, Table) else histogram_table(part) if isinstance(part, Histogram) else timeline_table(part)
-    table = with_common_unit(without_empty_columns(first_rows(table, _MOST_ROWS)))
-    rows = [
-        [cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)]
-        for row in (*table.rows, *(() if table.total is None else (table.total,)))
-    ]
+    table = with_common_unit(without_empty_columns(first_rows(table_of(part), _MOST_ROWS)))
     below = "".join(f"<p>{html.escape(text)}</p>" for text in (f"and {table.more:,} more" if table.more else "", table.note) if text)
-    return html_table([head_text(column) for column in table.columns], rows, caption=table.title) + below
+    return html_table([head_text(column) for column in table.columns], cell_rows(table), caption=table.title) + below

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
-from ptttool.analyses.drawing.numbers import number_text, with_unit
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ptttool.analyses.drawing.numbers import cell_text, number_text, with_unit
 from ptttool.analyses.shown import Cell, Column, Histogram, Part, Scale, Table, Timeline, Unit
 from ptttool.wording import clean
 
@@ -30,6 +32,19 @@ def without_empty_columns(table: Table) -> Table:
     return replace(table, columns=[table.columns[at] for at in kept], rows=[[row[at] for at in kept] for row in table.rows], total=total)
 
 
+def cell_rows(table: Table) -> list[list[str]]:
+    """Return the texts of the cells, row by row; the sum is the last row, where there is one."""
+    rows = (*table.rows, *(() if table.total is None else (table.total,)))
+    return [[cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in rows]
+
+
+def table_of(part: Table | Histogram | Timeline) -> Table:
+    """Return the numbers of a part."""
+    if isinstance(part, Histogram):
+        return histogram_table(part)
+    return timeline_table(part) if isinstance(part, Timeline) else part
+
+
 def with_common_unit(table: Table) -> Table:
     """Return a table with the unit of its times in the title, where several columns share it: heads are then short."""
     times = {column.unit for column in table.columns if column.unit in _TIMES}
@@ -40,8 +55,7 @@ def with_common_unit(table: Table) -> Table:
     return replace(table, title=f"{table.title} (times in {unit.value})", columns=columns) if table.title else table
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A bin of a histogram.
 
     Parameters
@@ -145,7 +159,12 @@ def timeline_table(timeline: Timeline) -> Table:
         if timeline.indexes is not None:
             row.append(timeline.indexes[number])
         rows.append(row)
-    return Table(f"{timeline.title} [{timeline.unit}]" if timeline.unit else timeline.title, columns, rows, note=limits_text(timeline))
+    return Table(timeline_title(timeline), columns, rows, note=limits_text(timeline))
+
+
+def timeline_title(timeline: Timeline) -> str:
+    """Return the title of a time line, with the unit of its values."""
+    return f"{timeline.title} [{timeline.unit}]" if timeline.unit else timeline.title
 
 
 def limits_text(timeline: Timeline) -> str:

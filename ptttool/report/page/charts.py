@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -45,85 +44,21 @@ def _value(value: float | None) -> float | int | None:
     return int(value) if float(value).is_integer() else float(f"{value:.6g}")
 
 
-@dataclass(frozen=True)
-class Bars:
-    """What a histogram shows, in numbers.
-
-    Parameters
-    ----------
-    total : int
-        What is counted, in all bins.
-    smallest, largest : float
-        The extremes of the values.
-    low, high, count : float, float, int
-        The bin of the highest bar, and what is in it.
-    """
-
-    total: int
-    smallest: float
-    largest: float
-    low: float
-    high: float
-    count: int
-
-    @classmethod
-    def of(cls, part: Histogram) -> Bars | None:
-        """Return the numbers of a histogram; None of one in which nothing is counted."""
-        total = sum(part.counts)
-        if not total:
-            return None
-        most = max(range(len(part.counts)), key=lambda at: part.counts[at])
-        return cls(total, part.lows[0], part.highs[-1], part.lows[most], part.highs[most], part.counts[most])
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a line of a time line shows, in numbers.
-
-    Parameters
-    ----------
-    mean, smallest, largest : float
-        Of the values that there are.
-    time : float
-        Where the interval of the largest one begins; the first of several.
-    index : int or None
-        Number of the first TLP of that interval.
-    """
-
-    mean: float
-    smallest: float
-    largest: float
-    time: float
-    index: int | None
-
-    @classmethod
-    def of(cls, part: Timeline, series: Series) -> Run | None:
-        """Return the numbers of a line; None of one without values."""
-        seen = [value for value in series.values if value is not None and isfinite(value)]
-        if not seen:
-            return None
-        largest = max(seen)
-        at = list(series.values).index(largest)
-        return cls(sum(seen) / len(seen), min(seen), largest, part.times[at], None if part.indexes is None else part.indexes[at])
-
-
 def chart_words(part: Histogram | Timeline) -> list[str]:
     """Return what a chart shows, as sentences."""
     if isinstance(part, Timeline):
-        return [_series_words(part, series, Run.of(part, series)) for series in part.series]
-    return _histogram_words(part, Bars.of(part))
-
-
-def _histogram_words(part: Histogram, bars: Bars | None) -> list[str]:
-    if bars is None:
+        return [_series_words(part, series) for series in part.series]
+    total = sum(part.counts)
+    if not total:
         return [f"No {part.what}."]
-    ends = with_unit(bars.smallest, part.unit)
-    if bars.largest > bars.smallest:
-        ends = f"from {ends} to {with_unit(bars.largest, part.unit)}"
-    name = f"{range_text(bars.low, bars.high)} {'' if part.unit is Unit.NONE else part.unit.value}".rstrip()
+    ends = with_unit(part.lows[0], part.unit)
+    if part.highs[-1] > part.lows[0]:
+        ends = f"from {ends} to {with_unit(part.highs[-1], part.unit)}"
+    most = max(range(len(part.counts)), key=lambda at: part.counts[at])
+    name = f"{range_text(part.lows[most], part.highs[most])} {part.unit.value}".rstrip()
     words = [
-        f"{part.axis}: {ends}; {bars.total:,} {part.what}.",
-        f"The highest bar is {name}: {bars.count:,} {part.what}, {100 * bars.count / bars.total:.1f} %.",
+        f"{part.axis}: {ends}; {total:,} {part.what}.",
+        f"The highest bar is {name}: {part.counts[most]:,} {part.what}, {100 * part.counts[most] / total:.1f} %.",
     ]
     if part.marks:
         words.append("; ".join(f"{name}: {with_unit(value, part.unit)}" for name, value in part.marks.items()) + ".")
@@ -132,11 +67,13 @@ def _histogram_words(part: Histogram, bars: Bars | None) -> list[str]:
     return words
 
 
-def _series_words(part: Timeline, series: Series, run: Run | None) -> str:
-    if run is None:
+def _series_words(part: Timeline, series: Series) -> str:
+    seen = [value for value in series.values if value is not None and isfinite(value)]
+    if not seen:
         return f"{series.name}: no values."
-    index = "" if run.index is None else f" (TLP {run.index})"
-    amounts = (number_text(float(f"{run.mean:.4g}")), number_text(run.smallest), number_text(run.largest))
+    at = list(series.values).index(max(seen))
+    amounts = (number_text(float(f"{sum(seen) / len(seen):.4g}")), number_text(min(seen)), number_text(max(seen)))
     mean, smallest, largest = (f"{amount} {part.unit}".rstrip() for amount in amounts)
-    where = with_unit(run.time, part.time_unit) if part.time_unit is not Unit.INDEX else f"TLP {number_text(run.time, Unit.INDEX)}"
+    begin, index = part.times[at], "" if part.indexes is None or part.indexes[at] is None else f" (TLP {part.indexes[at]})"
+    where = with_unit(begin, part.time_unit) if part.time_unit is not Unit.INDEX else f"TLP {number_text(begin, Unit.INDEX)}"
     return f"{series.name}: mean {mean}, smallest {smallest}, largest {largest}, in the interval from {where} on{index}."

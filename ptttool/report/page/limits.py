@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.analyses.drawing.pieces import fewer_bins
 from ptttool.analyses.shown import Cell, Facts, Histogram, Note, Part, Series, Table, Timeline
@@ -18,8 +20,7 @@ _TEXT = 300
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What one part of a page may hold.
 
     Parameters

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from ptttool.analyses.drawing.pieces import histogram_table, timeline_table, with_common_unit
+from ptttool.analyses.drawing.pieces import table_of, timeline_title, with_common_unit
 from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table, Timeline
 from ptttool.cli.terminal.talk import console, print_labelled, print_line
 from ptttool.cli.views.shown.histogram import histogram_lines
@@ -54,7 +54,7 @@ def _print(part: Part, medium: Medium) -> None:
     if isinstance(part, Table):
         part = with_common_unit(part)
     if part.title:
-        print_title(_title(part), medium)
+        print_title(timeline_title(part) if isinstance(part, Timeline) else part.title, medium)
     if isinstance(part, Facts):
         at = min(max((len(clean(label)) for label, _ in part.rows), default=0), _WIDEST_LABEL) + 2
         for label, text in part.rows:
@@ -63,15 +63,7 @@ def _print(part: Part, medium: Medium) -> None:
         print_table(part, medium)
     elif not medium.is_terminal:
         # Pictures are for people: programs read numbers.
-        print_table(histogram_table(part) if isinstance(part, Histogram) else timeline_table(part), medium, cut=False)
+        print_table(table_of(part), medium, cut=False)
     else:
-        for line in _lines(part, medium):
+        for line in histogram_lines(part, medium) if isinstance(part, Histogram) else timeline_lines(part, medium):
             print_line(line)
-
-
-def _title(part: Facts | Table | Histogram | Timeline) -> str:
-    return f"{part.title} [{part.unit}]" if isinstance(part, Timeline) and part.unit else part.title
-
-
-def _lines(part: Histogram | Timeline, medium: Medium) -> Iterator[str]:
-    return histogram_lines(part, medium) if isinstance(part, Histogram) else timeline_lines(part, medium)

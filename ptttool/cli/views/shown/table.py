@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ptttool.analyses.drawing.numbers import cell_text, head_text, number_text
-from ptttool.analyses.drawing.pieces import first_rows, without_empty_columns
+from ptttool.analyses.drawing.numbers import head_text, number_text
+from ptttool.analyses.drawing.pieces import cell_rows, first_rows, without_empty_columns
 from ptttool.analyses.shown import Column, Table
 from ptttool.cli.terminal.talk import console, print_line
 from ptttool.cli.views.shown.medium import Medium
@@ -31,13 +31,12 @@ def print_table(table: Table, medium: Medium, *, cut: bool = True) -> None:
     """
     table = without_empty_columns(first_rows(table, medium.most_rows) if cut else table)
     if table.rows:
-        rows = [[cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
-        total = None if table.total is None else [cell_text(cell, column) for cell, column in zip(table.total, table.columns, strict=True)]
-        blocks, left_out = fitting(table.columns, rows if total is None else [*rows, total], medium.width)
+        rows = cell_rows(table)
+        blocks, left_out = fitting(table.columns, rows, medium.width)
         for number, chosen in enumerate(blocks):
             if number:
                 print_line("")
-            _print_block(table, rows, total, chosen)
+            _print_block(table, rows, chosen)
         if left_out:
             _print_wrapped(f"no room for: {in_words([head_text(table.columns[at]) for at in left_out])}", medium)
     else:
@@ -48,17 +47,15 @@ def print_table(table: Table, medium: Medium, *, cut: bool = True) -> None:
         _print_wrapped(table.note, medium)
 
 
-def _print_block(table: Table, rows: Sequence[Sequence[str]], total: Sequence[str] | None, chosen: Sequence[int]) -> None:
+def _print_block(table: Table, rows: Sequence[Sequence[str]], chosen: Sequence[int]) -> None:
     from rich.table import Table as RichTable
 
     drawn = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for at in chosen:
         column = table.columns[at]
         drawn.add_column(head_text(column), justify="right" if column.is_number else "left", no_wrap=column.is_number, overflow="fold")
-    for row in rows:
-        drawn.add_row(*(row[at] for at in chosen))
-    if total is not None:
-        drawn.add_row(*(total[at] for at in chosen), style="bold")
+    for number, row in enumerate(rows):
+        drawn.add_row(*(row[at] for at in chosen), style="bold" if number == len(table.rows) else None)
     console().print(drawn)
 
 
