@@ -61,7 +61,7 @@ def members(archive: bytes) -> bytes:
             found = [(one.name, one.mode, one.linkname, file.read() if file else b"") for one, file in files.items()]
     except (tarfile.TarError, EOFError, OSError):
         return archive
-    return re.sub(rb"collected[^,}]*", b"", repr(found).encode())
+    return re.sub(rb'"(collected|of)": [^,}]*', b"", repr(found).encode())  # when, and of which folder
 
 
 def rows(table: bytes) -> bytes:
@@ -419,6 +419,10 @@ class SweepCase(ApplyCase):
         log = f"{self._results}.runs"
         more = ["--resume", log, "--force"] if (folder / log).exists() else ["--force"]
         return [*self.arguments[:2], *more, *self.arguments[2:]]
+
+    def may_leave(self, point: Point) -> bool:
+        # The disk stays full: values are restored, and the journal cannot be closed before the next run.
+        return point.event is Event.ENOSPC or super().may_leave(point)
 
     def repair(self, folder: Path, point: Point, old: State, new: State, run: Runner) -> list[str]:
         looked = run(self.job(folder, ["tune", "recover"]))
