@@ -39,7 +39,7 @@ def guarded(function: Callable[[], int]) -> int:
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
-        from ptttool.cli.terminal.failure import report_error
+        from ptttool.cli.terminal.talk import report_error
 
         return report_error(explained(error, sys.argv[1:]), sys.argv[1:])
 

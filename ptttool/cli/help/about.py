@@ -16,8 +16,9 @@ A group of commands does the same: ``tune = app.group("tune", "Show and set …"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Stage(StrEnum):
@@ -30,8 +31,7 @@ class Stage(StrEnum):
     MORE = "More"
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Struct, frozen=True):
     """An example: one command line that begins with ``ptttool``, and what it does.
 
     Parameters
@@ -55,16 +55,14 @@ class Example:
     needs_terminal: bool = False
 
 
-@dataclass(frozen=True)
-class KeptFile:
+class KeptFile(Struct, frozen=True):
     """A file that a command keeps or reads by itself: for FILES of its manual page."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True)
-class About:
+class About(Struct, frozen=True):
     """What a command says of itself.
 
     Parameters

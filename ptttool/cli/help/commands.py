@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -32,13 +31,11 @@ def _choose_quiet(value: bool) -> None:
         be_quiet(True)
 
 
+_QUIET = "No notes on standard error, only warnings and errors."
+
+
 def _options(
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", help="No notes on standard error, only warnings and errors.", callback=_choose_quiet, expose_value=False
-        ),
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=_QUIET, callback=_choose_quiet, expose_value=False)] = False,
     color: Annotated[
         When,
         typer.Option(
@@ -88,37 +85,27 @@ def general_options() -> list[Any]:
     return list(typer.main.get_command(reader).params)
 
 
-def _with_general(found: list[Any], own: list[Any]) -> list[Any]:
-    """Put the general options between a command's own and --help."""
-    taken = {name for one in found for name in one.opts}
-    general = [one for one in general_options() if taken.isdisjoint(one.opts)]
-    return [*found[: len(own)], *general, *found[len(own) :]]
-
-
-@contextmanager
-def _of(context: Any) -> Iterator[None]:
-    """Tell an error of the body which command it is of: typer does so with some."""
-    try:
-        yield
-    except TyperException as error:
-        if getattr(error, "ctx", None) is None:
-            error.ctx = context  # type: ignore[attr-defined]
-        raise
-
-
-class Command(TyperCommand):
-    """A command with our help, and with the options that every command has."""
+class _WithHelp:
+    """What commands and groups share: our help, and the options that every command has."""
 
     about = About()
+    params: list[Any]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line; an error knows its command."""
-        with _of(ctx):
-            return super().parse_args(ctx, args)
+        """Read the command line; an error knows its command: typer says so of some."""
+        try:
+            return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
+        except TyperException as error:
+            if getattr(error, "ctx", None) is None:
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options and arguments: its own, the general ones, --help."""
-        return _with_general(super().get_params(ctx), self.params)
+        found, own = super().get_params(ctx), len(self.params)  # type: ignore[misc]
+        taken = {name for one in found for name in one.opts}
+        general = [one for one in general_options() if taken.isdisjoint(one.opts)]
+        return [*found[:own], *general, *found[own:]]
 
     def get_help(self, ctx: Any) -> str:
         """Return the text of ``--help``."""
@@ -127,19 +114,12 @@ class Command(TyperCommand):
         return help_text(self, ctx)
 
 
-class Group(TyperGroup):
+class Command(_WithHelp, TyperCommand):
+    """A command with our help, and with the options that every command has."""
+
+
+class Group(_WithHelp, TyperGroup):
     """A group of commands with our help, which knows what people mean."""
-
-    about = About()
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line; an error knows its command."""
-        with _of(ctx):
-            return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return its own options, the general ones, --help."""
-        return _with_general(super().get_params(ctx), self.params)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name. Raises UsageError where there is none (code ``unknown-command``)."""
@@ -148,12 +128,6 @@ class Group(TyperGroup):
 
             raise unknown_command(args[0], self, ctx)
         return super().resolve_command(ctx, args)
-
-    def get_help(self, ctx: Any) -> str:
-        """Return the text of ``--help``."""
-        from ptttool.cli.help.page import help_text
-
-        return help_text(self, ctx)
 
 
 class App(typer.Typer):
@@ -181,8 +155,7 @@ class App(typer.Typer):
         **settings: Any,
     ) -> Callable[[Function], Function]:
         """Register a command; see :class:`ptttool.cli.help.about.About`. Further settings are typer's."""
-        told = About(stage, rank, examples, files, related)
-        settings.setdefault("cls", type("Command", (Command,), {"about": told}))
+        settings.setdefault("cls", type("Command", (Command,), {"about": About(stage, rank, examples, files, related)}))
         register: Callable[[Function], Function] = super().command(name, **settings)
         return register
 

@@ -6,6 +6,7 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ptttool.cli.help.about import about
@@ -126,8 +127,8 @@ def _meant(name: str, root: Any, inside: str) -> str | None:
     from ptttool.analyses.contract import ANALYSES
 
     found = next((command for words, command in MEANT_COMMANDS.items() if name.lower() in words.split()), None)
-    if found is not None and found.startswith("--"):
-        return found if not inside else f"{inside} {found}" if found == "--help" else found
+    if found == "--help":
+        return f"{inside} {found}".lstrip()
     if found is not None and _exists(found, root):
         return found
     tune = root.commands.get("tune")
@@ -151,11 +152,17 @@ def _exists(path: str, root: Any) -> bool:
 
 def _unknown_option(name: str, context: Any, see: str, arguments: Sequence[str]) -> UsageError:
     options = set(_option_names(context))
-    meant = [each for each in _meant_options(name) if each in options]
+    written = name if len(name) == 2 else name.lower()  # -C is not -c
+    meant = [option for words, option in MEANT_OPTIONS.items() if written in words.split() and option in options]
     same = [each for each in options if each.replace("-", "") == name.lower().replace("-", "")]
     suggestions = same or meant or _near(name, {each for each in options if each.startswith("--")})
-    value = _value_behind(name, arguments) if len(suggestions) == 1 and not same else ""
-    hint = did_you_mean(f"{each}{value}" for each in suggestions) if suggestions else _habit(name, context) or see
+    if suggestions:
+        # The value stands behind it, in a word of its own.
+        behind = next((word for before, word in pairwise(arguments) if before == name), "-")
+        value = f" {behind}" if len(suggestions) == 1 and not same and not behind.startswith("-") else ""
+        hint = did_you_mean(f"{each}{value}" for each in suggestions)
+    else:
+        hint = _habit(name, context) or see
     path = context.command_path if context is not None else "ptttool"
     return UsageError(f"{path} has no option {name}", hint=hint, code="unknown-option", option=name, suggestions=suggestions)
 
@@ -165,25 +172,12 @@ def _habit(name: str, context: Any) -> str | None:
     if context is None:
         return None
     has = {*_option_names(context), *re.findall("[A-Z]+", " ".join(map(argument_usage, filter(is_argument, context.command.params))))}
-    return next((text for words, text in HABITS.items() if name in words.split() and _needed(text) <= has), None)
-
-
-def _needed(habit: str) -> set[str]:
-    """Return the options and arguments that a text names outside of quotes."""
-    named = re.sub("'[^']*'", "", habit)
-    return set() if "> FILE" in named else {*re.findall(r"--[a-z]+|\b(?:FILE|DEVICE)\b", named)}
-
-
-def _value_behind(name: str, arguments: Sequence[str]) -> str:
-    """Return the value that an option was given in a word of its own, with a blank before it; nothing without one."""
-    behind = next((arguments[at + 1] for at in range(len(arguments) - 1) if arguments[at] == name), "-")
-    return "" if behind.startswith("-") else f" {behind}"
-
-
-def _meant_options(name: str) -> Iterator[str]:
-    for words, option in MEANT_OPTIONS.items():
-        if (name if len(name) == 2 else name.lower()) in words.split():  # -C is not -c
-            yield option
+    for words, text in HABITS.items():
+        # What the text names outside of quotes.
+        needed = re.findall(r"--[a-z]+|\b(?:FILE|DEVICE)\b", re.sub("'[^']*'|> FILE", "", text))
+        if name in words.split() and has.issuperset(needed):
+            return text
+    return None
 
 
 def _option_names(context: Any) -> Iterator[str]:

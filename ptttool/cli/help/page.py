@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ptttool.cli.help.about import Stage, about
@@ -63,10 +63,8 @@ def _commands(command: Any, context: Any, width: int) -> Iterator[str]:
 
 
 def _usage(path: str, words: str, width: int) -> str:
-    indent = " " * (len("Usage: ") + 2)
-    return _heading("Usage", end=": ") + textwrap.fill(
-        f"{path} {words}", width, initial_indent=" " * len("Usage: "), subsequent_indent=indent, break_on_hyphens=False
-    ).removeprefix(" " * len("Usage: "))
+    lines = textwrap.wrap(f"Usage: {path} {words}", width, subsequent_indent=" " * len("Usage:   "), break_on_hyphens=False)
+    return "\n".join(lines).replace("Usage:", _heading("Usage"), 1)
 
 
 def _paragraphs(text: str, width: int) -> Iterator[str]:
@@ -87,22 +85,20 @@ def _hanging(line: str, width: int) -> list[str]:
 
 def _list(title: str, rows: Sequence[tuple[str, str]], width: int, first: int | None = None) -> str:
     column = min(first or max(len(name) for name, _ in rows), _FIRST, width // 2) + 4
-    return "\n".join([_heading(title), *_rows(rows, width, column)])
-
-
-def _rows(rows: Iterable[tuple[str, str]], width: int, column: int) -> Iterator[str]:
+    shown = [_heading(title)]
     for name, text in rows:
         lines = _filled(text, width, " " * column)
         if len(name) <= column - 4 and lines:
             lines[0] = f"  {name}".ljust(column) + lines[0][column:]
         else:
             lines.insert(0, f"  {name}")
-        yield from lines
+        shown += lines
+    return "\n".join(shown)
 
 
 def _filled(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _heading(text: str, end: str = ":") -> str:
-    return painted(f"{text}{end.rstrip()}", Style.HEADING, sys.stdout) + end[1:]
+def _heading(text: str) -> str:
+    return painted(f"{text}:", Style.HEADING, sys.stdout)

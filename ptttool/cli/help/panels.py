@@ -39,19 +39,13 @@ _NAMES = {
 _PANEL_OF = {name: panel for panel, names in _NAMES.items() for name in names.split()}
 
 
-def panel_of(parameter: Any) -> str:
-    """Return the heading under which an option is shown."""
-    own = getattr(parameter, "rich_help_panel", None)
-    if own is not None:
-        return str(own)
-    return next((_PANEL_OF[name] for name in parameter.opts if name in _PANEL_OF), Panel.OPTIONS)
-
-
 def in_panels(options: list[Any]) -> dict[str, list[Any]]:
-    """Return options by panel, panels in their order; panels of one's own come before the output."""
+    """Return options by the heading of their panel, panels in their order; panels of one's own come before the output."""
     found: dict[str, list[Any]] = {}
     for option in options:
-        found.setdefault(panel_of(option), []).append(option)
+        known = (_PANEL_OF[name] for name in option.opts if name in _PANEL_OF)
+        panel = getattr(option, "rich_help_panel", None) or next(known, Panel.OPTIONS)
+        found.setdefault(str(panel), []).append(option)
     order = [str(panel) for panel in Panel]
     own = order.index(Panel.ROWS)
     return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else own))

@@ -6,10 +6,12 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 from ptttool.cli.terminal.colours import Style, has_colour, painted
 from ptttool.cli.terminal.journal import Priority, send, takes
@@ -22,10 +24,12 @@ from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 # Column at which texts begin, to the right of their labels.
 _TEXT_AT = 11
-
+# Largest number of characters of an error message that are shown; a quoted part of it may have any length.
+LONGEST = 2000
 
 _STYLES = {"error:": Style.ERROR, "warning:": Style.WARNING, "hint:": Style.HINT}
 _is_quiet = False
@@ -84,22 +88,34 @@ def say(line: str, priority: Priority = Priority.NOTICE, **fields: object) -> No
             return
         line = left
     elif sys.stderr.isatty():
-        import shutil
-        import textwrap
-
-        columns = shutil.get_terminal_size().columns
-        line = textwrap.fill(line, max(columns, 20), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    line = _painted(line)
+        line = "\n".join(folded(line, max(shutil.get_terminal_size().columns, 20)))
+    # An error, a warning and a hint have their colour.
+    head, label, *rest = line.split(" ", 2) if line.count(" ") else ("", line)
+    if label in _STYLES:
+        line = " ".join([head, painted(label, _STYLES[label], sys.stderr), *rest])
     with suppress(OSError):  # a full or closed standard error does not make the command fail
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 
-def _painted(line: str) -> str:
-    """Return a line of :func:`say` with the colour of what it is: an error, a warning, a hint."""
-    head, label, *rest = line.split(" ", 2) if line.count(" ") else ("", line)
-    style = _STYLES.get(label)
-    return line if style is None else " ".join([head, painted(label, style, sys.stderr), *rest])
+def folded(text: str, width: int, indent: str = "  ") -> list[str]:
+    """Wrap a text between words, as lines of a terminal: a word longer than a line stays whole, so that it can be copied."""
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def report_error(error: PtttoolError, arguments: Sequence[str] = ()) -> int:
+    """Write the error and its hint to standard error, with ``--json`` also as a document to standard output; return the exit code."""
+    if "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments):
+        with suppress(OSError):  # a closed or full standard output must not hide the error
+            sys.stdout.write(json_text(ErrorDocument.of(error)))
+            sys.stdout.flush()
+    message = clean(error.message)
+    text = message if len(message) <= LONGEST else message[:LONGEST] + "…"
+    hint = clean(error.hint) if error.hint else None
+    say(f"ptttool: error: {text}", Priority.ERROR, code=error.code, hint=hint, exit_code=int(error.exit_code))
+    if hint:
+        say(f"ptttool: hint: {hint}")
+    return error.exit_code
 
 
 def json_text(value: Any) -> str:
@@ -132,25 +148,14 @@ def print_line(text: str) -> None:
 def print_wrapped(text: str) -> None:
     """Write a sentence to standard output: wrapped between words on a terminal, else on one line."""
     line = clean(text)
-    if sys.stdout.isatty():
-        import shutil
-        import textwrap
-
-        columns = max(shutil.get_terminal_size().columns, 20)
-        line = textwrap.fill(line, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    print_line(line)
+    print_line("\n".join(folded(line, max(shutil.get_terminal_size().columns, 20))) if sys.stdout.isatty() else line)
 
 
 def print_labelled(label: str, text: str, at: int = _TEXT_AT) -> None:
     """Write a label and its text, which begins at column `at`, to standard output: wrapped on a terminal, else on one line."""
     line = clean(text)
     if sys.stdout.isatty():
-        import shutil
-        import textwrap
-
-        width = max(shutil.get_terminal_size().columns, 40) - at
-        lines = textwrap.wrap(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        line = f"\n{' ' * at}".join(lines)
+        line = f"\n{' ' * at}".join(folded(line, max(shutil.get_terminal_size().columns, 40) - at))
     style = _STYLES.get(f"{label}:")
     shown = f"{label:<{at}}" if style is None else painted(label, style, sys.stdout) + " " * (at - len(label))
     print_line(f"{shown}{line}".rstrip())
@@ -209,3 +214,27 @@ def console(*, stderr: bool = False) -> Console:
         file=file, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False,
         color_system="standard" if coloured else None, force_terminal=coloured or None, no_color=False,
     )  # fmt: skip
+
+
+def plain_table(
+    heads: Iterable[str] = (), right: Collection[str] = (), whole: Collection[str] = (), overflow: Literal["fold", "ellipsis"] = "fold"
+) -> Table:
+    """Make a table without lines.
+
+    Parameters
+    ----------
+    heads : iterable of str
+        The titles of the columns; more can be added.
+    right : collection of str
+        Those that are aligned to the right.
+    whole : collection of str
+        Those that are not wrapped.
+    overflow : str
+        What becomes of a word that is longer than its column.
+    """
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        table.add_column(head, justify="right" if head in right else "left", no_wrap=head in whole, overflow=overflow)
+    return table

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterator
 
 from ptttool.cli.terminal.colours import Style, painted
-from ptttool.cli.terminal.talk import print_line
+from ptttool.cli.terminal.talk import folded, print_line
 from ptttool.doctor.contract import Finding, Status
 from ptttool.doctor.examine import Answer, Examination
 from ptttool.wording import clean, in_words
@@ -53,7 +52,7 @@ def _lines(answer: Answer, finding: Finding, width: int) -> Iterator[str]:
 def _wrapped(text: str, width: int, at: int) -> list[str]:
     if not width:
         return [text]
-    return textwrap.wrap(text, max(width - at, 20), break_long_words=False, break_on_hyphens=False) or [""]
+    return folded(text, max(width - at, 20), "") or [""]
 
 
 def verdict(found: Examination) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptttool.cli.terminal.talk import note
+from ptttool.cli.terminal.talk import note, plain_table
 from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.cpus import format_cpus
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
@@ -33,15 +33,6 @@ def print_diagnostics(machine: Machine) -> None:
         note(clean(one.message))
 
 
-def _table(*columns: str, right: tuple[str, ...] = (), whole: tuple[str, ...] = ()) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", no_wrap=column in whole, overflow="fold")
-    return table
-
-
 def _text(value: object) -> str:
     return UNKNOWN if value is None else clean(str(value))
 
@@ -55,8 +46,8 @@ def device_table(machine: Machine, width: int, *, verbose: bool = False) -> Tabl
         *(["PCI"] if wide else []),
         *([] if narrow else ["NUMA", "CPUs"]),
     ]
-    table = _table(
-        *own, "Root port", *(["Link"] if wide else []), "Behind it", *(["Driver"] if full else []),
+    table = plain_table(
+        [*own, "Root port", *(["Link"] if wide else []), "Behind it", *(["Driver"] if full else [])],
         right=("SICL", "Core", "NUMA", "PMU type"), whole=("PTT device", "PCI", "Root port", "SICL", "Core", "NUMA", "PMU type"),
     )  # fmt: skip
 
@@ -113,7 +104,7 @@ def common_lines(machine: Machine, *, verbose: bool = False) -> Iterator[str]:
 
 def device_details(machine: Machine, device: PttDevice, *, verbose: bool = False) -> Table:
     """Make a table of everything about one device."""
-    table = _table("Fact", "Value", whole=("Fact",))
+    table = plain_table(("Fact", "Value"), whole=("Fact",))
     table.show_header = False
     function = machine.functions.get(device.pci) if device.pci is not None else None
     facts: list[tuple[str, str]] = [("PTT device", clean(device.name))]
@@ -219,7 +210,8 @@ def filter_sections(machine: Machine) -> Iterator[tuple[str, Table | None]]:
             if not filters:
                 yield f"{heading}: none", None
                 continue
-            table = _table("Value", "Address", "Behind it" if kind == ROOT_PORT else "Names", "PCI name", whole=("Value", "Address"))
+            heads = ("Value", "Address", "Behind it" if kind == ROOT_PORT else "Names", "PCI name")
+            table = plain_table(heads, whole=heads[:2])
             table.columns[2].min_width = min(width, 14)
             for one in filters:
                 function = machine.functions.get(one.address)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptttool.capture.event.explain import explain, traced_text
 from ptttool.capture.names import sidecar_path
-from ptttool.cli.terminal.talk import console, print_labelled
+from ptttool.cli.terminal.talk import console, plain_table, print_labelled
 from ptttool.pipeline.recording import traced_part
 from ptttool.wording import clean, counted
 
@@ -97,13 +97,12 @@ def _in_bytes(size: int) -> str:
 
 
 def _print_elements(summary: ElementSummary) -> None:
-    from ptttool.cli.views.tlps import empty_table
-
     out = console()
     out.print(f"{summary.records:,} elements, {summary.bytes:,} bytes of trace")
     if not summary.records:
         return
-    table = empty_table(("Kind", False), ("Elements", True), ("Share", True))
+    heads = ("Kind", "Elements", "Share")
+    table = plain_table(heads, right=heads[1:], whole=heads, overflow="ellipsis")
     for kind, count in summary.kinds.items():
         table.add_row(kind, f"{count:,}", f"{100 * count / summary.records:.1f} %")
     out.print()
@@ -189,11 +188,7 @@ def _trace_units(units: CsEtm, recording: OpenRecording) -> Iterator[tuple[str, 
 
 
 def _trace_unit_table(units: CsEtm) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("CPU", "Trace unit", "Trace ID", "Registers"):
-        table.add_column(title, no_wrap=title != "Registers")
+    table = plain_table(("CPU", "Trace unit", "Trace ID", "Registers"), whole=("CPU", "Trace unit", "Trace ID"), overflow="ellipsis")
     for unit in units.trace_units:
         registers = " ".join(f"{name}={value:#x}" for name, value in unit.registers.items())
         trace_id = "" if unit.trace_id is None else f"{unit.trace_id:#04x}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ptttool.analyses.roles import sentence_on_unknown, sentences_on_writes
 from ptttool.analyses.shares import percentages
 from ptttool.analyses.shown import Column, text_column
+from ptttool.cli.terminal.talk import plain_table
 from ptttool.machine.model import Machine
 from ptttool.machine.topology import functions_by_id
 from ptttool.pci import PciAddress
@@ -15,23 +16,12 @@ from ptttool.wording import clean, counted, in_words
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
-    from rich.table import Table
 
     from ptttool.analyses.summary import RequesterSums, TlpSummary
 
 # Width of a terminal from which on requesters have their TLPs by class.
 _WITH_CLASSES = 120
 _LEAST_NAME = 14
-
-
-def empty_table(*columns: tuple[str, bool]) -> Table:
-    """Return a table without rows; of each column its title, and whether it holds numbers."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name, is_number in columns:
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
-    return table
 
 
 def fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Group:
@@ -43,7 +33,9 @@ def fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int)
     blocks, left_out = fitting(columns, rows, width)
     drawn: list[RenderableType] = []
     for chosen in blocks:
-        table = empty_table(*((columns[at].title, columns[at].is_number) for at in chosen))
+        heads = [columns[at].title for at in chosen]
+        numbers = {columns[at].title for at in chosen if columns[at].is_number}
+        table = plain_table(heads, right=numbers, whole=heads, overflow="ellipsis")
         for row in rows:
             table.add_row(*(row[at] for at in chosen))
         drawn += ["", table] if drawn else [table]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ptttool.cli.terminal.talk import console, note, print_line, print_wrapped
+from ptttool.cli.terminal.talk import console, note, plain_table, print_line, print_wrapped
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import UNKNOWN, endpoints_behind, words_behind
@@ -131,7 +131,6 @@ _ODD = {state for state in RowState if state is not RowState.SAME}
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table, folded to the terminal's width, with numbers aligned to the right; where it has no room, each row as a sentence."""
     from rich.cells import cell_len
-    from rich.table import Table
     from rich.text import Text
 
     shown = console()
@@ -141,9 +140,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in rows:
             print_wrapped(", ".join(f"{head}: {cell}" for head, cell in zip(heads, row, strict=True) if cell))
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in heads:
-        table.add_column(head, justify="right" if head in NUMBERS else "left", no_wrap=head in WHOLE, overflow="fold")
+    table = plain_table(heads, right=NUMBERS, whole=WHOLE)
     for row in rows:
         table.add_row(*[Text(clean(cell), "bold yellow" if cell in _ODD else "") for cell in row])
     shown.print(table)

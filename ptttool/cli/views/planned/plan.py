@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptttool.capture.event.terms import Flow
-from ptttool.cli.terminal.talk import console, print_labelled, print_line, print_wrapped
+from ptttool.cli.terminal.talk import console, plain_table, print_labelled, print_line, print_wrapped
 from ptttool.planner.plan import CapturePlan, PlannedRun
-from ptttool.planner.volume import Load
 from ptttool.wording import clean, counted, in_words
 
 _MIB = 1 << 20
@@ -62,8 +61,6 @@ def _free(plan: CapturePlan) -> str:
 
 def _print_volumes(plan: CapturePlan) -> None:
     """Print what the runs produce by load: of several runs the one that produces most."""
-    from rich.table import Table
-
     planned = max((one for one in plan.runs if one.volume.loads), key=lambda one: one.volume.loads[0].bytes_per_second, default=None)
     if planned is None or planned.volume.most_tlps_per_second is None:
         return
@@ -71,20 +68,14 @@ def _print_volumes(plan: CapturePlan) -> None:
     which = "" if len(plan.runs) == 1 else f"Of the run {planned.run.name}, which produces most. "
     has_ends = any(load.ends_after is not None for load in loads)
     out = console()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    titles = [
-        "Link full to",
-        "TLPs/s",
-        "Trace",
-        "A buffer lasts",
-        "AUX area lasts",
-        "Disk lasts",
-        *(["Trace ends after"] if has_ends else []),
-    ]
-    for title in titles:
-        table.add_column(title, justify="right")
+    heads = ["Link full to", "TLPs/s", "Trace", "A buffer lasts", "AUX area lasts", "Disk lasts", *(["Trace ends after"] * has_ends)]
+    table = plain_table(heads, right=heads, overflow="ellipsis")
     for load in loads:
-        table.add_row(*_cells(load), *([_or_never(load.ends_after)] if has_ends else []))
+        cells = [f"{100 * load.share:g} %", _count(load.tlps_per_second), _rate(load.bytes_per_second)]
+        cells += [_seconds(load.buffer_seconds), _seconds(load.aux_seconds)]
+        cells.append("?" if load.disk_seconds is None else _seconds(load.disk_seconds))
+        cells += ["never" if load.ends_after is None else _seconds(load.ends_after)] * has_ends
+        table.add_row(*cells)
     out.print(table)
     most = _count(planned.volume.most_tlps_per_second)
     print_wrapped(f"{which}A full link has TLPs as large as MPS allows; without data there can be {most} TLPs/s.")
@@ -94,18 +85,6 @@ def _print_volumes(plan: CapturePlan) -> None:
         print_labelled("disk", f"at full load {counted(len(plan.runs), 'run')} of {_seconds(plan.seconds)} would take {_size(whole)}: "
                        f"there is room for {100 * share:.2g} % of it; take a shorter --duration")  # fmt: skip
     print_line("")
-
-
-def _cells(load: Load) -> list[str]:
-    disk = "?" if load.disk_seconds is None else _seconds(load.disk_seconds)
-    return [
-        f"{100 * load.share:g} %", _count(load.tlps_per_second), _rate(load.bytes_per_second), _seconds(load.buffer_seconds),
-        _seconds(load.aux_seconds), disk,
-    ]  # fmt: skip
-
-
-def _or_never(seconds: float | None) -> str:
-    return "never" if seconds is None else _seconds(seconds)
 
 
 def _notes(plan: CapturePlan) -> Iterator[tuple[str, str]]:

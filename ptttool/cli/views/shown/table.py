@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ptttool.analyses.drawing.numbers import head_text, number_text
 from ptttool.analyses.drawing.pieces import cell_rows, first_rows, without_empty_columns
 from ptttool.analyses.shown import Column, Table
-from ptttool.cli.terminal.talk import console, print_line
+from ptttool.cli.terminal.talk import console, folded, plain_table, print_line
 from ptttool.cli.views.shown.medium import Medium
 from ptttool.wording import clean, in_words
 
@@ -48,11 +48,8 @@ def print_table(table: Table, medium: Medium, *, cut: bool = True) -> None:
 
 
 def _print_block(table: Table, rows: Sequence[Sequence[str]], chosen: Sequence[int]) -> None:
-    from rich.table import Table as RichTable
-
-    drawn = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-    for at in chosen:
-        column = table.columns[at]
+    drawn = plain_table()
+    for column in (table.columns[at] for at in chosen):
         drawn.add_column(head_text(column), justify="right" if column.is_number else "left", no_wrap=column.is_number, overflow="fold")
     for number, row in enumerate(rows):
         drawn.add_row(*(row[at] for at in chosen), style="bold" if number == len(table.rows) else None)
@@ -105,7 +102,5 @@ def fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
 
 
 def _print_wrapped(text: str, medium: Medium) -> None:
-    import textwrap
-
     line = clean(text)
-    print_line(line if medium.width is None else textwrap.fill(line, medium.width, break_long_words=False, break_on_hyphens=False))
+    print_line(line if medium.width is None else "\n".join(folded(line, medium.width, "")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ptttool.cli.terminal.talk import console, note, print_line
+from ptttool.cli.terminal.talk import console, note, plain_table, print_line
 from ptttool.sweep.picture import figure, verdict_words
 from ptttool.sweep.signed_rank import ALPHA, POWER
 from ptttool.sweep.statistics import Comparison, MetricResult, Verdict
@@ -63,15 +63,11 @@ def _detectable(metric: MetricResult) -> str:
 
 
 def _print_metric(metric: MetricResult) -> None:
-    from rich.table import Table
-
     print_line(clean(f"{metric.metric}{f' [{metric.unit}]' if metric.unit else ''}, {metric.better} is better"))
     shown = console()
     # On a narrow terminal the least important columns are left out: --json has all.
     heads = [head for head, width in _HEADS if shown.width >= width]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in heads:
-        table.add_column(head, justify="right" if head in _RIGHT else "left", no_wrap=head not in ("Setting", "Result"), overflow="fold")
+    table = plain_table(heads, right=_RIGHT, whole={*heads} - {"Setting", "Result"})
     for row in _rows(metric):
         table.add_row(*(clean(row.get(head, "")) for head in heads))
     shown.print(table)
