@@ -13,7 +13,7 @@ from msgspec import structs
 
 from ptttool.api.capture import record
 from ptttool.api.sample import LinkCounters, Sample, sample_of
-from ptttool.capture.counters import Counting, find_counters
+from ptttool.capture.counters import counting, find_counters
 from ptttool.capture.perf.tool import find_perf
 from ptttool.capture.plan import Plan
 from ptttool.errors import PerfError, UsageError
@@ -102,14 +102,14 @@ def samples(plan: Plan, sampling: Sampling, *, stop: Event | None = None, hold: 
                 stop.wait(0.1)
                 continue
             began = time.monotonic()
-            with nullcontext() if counters is None else Counting(counters, sampling.interval) as counting:
+            with nullcontext() if counters is None else counting(counters, sampling.interval) as finish:
                 recorded = record(window)
                 passed = None if before is None else began - before
                 sample = sample_of(number, datetime.now(UTC), window, recorded, passed=passed, before=last)
                 for path in folder.iterdir():
                     path.unlink()
-                if counters is not None and counting is not None:
-                    sample = structs.replace(sample, counters=LinkCounters(counters.pmu, sampling.interval, counting.finish()))
+                if counters is not None and finish is not None:
+                    sample = structs.replace(sample, counters=LinkCounters(counters.pmu, sampling.interval, finish()))
             number, before, last = number + 1, began, sample
             yield sample
             if recorded.stopped_by is not None:

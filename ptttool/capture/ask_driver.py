@@ -39,20 +39,9 @@ from ptttool.wording import in_words
 _REFERENCES = "/sys/module/hisi_ptt/refcnt"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the driver said.
-
-    Parameters
-    ----------
-    device : PttDevice or None
-        The one device that takes the event; None where that is not clear, or the driver was not asked.
-    text : str
-        What was said, or why it was not asked or is not clear; a sentence without full stop.
-    """
-
-    device: PttDevice | None
-    text: str
+Answer = tuple[PttDevice | None, str]
+"""The one device that takes an event, and what the driver said. None where that is not clear, or the driver was not asked: the text, a
+sentence without full stop, then says why."""
 
 
 @dataclass(frozen=True)
@@ -93,20 +82,20 @@ def ask_driver(options: EventOptions, machine: Machine, candidates: Sequence[Ptt
         What the driver is asked with.
     """
     if not asking.source.live:
-        return Answer(None, "this is not the running machine")
+        return None, "this is not the running machine"
     if not asking.rights.may_trace:
-        return Answer(None, "only root, or a process with CAP_PERFMON, may ask the driver")
+        return None, "only root, or a process with CAP_PERFMON, may ask the driver"
     unknown = [one.name for one in candidates if one.pmu_type is None or not one.cpus]
     if unknown:
-        return Answer(None, f"{in_words(unknown)} has no PMU type or no CPU that is online")
+        return None, f"{in_words(unknown)} has no PMU type or no CPU that is online"
     try:
         with ExitStack() as held:
             for name in sorted(one.name for one in candidates):
                 held.enter_context(hold_device(name, purpose="ask the driver"))
             reason = in_use(asking, candidates)
-            return _ask(options, machine, candidates, asking) if reason is None else Answer(None, reason)
+            return _ask(options, machine, candidates, asking) if reason is None else (None, reason)
     except BusyError as error:
-        return Answer(None, error.message)
+        return None, error.message
 
 
 def in_use(asking: Asking, candidates: Sequence[PttDevice]) -> str | None:
@@ -146,16 +135,16 @@ def _ask(options: EventOptions, machine: Machine, candidates: Sequence[PttDevice
             assert device.pmu_type is not None
             number = asking.refusal(device.pmu_type, config, cpu=device.cpus[0])
             if number not in (0, errno.EINVAL):
-                return Answer(None, f"opening an event of {device.name} failed with {errno.errorcode.get(number, number)}")
+                return None, f"opening an event of {device.name} failed with {errno.errorcode.get(number, number)}"
             taken = taken and number == 0
         (accepted if taken else refused).append(device)
     if len(accepted) != 1:
-        return Answer(None, f"the driver was asked: {in_words([one.name for one in accepted]) or 'no device'} accepts the event")
+        return None, f"the driver was asked: {in_words([one.name for one in accepted]) or 'no device'} accepts the event"
     shared = _shared_by_empty_port(options, machine, accepted[0])
     if shared is not None:
-        return Answer(None, f"the driver was asked: {accepted[0].name} accepts the event, but {shared}")
+        return None, f"the driver was asked: {accepted[0].name} accepts the event, but {shared}"
     others = f", {in_words([one.name for one in refused])} {'refuses' if len(refused) == 1 else 'refuse'} it" if refused else ""
-    return Answer(accepted[0], f"asked the driver: {accepted[0].name} accepts the event{others}")
+    return accepted[0], f"asked the driver: {accepted[0].name} accepts the event{others}"
 
 
 def _events(request: TraceRequest, machine: Machine, device: PttDevice, *, force: bool) -> Iterator[int]:
@@ -199,13 +188,12 @@ def choose_asking(options: EventOptions, machine: Machine, asking: Asking) -> Ch
         if error.code != "ambiguous-device":
             raise
         names = error.details["candidates"]
-        answer = ask_driver(options, machine, [one for one in machine.devices if one.name in names], asking)
-        if answer.device is None:
-            error.hint = f"{error.hint}; {answer.text}"
+        device, said = ask_driver(options, machine, [one for one in machine.devices if one.name in names], asking)
+        if device is None:
+            error.hint = f"{error.hint}; {said}"
             raise
-    chosen = choose(options, machine, answer.device)
-    details = {"device": answer.device.name}
-    return replace(chosen, notes=(*chosen.notes, Diagnostic(Severity.INFO, "asked-driver", answer.text, details=details)))
+    chosen = choose(options, machine, device)
+    return replace(chosen, notes=(*chosen.notes, Diagnostic(Severity.INFO, "asked-driver", said, details={"device": device.name})))
 
 
 def asking_on(source: Source) -> Asking:

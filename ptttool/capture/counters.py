@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Self
 
 from msgspec import Struct
 
@@ -128,15 +127,14 @@ def _code(source: Source, path: str) -> int | None:
     return int(match[1], 16) if match else None
 
 
-class Counting:
-    """Counters that run for an interval, beside everything else. A context manager: at its end they run no longer.
+@contextmanager
+def counting(plan: CounterPlan, seconds: float) -> Iterator[Callable[[], tuple[Counted, ...]]]:
+    """Count for some seconds, beside everything else, and not longer than the block.
 
-    Parameters
-    ----------
-    plan : CounterPlan
-        What is counted.
-    seconds : float
-        How long.
+    Yields
+    ------
+    Callable
+        Waits for the end of the interval, and returns what was counted; values are None where perf failed.
 
     Raises
     ------
@@ -144,34 +142,25 @@ class Counting:
         perf cannot be started.
     """
 
-    def __init__(self, plan: CounterPlan, seconds: float) -> None:
-        self._plan = plan
-        self._seconds = seconds
-        self._process = subprocess.Popen(
-            plan.command(seconds),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            env=os.environ | {"LC_ALL": "C"},
-        )
-
-    def finish(self) -> tuple[Counted, ...]:
-        """Wait for the end of the interval, and return what was counted; values are None where perf failed."""
+    def finish() -> tuple[Counted, ...]:
         text = ""
         with suppress(subprocess.TimeoutExpired):
-            _, text = self._process.communicate(timeout=self._seconds + _PATIENCE)
-        return parse_perf_stat(text, self._plan)
+            _, text = process.communicate(timeout=seconds + _PATIENCE)
+        return parse_perf_stat(text, plan)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()  # nothing happens to one that has ended
-        self._process.wait()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+    with subprocess.Popen(
+        plan.command(seconds),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        env=os.environ | {"LC_ALL": "C"},
+    ) as process:
+        try:
+            yield finish
+        finally:
+            process.kill()  # nothing happens to one that has ended
 
 
 def parse_perf_stat(text: str, plan: CounterPlan) -> tuple[Counted, ...]:

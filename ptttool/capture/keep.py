@@ -26,7 +26,6 @@ from ptttool.capture.sidecar import Sidecar, TracedCommand, part_of, save
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import OutputError, PtttoolError
-from ptttool.files.failures import output_failure
 from ptttool.wording import html_table
 
 # Bytes that are copied at a time.
@@ -150,18 +149,12 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
 
 def _named_copy(plan: Plan, file: UnfinishedFile, known: Sidecar) -> str | None:
     """Save a recording of which others have removed or replaced the file; return the ``.old`` name as :meth:`UnfinishedFile.take_name`."""
-    with UnfinishedFile(plan.output) as copy:
-        try:
-            with file.through_proc.open("rb") as source, copy.through_proc.open("wb") as target:
-                shutil.copyfileobj(source, target, _COPIED)
-            with suppress(OSError, PtttoolError):
-                save(copy.path, _whole(plan, known), name=plan.output.name, file=copy.through_proc)
-            old = copy.take_name(plan.output.name, keep_old=plan.force)
-        except BaseException as error:
-            copy.remove()
-            if isinstance(error, OSError):
-                raise output_failure(plan.output, error) from None
-            raise
+    with UnfinishedFile(plan.output) as copy, copy.removed_on_failure():
+        with file.through_proc.open("rb") as source, copy.through_proc.open("wb") as target:
+            shutil.copyfileobj(source, target, _COPIED)
+        with suppress(OSError, PtttoolError):
+            save(copy.path, _whole(plan, known), name=plan.output.name, file=copy.through_proc)
+        old = copy.take_name(plan.output.name, keep_old=plan.force)
     file.remove_sidecar()
     return old
 

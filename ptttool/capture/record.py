@@ -26,7 +26,6 @@ from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
 from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InterruptedByUserError, PerfError, PtttoolError
-from ptttool.files.failures import output_failure
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.contract import Source
@@ -75,13 +74,8 @@ def record(
         log.add(found)
     with UnfinishedFile(plan.output) as file:
         known = _known_before(plan, host, source)
-        try:
+        with file.removed_on_failure():
             keep_plan(plan, file, known)
-        except BaseException as error:
-            file.remove()
-            if isinstance(error, OSError):
-                raise output_failure(plan.output, error) from None
-            raise
         # A terminal that is closed sends its signal more than once: none comes between perf's end and the recording's name.
         with signals_held():
             outcome = _run(plan, file, progress, command_stdout)
@@ -120,7 +114,7 @@ def _run_with(
             command=plan.command,
             command_stdout=command_stdout,
         )
-        return recorder.run() if progress is None else recorder.run(progress)
+        return recorder.run(progress)
 
 
 def _held(plan: Plan, file: UnfinishedFile) -> HeldTrace:

@@ -25,7 +25,6 @@ from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, InputError
-from ptttool.files.failures import output_failure
 from ptttool.machine.details.read import with_details
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import root_port_value
@@ -81,14 +80,8 @@ def replay(plan: Plan, *, report: Report | None = None) -> Recorded:
     for found in leftovers(plan.output.absolute().parent):
         log.add(found)
     with UnfinishedFile(plan.output) as file:
-        try:
+        with file.removed_on_failure():
             unpack(recording, file.through_proc)
-        except OSError as error:
-            file.remove()
-            raise output_failure(plan.output, error) from None
-        except BaseException:
-            file.remove()
-            raise
         # CPU, AUX area and duration of the plan had no part in that recording: its own command has them.
         part = part_of(plan.machine, plan.device)
         options = {name: value for name, value in PlanBody.options_of(plan).items() if name not in ("cpu", "aux_size", "duration")}

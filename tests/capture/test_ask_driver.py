@@ -98,8 +98,8 @@ def live_old(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 def answer(machine: Machine, asking: Asking, **options: Any) -> tuple[str | None, str]:
     wanted = EventOptions(**(options or {"root_ports": ("nvme0",)}))
-    found = ask_driver(wanted, machine, machine.devices, asking)
-    return None if found.device is None else found.device.name, found.text
+    device, said = ask_driver(wanted, machine, machine.devices, asking)
+    return None if device is None else device.name, said
 
 
 @pytest.mark.parametrize(("port", "owner"), PORTS.items())

@@ -86,8 +86,10 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
     if len(text) > MAX_EVENT:
         raise over_budget_text("the event string", MAX_EVENT, "characters", hint=_SHAPE)
     pmu, body, modifiers = _split(text)
-    values = _Values(terms)
+    found: list[Diagnostic] = []
+    values: dict[str, int] = {}
     others: dict[str, str] = {}
+    config = 0
     for part in body.split(",") if body else []:
         name, value = _term(text, part)
         if name in PERF_TERMS and name not in terms:
@@ -101,43 +103,24 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
                 code="not-a-number",
                 term=name,
             )
-        values.add(name, value, number)
-    diagnostics = [*_pmu_diagnostics(pmu), *values.diagnostics(), *_perf_diagnostics(others, modifiers)]
-    return ParsedEvent(pmu, values.config, others, modifiers, tuple(diagnostics))
-
-
-class _Values:
-    """The values of the terms, as perf adds them up."""
-
-    def __init__(self, terms: Mapping[str, FormatTerm]) -> None:
-        self.config = 0
-        self._terms = terms
-        self._seen: dict[str, int] = {}
-        self._found: list[Diagnostic] = []
-
-    def add(self, name: str, text: str, number: int) -> None:
-        """Add one term to the config."""
-        if name != "config" and name not in self._terms:
-            self._found.append(_unknown(name, self._terms))
-            return
-        maximum, low = (_WHOLE_CONFIG, 0) if name == "config" else (self._terms[name].maximum, self._terms[name].low)
+        if name != "config" and name not in terms:
+            found.append(_unknown(name, terms))
+            continue
+        maximum, low = (_WHOLE_CONFIG, 0) if name == "config" else (terms[name].maximum, terms[name].low)
         if number > maximum:
-            message = f"{name}={text} is too big: the term holds up to {maximum:#x}; only its low bits are read here"
-            self._found.append(Diagnostic(Severity.ERROR, "value-too-big", message, details={"term": name}))
+            message = f"{name}={value} is too big: the term holds up to {maximum:#x}; only its low bits are read here"
+            found.append(Diagnostic(Severity.ERROR, "value-too-big", message, details={"term": name}))
             number &= maximum
-        before = self._seen.get(name)
-        if before is not None and before != number:
+        before = values.get(name, number)
+        if before != number:
             message = f"{name} is given twice: perf ors {before:#x} and {number:#x} to {before | number:#x}"
-            self._found.append(Diagnostic(Severity.WARNING, "term-twice", message, details={"term": name}))
-        self._seen[name] = number | (before or 0)
-        self.config |= number << low
-
-    def diagnostics(self) -> Iterator[Diagnostic]:
-        """Yield what is odd about the values."""
-        yield from self._found
-        if "config" in self._seen and len(self._seen) > 1:
-            mixed = in_words(in_order(name for name in self._seen if name != "config"))
-            yield Diagnostic(Severity.WARNING, "config-and-terms", f"config= stands beside {mixed}: perf ors them")
+            found.append(Diagnostic(Severity.WARNING, "term-twice", message, details={"term": name}))
+        values[name] = number | before
+        config |= number << low
+    if "config" in values and len(values) > 1:
+        message = f"config= stands beside {in_words(in_order(name for name in values if name != 'config'))}: perf ors them"
+        found.append(Diagnostic(Severity.WARNING, "config-and-terms", message))
+    return ParsedEvent(pmu, config, others, modifiers, (*_pmu_diagnostics(pmu), *found, *_perf_diagnostics(others, modifiers)))
 
 
 def _pmu_diagnostics(pmu: str) -> Iterator[Diagnostic]:

@@ -80,7 +80,7 @@ def translate(attempt: Attempt) -> PtttoolError:
         Its ``details`` have perf's own text as ``perf_stderr``, and ``perf_exit_status``.
     """
     for pattern, make in _MEANINGS:
-        found = pattern.search(attempt.stderr)
+        found = re.search(pattern, attempt.stderr, re.MULTILINE)
         if found is not None:
             error = make(attempt, found)
             break
@@ -232,71 +232,64 @@ def _fixed(kind: type[PtttoolError], code: str, message: str, hint: str | None =
 
 
 _CPU_HINT = "see the CPUs of the device in 'ptttool list'"
+_EVENT_HINT = "build it with 'ptttool event'"
 _TERM_HINT = "see the device's terms in 'ptttool list'"
 _OPTION_HINT = "PTT devices trace into one plain AUX area; record without that option"
 # The order matters: perf 6.12 prints "Bad event or PMU" before every error about a term.
-_MEANINGS: list[tuple[re.Pattern[str], Meaning]] = [
-    (re.compile(pattern, re.MULTILINE), meaning)
-    for pattern, meaning in [
-        (r"^perf: Segmentation fault", _fixed(PerfError, "perf-crashed", "perf crashed", "try another version of perf")),
-        (r"^failed to write perf data, error: (?P<reason>.*)$", _write_failed),
-        (r"sys_perf_event_open\(\) syscall returned with (?P<errno>\d+)", _open_failed),
-        (
-            r"^Access to performance monitoring and observability operations is limited",
-            _not_permitted,
-        ),
-        (
-            r"^You may not have permission to collect",
-            _not_permitted,
-        ),
-        (r"^Permission error mapping pages", _mlock),
-        (r"^failed to mmap with (?P<errno>\d+)", _mmap_failed),
-        (
-            r"Invalid mmap size for HISI PTT",
-            _fixed(UsageError, "aux-too-small", "perf refused the size of the AUX area", "use a power of two of at least 16M"),
-        ),
-        (
-            r"PMU Hardware doesn't support sampling/overflow-interrupts",
-            _fixed(UsageError, "needs-cpu", "a PTT device cannot trace a single task", "record on a CPU of the device: --cpu"),
-        ),
-        (r"^The .* event is not supported\.$", _cannot_record),
-        (
-            r"There may be only one (\S+) event",
-            _fixed(UsageError, "one-event-only", "one perf can record one event of a PTT device", "combine root ports in one event"),
-        ),
-        (r"Failed to collect '.*' for the '(?P<command>.*)' workload: (?P<reason>.*)$", _workload),
-        (
-            r"A requested CPU in '(.*?)' is not supported by PMU",
-            _fixed(UsageError, "no-such-cpu", "CPU {0} is not one of the device's", _CPU_HINT),
-        ),
-        (r"^Failed to initialize parallel data streaming masks", _fixed(UsageError, "no-such-cpu", "there is no such CPU", _CPU_HINT)),
-        (r"^Invalid --?cpu|^invalid cpu list", _fixed(UsageError, "no-such-cpu", "there is no such CPU", _CPU_HINT)),
-        (
-            r"value too big for format(?: \((\w+)\))?",
-            _fixed(UsageError, "value-too-big", "a value of the event is too large for its term", _TERM_HINT),
-        ),
-        (r"unknown term '(.*?)'", _fixed(UsageError, "unknown-term", "the device has no event term {0!r}", _TERM_HINT)),
-        (
-            r"___ (expected numeric value|no value assigned for term|Unrecognized input|parser error)",
-            _fixed(UsageError, "event-syntax", "perf cannot read the event: {0}", "build it with 'ptttool event'"),
-        ),
-        (
-            r"(?:Unable to find (?:PMU or )?event on a PMU of|Cannot find PMU) [`'](.*?)'",
-            _fixed(DeviceError, "no-pmu", "perf finds no PMU {0}", "is the driver (hisi_ptt) loaded? see 'ptttool list'"),
-        ),
-        (r"^event syntax error", _fixed(UsageError, "event-syntax", "perf cannot read the event", "build it with 'ptttool event'")),
-        (
-            r"^(No AUX area tracing to snapshot|Reading from overwrite event is not supported|AUX area sampling requires|"
-            r"Parallel trace streaming is not available)",
-            _fixed(UsageError, "option-refused", "perf cannot do that with a PTT device: {0}", _OPTION_HINT),
-        ),
-        (r"^[Ff]ailed to (?:open|create) (?P<path>.*?) ?: (?P<reason>.*)$", _output),
-        (r"^Can't remove old data: (?P<reason>.*?) \((?P<path>.*)\)$", _output),
-        (r"incompatible file format", _fixed(PerfError, "perf-incompatible", "this perf is too old for the file", "use a newer perf")),
-        (r"perf not found for kernel", _fixed(PerfError, "perf-missing", "perf is not installed for the running kernel", INSTALL_HINT)),
-        (r"error while loading shared libraries: (.*)$", _fixed(PerfError, "perf-broken", "perf does not start: {0}", INSTALL_HINT)),
-    ]
-]
+_MEANINGS: Sequence[tuple[str, Meaning]] = (
+    (r"^perf: Segmentation fault", _fixed(PerfError, "perf-crashed", "perf crashed", "try another version of perf")),
+    (r"^failed to write perf data, error: (?P<reason>.*)$", _write_failed),
+    (r"sys_perf_event_open\(\) syscall returned with (?P<errno>\d+)", _open_failed),
+    (r"^Access to performance monitoring and observability operations is limited|^You may not have permission to collect", _not_permitted),
+    (r"^Permission error mapping pages", _mlock),
+    (r"^failed to mmap with (?P<errno>\d+)", _mmap_failed),
+    (
+        r"Invalid mmap size for HISI PTT",
+        _fixed(UsageError, "aux-too-small", "perf refused the size of the AUX area", "use a power of two of at least 16M"),
+    ),
+    (
+        r"PMU Hardware doesn't support sampling/overflow-interrupts",
+        _fixed(UsageError, "needs-cpu", "a PTT device cannot trace a single task", "record on a CPU of the device: --cpu"),
+    ),
+    (r"^The .* event is not supported\.$", _cannot_record),
+    (
+        r"There may be only one (\S+) event",
+        _fixed(UsageError, "one-event-only", "one perf can record one event of a PTT device", "combine root ports in one event"),
+    ),
+    (r"Failed to collect '.*' for the '(?P<command>.*)' workload: (?P<reason>.*)$", _workload),
+    (
+        r"A requested CPU in '(.*?)' is not supported by PMU",
+        _fixed(UsageError, "no-such-cpu", "CPU {0} is not one of the device's", _CPU_HINT),
+    ),
+    (
+        r"^Failed to initialize parallel data streaming masks|^Invalid --?cpu|^invalid cpu list",
+        _fixed(UsageError, "no-such-cpu", "there is no such CPU", _CPU_HINT),
+    ),
+    (
+        r"value too big for format(?: \((\w+)\))?",
+        _fixed(UsageError, "value-too-big", "a value of the event is too large for its term", _TERM_HINT),
+    ),
+    (r"unknown term '(.*?)'", _fixed(UsageError, "unknown-term", "the device has no event term {0!r}", _TERM_HINT)),
+    (
+        r"___ (expected numeric value|no value assigned for term|Unrecognized input|parser error)",
+        _fixed(UsageError, "event-syntax", "perf cannot read the event: {0}", _EVENT_HINT),
+    ),
+    (
+        r"(?:Unable to find (?:PMU or )?event on a PMU of|Cannot find PMU) [`'](.*?)'",
+        _fixed(DeviceError, "no-pmu", "perf finds no PMU {0}", "is the driver (hisi_ptt) loaded? see 'ptttool list'"),
+    ),
+    (r"^event syntax error", _fixed(UsageError, "event-syntax", "perf cannot read the event", _EVENT_HINT)),
+    (
+        r"^(No AUX area tracing to snapshot|Reading from overwrite event is not supported|AUX area sampling requires|"
+        r"Parallel trace streaming is not available)",
+        _fixed(UsageError, "option-refused", "perf cannot do that with a PTT device: {0}", _OPTION_HINT),
+    ),
+    (r"^[Ff]ailed to (?:open|create) (?P<path>.*?) ?: (?P<reason>.*)$", _output),
+    (r"^Can't remove old data: (?P<reason>.*?) \((?P<path>.*)\)$", _output),
+    (r"incompatible file format", _fixed(PerfError, "perf-incompatible", "this perf is too old for the file", "use a newer perf")),
+    (r"perf not found for kernel", _fixed(PerfError, "perf-missing", "perf is not installed for the running kernel", INSTALL_HINT)),
+    (r"error while loading shared libraries: (.*)$", _fixed(PerfError, "perf-broken", "perf does not start: {0}", INSTALL_HINT)),
+)
 
 
 def _without_message(attempt: Attempt) -> PtttoolError:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import math
 import os
 import re
-import select
+import selectors
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -162,6 +161,14 @@ def _prepare_command() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
+def _end_with(process: subprocess.Popen[bytes], ends: selectors.BaseSelector, closing: ExitStack) -> None:
+    """Have a wait end with a process, too, where the kernel can (5.3)."""
+    with suppress(OSError, AttributeError):  # a Python that was built with older headers does not have it
+        descriptor = os.pidfd_open(process.pid)
+        closing.callback(os.close, descriptor)
+        ends.register(descriptor, selectors.EVENT_READ)
+
+
 class Recorder:
     """One ``perf record``.
 
@@ -212,12 +219,12 @@ class Recorder:
         self._turned_off = False
         self._perf_ended: float | None = None
 
-    def run(self, progress: Callable[[RecordingProgress], None] = lambda _: None) -> Outcome:
+    def run(self, progress: Callable[[RecordingProgress], None] | None = None) -> Outcome:
         """Record until the command, the duration or the user ends it.
 
         Parameters
         ----------
-        progress : Callable
+        progress : Callable, optional
             Called several times a second. An OSError of it (the terminal is gone) ends the calls and not the recording.
 
         Raises
@@ -276,23 +283,25 @@ class Recorder:
             command_stopped=self._command_stopped,
         )
 
-    def _watch(self, progress: Callable[[RecordingProgress], None], began: float) -> None:
+    def _watch(self, report: Callable[[RecordingProgress], None] | None, began: float) -> None:
         """Turn the event on and off at the right time, and wait for perf's end."""
         assert self._process is not None
-        report: Callable[[RecordingProgress], None] | None = progress
-        with _Ends() as ends:
-            ends.add_process(self._process.pid)
-            notes: int | None = ends.add(self._switch.fileno())
-            silent: float | None = None
+        silent: float | None = None
+        with selectors.DefaultSelector() as ends, ExitStack() as closing:
+            ends.register(self._switch, selectors.EVENT_READ)
+            _end_with(self._process, ends, closing)
             while self._process.poll() is None:
                 # Before the wait: what was noted while this process was stopped is read first.
                 now = time.monotonic()
-                if notes in ends.wait(_TICK) and not self._switch.answered():
-                    ends.remove(self._switch.fileno())
-                    notes, silent = None, time.monotonic()
+                for ready, _ in ends.select(_TICK):
+                    if ready.fileobj is not self._switch:  # a process has ended for good
+                        ends.unregister(ready.fileobj)
+                    elif not self._switch.answered():
+                        ends.unregister(self._switch)
+                        silent = time.monotonic()
                 on, off = self._switch.enabled, self._switch.disabled
                 if on is not None and not self._is_ending():
-                    self._run_command(ends)
+                    self._run_command(ends, closing)
                 if on is not None and self._is_over():
                     self._turn_off()
                 since = began if on is None else self._switch.disabling or silent
@@ -318,7 +327,7 @@ class Recorder:
         """Tell whether the command has ended, or was not run."""
         return bool(self._words) and (self._command is None or self._command.poll() is not None)
 
-    def _run_command(self, ends: _Ends) -> None:
+    def _run_command(self, ends: selectors.BaseSelector, closing: ExitStack) -> None:
         if not self._words or self._command is not None:
             return
         try:
@@ -330,7 +339,7 @@ class Recorder:
             self._status = 127 if error.errno == errno.ENOENT else 126
             self._turn_off()
         else:
-            ends.add_process(self._command.pid)
+            _end_with(self._command, ends, closing)
 
     def _turn_off(self) -> None:
         if not self._turned_off:
@@ -391,42 +400,3 @@ class Recorder:
             self._turn_off()
         else:
             self._process.send_signal(signal.SIGINT if number in UNHEARD else number)
-
-
-class _Ends:
-    """Waits until a descriptor can be read: a pipe, or that of a process that has ended. A context manager."""
-
-    def __init__(self) -> None:
-        self._poll = select.poll()
-        self._processes: list[int] = []
-
-    def add(self, descriptor: int) -> int:
-        """Wait for a descriptor, too."""
-        self._poll.register(descriptor, select.POLLIN)
-        return descriptor
-
-    def add_process(self, pid: int) -> None:
-        """Wait for the end of a process, too, where the kernel can (5.3)."""
-        with suppress(OSError, AttributeError):  # a Python that was built with older headers does not have it
-            descriptor = os.pidfd_open(pid)
-            self._processes.append(descriptor)
-            self.add(descriptor)
-
-    def remove(self, descriptor: int) -> None:
-        """Wait for a descriptor no longer."""
-        self._poll.unregister(descriptor)
-
-    def wait(self, seconds: float) -> list[int]:
-        """Return the descriptors that can be read, after at most some seconds."""
-        ready = [descriptor for descriptor, _ in self._poll.poll(math.ceil(seconds * 1000))]
-        for descriptor in set(ready) & set(self._processes):  # it has ended for good
-            self.remove(descriptor)
-        return ready
-
-    def __enter__(self) -> _Ends:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self._processes:
-            with suppress(OSError):
-                os.close(descriptor)

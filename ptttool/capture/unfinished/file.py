@@ -13,7 +13,7 @@ import os
 import signal
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -159,6 +159,17 @@ class UnfinishedFile:
         with suppress(FileNotFoundError):
             os.rename(name + SUFFIX, old + SUFFIX, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         return old
+
+    @contextmanager
+    def removed_on_failure(self) -> Iterator[None]:
+        """Remove the file if the block fails; an OSError becomes the error of an output that cannot be written."""
+        try:
+            yield
+        except BaseException as error:
+            self.remove()
+            if isinstance(error, OSError):
+                raise output_failure(self.wanted, error) from None
+            raise
 
     def remove(self) -> None:
         """Remove the file and its sidecar."""
