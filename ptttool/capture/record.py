@@ -83,16 +83,22 @@ def record(
                 raise _failure(plan, source, host, outcome, file, log)
             if (ending := _ended_by_others(plan, outcome)) is not None:
                 log.add(ending)
-            return _keep(plan, known, outcome, file, log, _went_offline(source, host))
+            return _keep(plan, known, outcome, file, log, source, host)
 
 
 def _run(plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None) -> Outcome:
+    def run(*, confirms: bool) -> Outcome:
+        with Switch(confirms=confirms) as switch:
+            words = plan.perf_command_to(file.through_proc, switch.words, switch.options)
+            recorder = Recorder(words, file.through_proc, switch, seconds=plan.seconds, command=plan.command, command_stdout=command_stdout)
+            return recorder.run(progress)
+
     try:
-        outcome = _run_with(True, plan, file, progress, command_stdout)
+        outcome = run(confirms=True)
         if outcome.exit_status == NOT_KNOWN and _NO_SWITCH in outcome.stderr:
             if outcome.stopped_by is not None:
                 return replace(outcome, stderr="")  # what this perf does not know is not why it ended
-            outcome = _run_with(False, plan, file, progress, command_stdout)
+            outcome = run(confirms=False)
         return outcome
     except BaseException as error:
         if _held(plan, file).holds_none:
@@ -100,21 +106,6 @@ def _run(plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress
         if isinstance(error, FileNotFoundError) and error.filename == "perf":
             raise PerfError("perf is no longer on PATH", code="perf-missing") from None
         raise
-
-
-def _run_with(
-    confirms: bool, plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None
-) -> Outcome:
-    with Switch(confirms=confirms) as switch:
-        recorder = Recorder(
-            plan.perf_command_to(file.through_proc, switch.words, switch.options),
-            file.through_proc,
-            switch,
-            seconds=plan.seconds,
-            command=plan.command,
-            command_stdout=command_stdout,
-        )
-        return recorder.run(progress)
 
 
 def _held(plan: Plan, file: UnfinishedFile) -> HeldTrace:
@@ -133,8 +124,11 @@ def _known_before(plan: Plan, host: Host, source: Source) -> Sidecar:
     )
 
 
-def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, log: Log, went_offline: tuple[int, ...] = ()) -> Recorded:
+def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, log: Log, source: Source, host: Host) -> Recorded:
     traced = _traced(plan, outcome)
+    # None where sysfs does not say which CPUs are online.
+    online = None if host.online is None else online_cpus(source)
+    went_offline = () if host.online is None or online is None else tuple(cpu for cpu in host.online if cpu not in online)
     lasted = outcome.traced_at_least if outcome.traced is None else outcome.traced
     known = structs.replace(
         known,
@@ -158,12 +152,6 @@ def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, lo
         went_offline=went_offline,
         diagnostics=tuple(log.diagnostics),
     )
-
-
-def _went_offline(source: Source, host: Host) -> tuple[int, ...]:
-    """Return the CPUs that were online before the recording and are offline now; none where sysfs does not say."""
-    now = online_cpus(source)
-    return () if host.online is None or now is None else tuple(cpu for cpu in host.online if cpu not in now)
 
 
 def _ended_by_others(plan: Plan, outcome: Outcome) -> Diagnostic | None:
@@ -223,7 +211,7 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: Unf
         )
     held = _held(plan, file)
     if held.aux_bytes:
-        kept = _keep(plan, _known_before(plan, host, source), outcome, file, log, _went_offline(source, host))
+        kept = _keep(plan, _known_before(plan, host, source), outcome, file, log, source, host)
         before = f", and the recording before in {kept.old}" if kept.old else ""
         _add_hint(error, f"what perf wrote until then is in {kept.path}{before}")
         error.details["recording"] = str(kept.path)

@@ -11,7 +11,7 @@ import json
 import lzma
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,8 @@ from ptttool.machine.pmu import root_port_value
 from ptttool.pci import PciAddress
 
 FOLDER = Path(__file__).parents[1] / "demo" / "recordings"
+# Recordings that are named in a message.
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -140,17 +142,13 @@ def matching(machine: Machine, device: str, config: int) -> BundledRecording:
     wanted = fields_of(config)["filter"]
     near = [one for one in here if fields_of(one.config)["filter"] == wanted]
     words = [_options(one) for one in near or here]
+    more = len(words) - _MOST_NAMED
     raise DeviceError(
         "a recorded machine cannot be traced, and no recording with these options comes with ptttool",
-        hint=f"there are, for example: {_short(words)}",
+        hint=f"there are, for example: {'; '.join(words[:_MOST_NAMED])}" + (f"; and {more} more" if more > 0 else ""),
         code="no-such-recording",
         bundled=[one.event for one in here],
     )
-
-
-def _short(words: Sequence[str], most: int = 4) -> str:
-    rest = f"; and {len(words) - most} more" if len(words) > most else ""
-    return "; ".join(words[:most]) + rest
 
 
 def _options(recording: BundledRecording) -> str:

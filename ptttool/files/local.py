@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +33,31 @@ def replaced(path: str | Path) -> InputError:
 def identity_of(about: os.stat_result) -> tuple[int, int]:
     """Return the device and the inode of a file."""
     return about.st_dev, about.st_ino
+
+
+def open_regular(path: str | Path, *, folder: int | None = None, follow: bool = False) -> int:
+    """Open a regular file to read; without waiting, since what has the name may be a FIFO.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    folder : int or None
+        Descriptor of the folder that the path begins at.
+    follow : bool
+        Follow a link that has the name.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened; EINVAL: it is something else.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return descriptor
 
 
 class LocalFile:

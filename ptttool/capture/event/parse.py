@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptttool.budget import over_budget_text
 from ptttool.capture.budget import MAX_EVENT
@@ -33,8 +34,7 @@ _MODIFIERS = re.compile(r"[ukhIGHpPSDWebR]*")
 _SHAPE = "an event is written NAME/TERM=VALUE,TERM=VALUE/, for example hisi_ptt0_2/filter=0x80100,type=7/"
 
 
-@dataclass(frozen=True)
-class ParsedEvent:
+class ParsedEvent(Struct, frozen=True):
     """An event string in parts.
 
     Parameters
@@ -43,19 +43,13 @@ class ParsedEvent:
         The PMU's name.
     config : int
         The config that its terms make up.
-    others : Mapping[str, str]
-        perf's own terms, as written.
-    modifiers : str
-        The letters after the second slash.
     diagnostics : tuple of Diagnostic
         What perf or the driver refuses, or takes in another sense than one may think.
     """
 
     pmu: str
     config: int
-    others: Mapping[str, str] = field(default_factory=dict)
-    modifiers: str = ""
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...]
 
 
 def parse_number(text: str) -> int | None:
@@ -120,7 +114,7 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
     if "config" in values and len(values) > 1:
         message = f"config= stands beside {in_words(in_order(name for name in values if name != 'config'))}: perf ors them"
         found.append(Diagnostic(Severity.WARNING, "config-and-terms", message))
-    return ParsedEvent(pmu, config, others, modifiers, (*_pmu_diagnostics(pmu), *found, *_perf_diagnostics(others, modifiers)))
+    return ParsedEvent(pmu, config, (*_pmu_diagnostics(pmu), *found, *_perf_diagnostics(others, modifiers)))
 
 
 def _pmu_diagnostics(pmu: str) -> Iterator[Diagnostic]:

@@ -20,7 +20,6 @@ def size_text(size: int) -> str:
 def perf_command(
     event: str,
     *,
-    perf: str = "perf",
     output: str = "perf.data",
     cpu: int | None = None,
     aux_size: int = DEFAULT_AUX_SIZE,
@@ -33,8 +32,8 @@ def perf_command(
     ----------
     event : str
         The event string.
-    perf, output : str
-        The perf to run and the file that it writes.
+    output : str
+        The file that perf writes.
     cpu : int or None
         One CPU of the PMU's cpumask. With None perf opens the event on every CPU, as the kernel documentation does; each of them then
         has its own AUX area.
@@ -46,5 +45,5 @@ def perf_command(
         The command to run while recording. Without one perf records until Ctrl-C.
     """
     where = ["-a"] if cpu is None else ["-C", str(cpu)]
-    words = [perf, "record", "-e", event, *where, "-m", f",{size_text(aux_size)}", "-o", output, *options]
+    words = ["perf", "record", "-e", event, *where, "-m", f",{size_text(aux_size)}", "-o", output, *options]
     return [*words, "--", *command] if command else words

@@ -102,30 +102,17 @@ def find_perf(search: str | None = None) -> PerfTool:
     version = re.search(r"^perf version (\S+)", done.stdout, re.MULTILINE)
     if version is None and done.returncode != 0:
         # Ubuntu's wrapper prints this if the running kernel's tools are not installed.
-        missing = "perf not found" in done.stderr
-        said = _first_line(done.stderr) or f"it ends with {done.returncode}"
-        raise PerfError(
-            f"{path} does not work: {said}",
-            hint=INSTALL_HINT,
-            code="perf-missing" if missing else "perf-broken",
-            perf_stderr=done.stderr,
-        )
-    return PerfTool(path, version[1] if version else None, _architecture(Path(path)), _built_with_auxtrace(done.stdout))
+        code = "perf-missing" if "perf not found" in done.stderr else "perf-broken"
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()] or [f"it ends with {done.returncode}"]
+        raise PerfError(f"{path} does not work: {said[0]}", hint=INSTALL_HINT, code=code, perf_stderr=done.stderr)
+    auxtrace = re.search(r"\[ *(on|OFF) *\] *# *HAVE_AUXTRACE_SUPPORT", done.stdout)
+    architecture = next(filter(None, map(elf_architecture, _binaries(Path(path)))), None)
+    return PerfTool(path, version[1] if version else None, architecture, None if auxtrace is None else auxtrace[1] == "on")
 
 
 def _absolute(folders: str) -> str:
     """Return the folders of a search path that are not relative: anybody may have a perf in the current folder."""
     return os.pathsep.join(filter(os.path.isabs, folders.split(os.pathsep)))
-
-
-def _built_with_auxtrace(build_options: str) -> bool | None:
-    found = re.search(r"\[ *(on|OFF) *\] *# *HAVE_AUXTRACE_SUPPORT", build_options)
-    return None if found is None else found[1] == "on"
-
-
-def _architecture(path: Path, release: str | None = None) -> str | None:
-    """Return what a perf is built for, by its ELF header or that of the binary behind a distribution's wrapper script."""
-    return next((found for found in map(elf_architecture, _binaries(path, release)) if found is not None), None)
 
 
 def names_ptt(path: Path) -> bool:
@@ -141,17 +128,16 @@ def names_ptt(path: Path) -> bool:
     return False
 
 
-def _binaries(path: Path, release: str | None = None) -> list[Path]:
+def _binaries(path: Path) -> list[Path]:
     """Return the file of a perf, or those that a distribution's wrapper script of that name may run."""
-    if not _is_script(path):
+    text = _head(path, 8192)
+    if not text.startswith(b"#!"):
         return [path]
-    # Debian's wrapper runs perf_X.Y beside itself, Ubuntu's the one of the running kernel's tools; other scripts are unknown.
-    release = platform.release() if release is None else release
-    short = ".".join(release.split(".")[:2])
-    with path.open("rb") as file:
-        text = file.read(8192)
     if b"linux-tools" not in text and b"perf_" not in text:
         return []
+    # Debian's wrapper runs perf_X.Y beside itself, Ubuntu's the one of the running kernel's tools; other scripts are unknown.
+    release = platform.release()
+    short = ".".join(release.split(".")[:2])
     return [
         path.with_name(f"perf_{short}"),
         Path(f"/usr/lib/linux-tools/{release}/perf"),
@@ -161,24 +147,17 @@ def _binaries(path: Path, release: str | None = None) -> list[Path]:
 
 def elf_architecture(path: Path) -> str | None:
     """Return the machine of an ELF file in words; None for any other file."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(20)
-    except OSError:
-        return None
+    head = _head(path, 20)
     if len(head) < 20 or not head.startswith(b"\x7fELF"):
         return None
     (machine,) = struct.unpack_from("<H" if head[5] == 1 else ">H", head, 18)
     return _MACHINES.get(machine, f"ELF machine {machine}")
 
 
-def _is_script(path: Path) -> bool:
+def _head(path: Path, size: int) -> bytes:
+    """Return the first bytes of a file; none of one that cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(2) == b"#!"
+            return file.read(size)
     except OSError:
-        return False
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+        return b""

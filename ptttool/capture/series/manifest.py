@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +16,7 @@ from ptttool.capture.budget import MAX_SERIES_BYTES, MAX_SERIES_RUNS
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, dumps
 from ptttool.errors import AccessError, InputError
+from ptttool.files.local import open_regular
 from ptttool.files.remote import beside, is_remote, is_there, path_in, read_small
 from ptttool.wording import clean, counted, in_words
 
@@ -164,10 +164,7 @@ def load(path: str | Path) -> Series:
 
 def _local_text(path: str | Path) -> bytes:
     try:
-        # Without waiting: what has the name may be a pipe.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InputError(path, "not a regular file", code="cannot-read")
+        with os.fdopen(open_regular(path, follow=True), "rb") as file:
             return file.read(MAX_SERIES_BYTES + 1)
     except FileNotFoundError:
         raise InputError(path, "no such file", code="no-such-file") from None

@@ -21,6 +21,7 @@ from typing import Self
 from ptttool.capture.names import SUFFIX
 from ptttool.errors import AccessError, InputError, PtttoolError
 from ptttool.files.failures import output_failure
+from ptttool.files.local import open_regular
 from ptttool.files.locations import opened_folder
 from ptttool.files.renaming import rename_new
 
@@ -61,22 +62,14 @@ class UnfinishedFile:
         with ExitStack() as stack:
             try:
                 self._folder = stack.enter_context(opened_folder(path.parent))
-                self.descriptor = self._open(new=name is None)
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                self.descriptor = (
+                    os.open(self.name, flags, 0o600, dir_fd=self._folder) if name is None else open_regular(name, folder=self._folder)
+                )
             except OSError as error:
                 raise (output_failure(path, error) if name is None else _cannot_open(self.path, error)) from None
             stack.callback(os.close, self.descriptor)
             self._stack = stack.pop_all()
-
-    def _open(self, *, new: bool) -> int:
-        if new:
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            return os.open(self.name, flags, 0o600, dir_fd=self._folder)
-        # O_NONBLOCK: opening a FIFO would wait for its other end.
-        descriptor = os.open(self.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise OSError(errno.EINVAL, "not a regular file")
-        return descriptor
 
     @property
     def through_proc(self) -> Path:

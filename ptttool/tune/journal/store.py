@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ptttool.errors import InputError
+from ptttool.files.local import open_regular
 from ptttool.files.locks import utc_now
 from ptttool.files.own_folders import open_own_folder
 from ptttool.machine.sources.contract import Source
@@ -284,10 +284,7 @@ class Journal:
 
     def _read(self, name: str) -> ChangeRecord | None:
         path = self.folder / name
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", str(path))
+        with os.fdopen(open_regular(path), "rb") as file:
             data = file.read(MAX_JOURNAL_BYTES + 1)
         return parse_change(data, int(name[:8]), str(path))
 

@@ -327,7 +327,7 @@ def test_fields_string_and_config_agree(wanted: TraceRequest, terms: Mapping[str
 def test_perf_command() -> None:
     event = "hisi_ptt0_0/filter=0x80001,type=7,direction=0,format=0/"
     assert perf_command(event, cpu=3) == ["perf", "record", "-e", event, "-C", "3", "-m", ",64M", "-o", "perf.data"]
-    assert perf_command(event, perf="/opt/perf", output="a b", aux_size=16 << 20, command=["dd", "-x"]) == [
-        "/opt/perf", "record", "-e", event, "-a", "-m", ",16M", "-o", "a b", "--", "dd", "-x",
+    assert perf_command(event, output="a b", aux_size=16 << 20, command=["dd", "-x"]) == [
+        "perf", "record", "-e", event, "-a", "-m", ",16M", "-o", "a b", "--", "dd", "-x",
     ]  # fmt: skip
     assert [size_text(size) for size in (64 << 20, 1 << 30, 128 << 10, 5)] == ["64M", "1G", "128K", "5B"]

@@ -82,7 +82,7 @@ def test_near_misses_are_offered() -> None:
 
 def test_small_parts() -> None:
     parsed = parse_event("hisi_ptt0_2/type=7,name=mine/S", DEFAULT_TERMS)
-    assert (parsed.pmu, parsed.others, parsed.modifiers) == ("hisi_ptt0_2", {"name": "mine"}, "S")
+    assert (parsed.pmu, parsed.config, parsed.diagnostics) == ("hisi_ptt0_2", 7 << 24, ())
     assert pmu_of(" hisi_ptt0_2 /type=7/") == "hisi_ptt0_2"
     assert [parse_number(text) for text in ("10", "010", "0x10", "0X10", "0x", "", "1_0")] == [10, 10, 16, None, None, None, None]
 
