@@ -123,7 +123,7 @@ class ChangeRecord(Struct, frozen=True):
 
     number: int
     author: Author
-    steps: Annotated[tuple[Step, ...], Meta(max_length=MAX_JOURNAL_STEPS)]
+    steps: Annotated[tuple[Step, ...], Meta(max_length=int(MAX_JOURNAL_STEPS))]
     repairs: tuple[Natural, ...] = ()
     undoes: tuple[Natural, ...] = ()
     failed: bool = False
