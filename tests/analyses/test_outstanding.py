@@ -247,8 +247,8 @@ def test_nothing_was_recorded() -> None:
 def test_time_is_spread_over_the_points_of_a_line(at: list[int], spans: list[list[int]], limit: int) -> None:
     batch = batch_of(Layout(True), [(0, 0, [eight(0x60000001, 0, 0, 0, time=time) for time in at])])
     line = Line(1, limit=limit)
-    groups = line.groups(batch)
-    line.add(batch, Clock(TimeModel.COUNTER).ticks(batch), groups, np.zeros(len(groups.starts), dtype=np.int64))
+    starts = line.starts(batch)
+    line.add(batch, Clock(TimeModel.COUNTER).ticks(batch), starts, np.zeros(len(starts), dtype=np.int64))
     last = at[-1] - at[0]
     spans = [[min(begin, last), min(end, last)] for begin, end in spans]
     line.spread(0, np.array([begin for begin, _ in spans], dtype=np.int64), np.array([end for _, end in spans], dtype=np.int64))

@@ -16,7 +16,7 @@ from ptttool.analyses.link import FRAMING, rate_of_ports
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.facts import TimeFacts
-from ptttool.analyses.time.line import Line
+from ptttool.analyses.time.line import Line, piece_of_rows
 from ptttool.analyses.time.model import CLOCK_COLUMNS
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.recording.traced_buses import ports_of
@@ -61,12 +61,12 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         self._gaps.add(ticks)
         if not batch.size:
             return
-        groups = self._line.groups(batch)
+        starts = self._line.starts(batch)
         cells = cells_of(batch)
         eight_dw = ticks.record_size == 32
         self._is_partial |= not eight_dw
-        keys = groups.of_rows * CELLS + cells
-        size = len(groups.starts) * CELLS
+        keys = piece_of_rows(starts, batch.size) * CELLS + cells
+        size = len(starts) * CELLS
         data: Any = batch.values("payload_bytes")
         weights = (numbers(data.array, data.valid, batch.size) >> 2) * float(1 << _COUNT_BITS) + 1.0
         both = np.bincount(keys, weights, size).astype(np.int64).reshape(-1, CELLS)
@@ -74,7 +74,7 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         more = np.bincount(keys, extra_dws(batch, eight_dw), size).astype(np.int64).reshape(-1, CELLS) << 2
         wire = payload + more + tlps * (12 + FRAMING)
         wire[:, UNKNOWN] = 0
-        self._line.add(batch, ticks, groups, tlps, payload, wire)
+        self._line.add(batch, ticks, starts, tlps, payload, wire)
 
     def merge(self, later: BandwidthAnalysis) -> None:
         """Add the TLPs behind."""

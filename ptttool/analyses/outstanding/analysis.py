@@ -151,8 +151,8 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
     def _add_line(self, batch: Batch, ticks: Ticks, here: Sequence[Transactions], times: Array, places: Any) -> None:
         """Add how long how many requests were outstanding, row by row, of those of which it is known how long they took."""
-        groups = self._line.groups(batch)
-        sums = np.zeros((len(groups.starts), len(DIRECTIONS)), dtype=np.int64)
+        starts = self._line.starts(batch)
+        sums = np.zeros((len(starts), len(DIRECTIONS)), dtype=np.int64)
         durations = np.diff(times, append=times[-1:])
         for each in here:
             timed = np.flatnonzero(each.to_last >= 0)
@@ -164,8 +164,8 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
                 changes -= np.bincount(ends.take(rows), minlength=batch.size)
                 np.cumsum(changes, out=changes)
                 changes *= durations
-                sums[:, code] += groups.sums(changes)
-        self._line.add(batch, ticks, groups, sums)
+                sums[:, code] += np.add.reduceat(changes, starts)
+        self._line.add(batch, ticks, starts, sums)
 
     def _borders(self, part: Part) -> Borders:
         """Return the rows where requests may begin or end that are under way at the ends of a part."""

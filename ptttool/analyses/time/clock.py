@@ -125,7 +125,7 @@ class Clock:
         ticks = Ticks(at, breaks, holes, segment, size, row)
         if at is not None:
             at += seam.ticks
-            self.marks.add(batch, ticks, self.marks.groups(batch))
+            self.marks.add(batch, ticks, self.marks.starts(batch))
         return ticks
 
     def merge(self, later: Clock) -> Seam:

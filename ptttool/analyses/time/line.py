@@ -6,14 +6,13 @@ parts. It has the ticks of its first and its last record, and sums. A piece that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-from weakref import ref
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LINE_POINTS
+from ptttool.analyses.sums import starts_of
 from ptttool.analyses.time.model import FINEST
 
 if TYPE_CHECKING:
@@ -32,45 +31,7 @@ INTERVALS: Final = 200
 """Intervals that a time line is shown in."""
 
 
-@dataclass(frozen=True)
-class Groups:
-    """The pieces of AUX data that the rows of a batch are in.
-
-    Parameters
-    ----------
-    starts : ndarray of intp, shape (g,)
-        The first row of each piece.
-    size : int
-        Number of rows.
-    """
-
-    starts: Rows
-    size: int
-
-    @property
-    def of_rows(self) -> Rows:
-        """The number of each row's piece, shape (size,)."""
-        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=self.size))
-
-    def sums(self, values: Any) -> Table:
-        """Return the sum of the rows' values for each piece.
-
-        Parameters
-        ----------
-        values : ndarray of integers, shape (size,)
-            A value for each row.
-
-        Returns
-        -------
-        ndarray of int64, shape (g,)
-        """
-        if not self.size:
-            return np.zeros(0, dtype=np.int64)
-        return np.add.reduceat(values, self.starts, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Intervals:
+class Intervals(NamedTuple):
     """A time line in intervals of equal width.
 
     Parameters
@@ -121,18 +82,33 @@ class Line:
         """The sums of the points, shape (p, sums)."""
         return self.points[:, _SUMS:]
 
-    def groups(self, batch: Batch) -> Groups:
-        """Return the pieces that a batch's rows are in; pieces become larger where there would be too many.
+    def starts(self, batch: Batch) -> Rows:
+        """Return the first row of each piece that a batch's rows are in; pieces become larger where there would be too many.
 
         Parameters
         ----------
         batch : Batch
             Rows with the columns ``offset`` and ``cpu``.
         """
-        self.shift, groups = _groups_of(batch, self.shift, self._limit)
-        return groups
+        if not batch.size:
+            return np.zeros(0, dtype=np.intp)
+        offsets: Any = batch.values("offset").array
+        cpus: Any = batch.values("cpu").array
+        if isinstance(offsets, range):
+            self.shift = max(self.shift, offsets.step.bit_length() - 1)  # a record lies in one piece
+            while (offsets[-1] >> self.shift) - (offsets[0] >> self.shift) >= self._limit:
+                self.shift += 1
+            first, last = offsets[0] >> self.shift, offsets[-1] >> self.shift
+            edges = np.arange(first + 1, last + 1, dtype=np.int64) << self.shift
+            starts = np.append(0, -((offsets.start - edges) // offsets.step))
+        else:
+            starts = starts_of(offsets >> np.uint64(self.shift))
+            while len(starts) > self._limit and self.shift < _COARSEST:
+                self.shift += 1
+                starts = starts_of(offsets >> np.uint64(self.shift))
+        return starts if cpus is None else np.union1d(starts, starts_of(cpus))
 
-    def add(self, batch: Batch, ticks: Ticks, groups: Groups, *sums: Any) -> None:
+    def add(self, batch: Batch, ticks: Ticks, starts: Rows, *sums: Any) -> None:
         """Add rows.
 
         Parameters
@@ -141,15 +117,14 @@ class Line:
             Rows with the columns ``offset`` and ``cpu``.
         ticks : Ticks
             Their time.
-        groups : Groups
-            What :meth:`groups` returned for the batch.
+        starts : ndarray of intp, shape (g,)
+            What :meth:`starts` returned for the batch.
         *sums : ndarray of int64, shape (g,) or (g, k)
             The sums of each piece.
         """
         if not batch.size:
             return
-        starts = groups.starts
-        lasts = np.append(starts[1:], groups.size) - 1
+        lasts = np.append(starts[1:], batch.size) - 1
         points = np.empty((len(starts), self.points.shape[1]), dtype=np.int64)
         offsets: Any = batch.values("offset").array
         cpus: Any = batch.values("cpu").array
@@ -160,18 +135,12 @@ class Line:
         else:
             points[:, _BEGIN] = offsets[starts]
             points[:, _END] = offsets[lasts] + np.uint64(ticks.record_size)
-        points[:, _FIRST] = 0 if ticks.at is None else ticks.at[starts]
-        points[:, _LAST] = 0 if ticks.at is None else ticks.at[lasts]
-        points[:, _ROW] = ticks.numbers(starts)
-        points[:, _LAST_ROW] = ticks.numbers(lasts)
-        points[:, _SEGMENT] = ticks.segments(starts)
-        points[:, _LAST_SEGMENT] = ticks.segments(lasts)
-        at = _SUMS
-        for each in sums:
-            width = 1 if each.ndim == 1 else each.shape[1]
-            points[:, at : at + width] = each.reshape(-1, width)
-            at += width
-        assert at == points.shape[1]
+        for rows, at, number, segment in ((starts, _FIRST, _ROW, _SEGMENT), (lasts, _LAST, _LAST_ROW, _LAST_SEGMENT)):
+            points[:, at] = 0 if ticks.at is None else ticks.at[rows]
+            points[:, number] = ticks.numbers(rows)
+            points[:, segment] = ticks.segments(rows)
+        if sums:
+            points[:, _SUMS:] = np.column_stack(sums)
         self._join(points)
 
     def merge(self, later: Line, seam: Seam) -> None:
@@ -287,14 +256,8 @@ def _time_before(moments: Table, edges: Table) -> Table:
 
 def _coarse(points: Table, shift: int) -> Table:
     """Join adjacent points of one piece."""
-    if len(points) < 2:
-        return points
-    pieces = points[:, _BEGIN] >> shift
-    new = np.empty(len(points), dtype=np.bool_)
-    new[0] = True
-    np.not_equal(pieces[1:], pieces[:-1], out=new[1:])
-    new[1:] |= points[1:, _CPU] != points[:-1, _CPU]
-    return points if new.all() else _joined(points, np.flatnonzero(new))
+    starts = np.union1d(starts_of(points[:, _BEGIN] >> shift), starts_of(points[:, _CPU]))
+    return points if len(starts) == len(points) else _joined(points, starts)
 
 
 def _joined(points: Table, starts: Rows) -> Table:
@@ -306,39 +269,6 @@ def _joined(points: Table, starts: Rows) -> Table:
     return joined
 
 
-_latest: tuple[ref[Any], int, int, int, Groups] | None = None
-
-
-def _groups_of(batch: Batch, shift: int, limit: int) -> tuple[int, Groups]:
-    """Return the size of the pieces and the pieces, found once for all who ask for them one after the other."""
-    global _latest
-    offsets: Any = batch.values("offset").array
-    if _latest is not None and _latest[0]() is batch and _latest[1:3] == (shift, limit):
-        return _latest[3], _latest[4]
-    found, groups = _new_groups(batch, offsets, shift, limit)
-    _latest = (ref(batch), shift, limit, found, groups)
-    return found, groups
-
-
-def _new_groups(batch: Batch, offsets: Any, shift: int, limit: int) -> tuple[int, Groups]:
-    if not batch.size:
-        return shift, Groups(np.zeros(0, dtype=np.intp), 0)
-    cpus: Any = batch.values("cpu").array
-    others = None if cpus is None else np.flatnonzero(cpus[1:] != cpus[:-1]) + 1
-    if isinstance(offsets, range):
-        shift = max(shift, offsets.step.bit_length() - 1)  # a record lies in one piece
-        while (offsets[-1] >> shift) - (offsets[0] >> shift) >= limit:
-            shift += 1
-        first = (offsets[0] >> shift) + 1
-        edges = np.arange(first, (offsets[-1] >> shift) + 1, dtype=np.int64) << shift
-        starts = np.concatenate(([0], -((offsets.start - edges) // offsets.step)))
-    else:
-        while True:
-            pieces = offsets >> np.uint64(shift)
-            starts = np.concatenate(([0], np.flatnonzero(pieces[1:] != pieces[:-1]) + 1))
-            if len(starts) <= limit or shift == _COARSEST:
-                break
-            shift += 1
-    if others is not None and len(others):
-        starts = np.union1d(starts, others)
-    return shift, Groups(starts, batch.size)
+def piece_of_rows(starts: Rows, size: int) -> Rows:
+    """Return the number of each row's piece, shape (size,): parameters as of :meth:`Line.add`."""
+    return np.repeat(np.arange(len(starts)), np.diff(starts, append=size))

@@ -11,7 +11,7 @@ import numpy as np
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
 from ptttool.analyses.time.clock import Clock
-from ptttool.analyses.time.line import Line
+from ptttool.analyses.time.line import Line, piece_of_rows
 from ptttool.exporters.perfetto import MAX_SLICES, TransactionTrace
 from ptttool.table.batch import Batch
 from ptttool.table.values import ABSENT
@@ -77,15 +77,15 @@ class TransactionLog(MatchingAnalysis[TransactionTrace]):
     def add_rows(self, batch: Batch, shift: int) -> None:  # noqa: ARG002 - the clock of the rows counts
         """Add the bytes of TLPs up."""
         ticks = self._row_clock.ticks(batch)
-        groups = self._line.groups(batch)
+        starts = self._line.starts(batch)
         direction = batch.values("direction")
         codes: Any = np.full(batch.size, DIRECTIONS.index("unknown")) if direction.array is None else direction.array
         payload = batch.values("payload_bytes")
         array: Any = np.zeros(batch.size) if payload.array is None else payload.array
         weights = array.astype(np.float64) if payload.valid is None else np.where(payload.valid, array, 0).astype(np.float64)
-        keys = groups.of_rows * len(DIRECTIONS) + codes
-        sums = np.bincount(keys, weights, len(groups.starts) * len(DIRECTIONS)).astype(np.int64)
-        self._line.add(batch, ticks, groups, sums.reshape(-1, len(DIRECTIONS)))
+        keys = piece_of_rows(starts, batch.size) * len(DIRECTIONS) + codes
+        sums = np.bincount(keys, weights, len(starts) * len(DIRECTIONS)).astype(np.int64)
+        self._line.add(batch, ticks, starts, sums.reshape(-1, len(DIRECTIONS)))
 
     def merge_sums(self, later: TransactionLog) -> None:
         """Add those of the part behind."""

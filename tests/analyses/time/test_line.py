@@ -25,9 +25,9 @@ def line_of(layout: Any, pieces: Any, limit: int, model: TimeModel, rows: int = 
     batch = batch_of(layout, pieces)
     for each in (batch.part(0, rows), batch.part(rows, batch.size)):
         ticks = clock.ticks(each)
-        groups = line.groups(each)
-        ones = groups.sums(np.ones(each.size, dtype=np.int64))
-        line.add(each, ticks, groups, ones, 3 * ones)
+        starts = line.starts(each)
+        ones = np.diff(starts, append=each.size)
+        line.add(each, ticks, starts, ones, 3 * ones)
     return clock, line
 
 
