@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_PAYLOAD_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.needs import Need
 from ptttool.analyses.payload.document import Operation, Payload
-from ptttool.analyses.payload.extremes import Extremes
 from ptttool.analyses.payload.groups import COUNTS, FIRST, LONG, SECOND, SIZES, THIRD, GroupSums, groups_of, notes_on
-from ptttool.analyses.sums import distinct
+from ptttool.analyses.sums import NO_ROW, Array, distinct
+from ptttool.table.values import spread
 from ptttool.tlp.columns import DIRECTIONS, KINDS
 
 if TYPE_CHECKING:
@@ -22,20 +22,14 @@ if TYPE_CHECKING:
 # Rows worked on at a time: their arrays fit into a processor's second-level cache.
 _STEP: Final = 1 << 15
 
-Sums = npt.NDArray[np.int64]
-
 _OPERATIONS = tuple(Operation)
 _NONE = len(_OPERATIONS)
-_CODES = {
-    "MWr": Operation.WRITE,
-    "MRd": Operation.READ,
-    "MRdLk": Operation.READ,
-    "CplD": Operation.COMPLETION,
-    "CplDLk": Operation.COMPLETION,
-}
-_OPERATION_OF = np.array([_OPERATIONS.index(_CODES[kind]) if kind in _CODES else _NONE for kind in KINDS], dtype=np.intp)
+_OPERATION_OF: Final[Array] = np.full(len(KINDS), _NONE, dtype=np.intp)
+for _kind, _operation in (("MWr", 0), ("MRd", 2), ("MRdLk", 2), ("CplD", 3), ("CplDLk", 3)):
+    _OPERATION_OF[KINDS.index(_kind)] = _operation
 _GROUPS = len(DIRECTIONS) * len(_OPERATIONS)
-_NO_GROUPS: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+# Stands for requesters beyond the budget.
+_OTHERS: Final = 1 << 16
 
 
 class PayloadAnalysis(Analysis[Payload]):
@@ -52,138 +46,123 @@ class PayloadAnalysis(Analysis[Payload]):
     )
 
     def __init__(self) -> None:
-        # Row 0 is for requesters beyond the budget.
-        self._requesters: list[int] = [-1]
-        self._row_of: npt.NDArray[np.intp] = np.full(1 << 16, -1, dtype=np.intp)
-        # Sizes by group; few of all groups have TLPs: where each is, -1 for those without.
-        self._sizes: Sums = np.zeros((0, SIZES), dtype=np.int64)
-        self._place_of: npt.NDArray[np.intp] = np.full(_GROUPS, -1, dtype=np.intp)
-        self._counts: Sums = np.zeros((1, _GROUPS, COUNTS), dtype=np.int64)
-        self._extremes = Extremes(_GROUPS)
+        # The groups by place, and the place of each group that can be; -1 for those without TLPs.
+        self._groups: list[int] = []
+        self._place_of = _no_places()
+        self._requesters = {_OTHERS}
+        # By place: TLPs by length in DWs, numbers of the first of them, and what is counted besides.
+        self._sizes: Array = np.zeros((0, SIZES), dtype=np.int64)
+        self._first: Array = np.zeros((0, SIZES), dtype=np.int64)
+        self._counts: Array = np.zeros((0, COUNTS), dtype=np.int64)
         self._has_indexes = True
         self._others = 0
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the table that follows from the list of requesters."""
-        return {name: value for name, value in self.__dict__.items() if name != "_row_of"}
+        """Leave out the large table that follows from the groups."""
+        return {name: value for name, value in self.__dict__.items() if name != "_place_of"}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._row_of = np.full(1 << 16, -1, dtype=np.intp)
-        self._row_of[self._requesters[1:]] = np.arange(1, len(self._requesters))
+        self._place_of = _no_places()
+        self._place_of[self._groups] = np.arange(len(self._groups))
 
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
-        arrays = {name: batch.values(name).array for name in self.columns}
-        found = []
-        for start in range(0, batch.size, _STEP):
-            part: dict[str, Any] = {name: None if array is None else array[start : start + _STEP] for name, array in arrays.items()}  # type: ignore[index]
-            found.append(self._add(part))
+        arrays: dict[str, Any] = {name: batch.values(name).array for name in self.columns}
+        found = [
+            self._add({name: None if array is None else array[start : start + _STEP] for name, array in arrays.items()})
+            for start in range(0, batch.size, _STEP)
+        ]
         if found:
-            # The table of sizes is large: it is added to once.
-            groups, lengths = (np.concatenate(each) for each in zip(*found, strict=True))
-            cells = self._places(groups) * SIZES + lengths
+            # The tables of sizes are large: they are added to once.
+            cells, numbers = (np.concatenate(each) for each in zip(*found, strict=True))
             self._sizes += np.bincount(cells, minlength=self._sizes.size).reshape(self._sizes.shape)
+            unseen = np.flatnonzero(self._first.take(cells) == NO_ROW)[::-1]
+            self._first.put(cells[unseen], numbers[unseen])  # the last one put stays, which is the first one
 
-    def _places(self, groups: Any) -> Any:
-        """Return where groups are in the table of sizes; they get a place there."""
-        missing = np.flatnonzero((np.bincount(groups, minlength=len(self._place_of)) > 0) & (self._place_of < 0))
-        if len(missing):
-            count = len(self._sizes)
-            self._place_of[missing] = np.arange(count, count + len(missing))
-            self._sizes = np.concatenate((self._sizes, np.zeros((len(missing), SIZES), dtype=np.int64)))
-        return self._place_of.take(groups)
+    def _places(self, groups: Array) -> Array:
+        """Return the places of groups."""
+        places = self._place_of.take(groups)
+        if (places < 0).any():
+            self._add_groups(distinct(groups[places < 0]).tolist())
+            places = self._place_of.take(groups)
+        return places.astype(np.intp)
 
-    def _add(self, part: dict[str, Any]) -> tuple[Any, Any]:
-        """Add some TLPs; return the group of each and its length."""
-        index = part.pop("index")
-        operation = _OPERATION_OF.take(part["kind"].astype(np.intp))
-        wanted = operation < _NONE
-        rows: Any = None
-        if not wanted.all():
-            rows = np.flatnonzero(wanted)
+    def _add_groups(self, groups: Iterable[int]) -> None:
+        """Give groups a place; those of too many requesters have one together."""
+        for group in groups:
+            requester, rest = divmod(group, _GROUPS)
+            if requester not in self._requesters and len(self._requesters) > MAX_PAYLOAD_REQUESTERS:
+                requester = _OTHERS
+            self._requesters.add(requester)
+            known = requester * _GROUPS + rest
+            if self._place_of[known] < 0:
+                self._place_of[known] = len(self._groups)
+                self._groups.append(known)
+            self._place_of[group] = self._place_of[known]
+        room = ((0, len(self._groups) - len(self._counts)), (0, 0))
+        self._counts, self._sizes = np.pad(self._counts, room), np.pad(self._sizes, room)
+        self._first = np.pad(self._first, room, constant_values=NO_ROW)
+
+    def _add(self, part: dict[str, Any]) -> tuple[Array, Array]:
+        """Add some TLPs; return for each that counts its cell in the tables of sizes, and its number."""
+        index = part["index"]
+        part["index"] = spread(index) if isinstance(index, range) else index
+        operation = _OPERATION_OF.take(part["kind"])
+        rows = np.flatnonzero(operation < _NONE)
+        if len(rows) < len(operation):
             self._others += len(operation) - len(rows)
             if not len(rows):
-                return _NO_GROUPS, _NO_GROUPS
+                return rows, rows
             part = {name: None if array is None else array.take(rows) for name, array in part.items()}
             operation = operation.take(rows)
         lengths = part["length_dw"].astype(np.intp)
         operation += (operation == 0) & (lengths == 1)
-        groups = self._rows(part["requester"].astype(np.intp)) * _GROUPS
+        groups = part["requester"].astype(np.intp) * _GROUPS
         groups += part["direction"].astype(np.intp) * len(_OPERATIONS)
         groups += operation
-        beyond = self._extremes.beyond(groups, lengths)
-        if len(beyond):
-            numbers = beyond if rows is None else rows[beyond]
-            numbers = numbers + index.start if isinstance(index, range) else index[numbers].astype(np.int64)
-            self._extremes.add(groups[beyond], lengths[beyond], numbers)
-        self._add_requests(part, groups, operation, lengths)
-        self._add_completions(part, groups, operation, lengths)
-        return groups, lengths
+        places = self._places(groups)
+        self._add_requests(part, places, operation, lengths)
+        self._add_completions(part, places, operation, lengths)
+        return places * SIZES + lengths, part["index"]
 
-    def _add_requests(self, part: dict[str, Any], groups: Any, operation: Any, lengths: Any) -> None:
+    def _add_requests(self, part: dict[str, Any], places: Array, operation: Array, lengths: Array) -> None:
         if part["address"] is None:
             return
         is_request = operation < _OPERATIONS.index(Operation.COMPLETION)
         addresses = part["address"]
-        self._count(LONG, groups, is_request & (addresses >> np.uint64(32) != 0))
+        self._count(LONG, places, is_request & (addresses >> np.uint64(32) != 0))
         low = addresses.astype(np.uint32)
         is_write = operation <= 1
         # A write of no byte at all ends where it begins.
         first, last = (np.zeros(len(low), dtype=np.uint8) if part[name] is None else part[name] for name in ("first_be", "last_be"))
         last = np.where(lengths == 1, first, last)
         begins = is_write & (low & 63 == 0)
-        self._count(FIRST, groups, begins & ((first & 1 != 0) | (first == 0)))
-        self._count(SECOND, groups, np.where(last == 0, begins, is_write & ((low + 4 * lengths) & 63 == 0) & (last & 8 != 0)))
+        self._count(FIRST, places, begins & ((first & 1 != 0) | (first == 0)))
+        self._count(SECOND, places, np.where(last == 0, begins, is_write & ((low + 4 * lengths) & 63 == 0) & (last & 8 != 0)))
 
-    def _add_completions(self, part: dict[str, Any], groups: Any, operation: Any, lengths: Any) -> None:
+    def _add_completions(self, part: dict[str, Any], places: Array, operation: Array, lengths: Array) -> None:
         rows = np.flatnonzero(operation == _OPERATIONS.index(Operation.COMPLETION))
         if part["byte_count"] is None or not len(rows):
             return
         lower = part["lower_address"].take(rows).astype(np.intp)
         carried = 4 * lengths.take(rows) - (lower & 3)
         followed = np.flatnonzero(part["byte_count"].take(rows) > carried)
-        end, groups = (lower + carried).take(followed), groups.take(rows.take(followed))
-        self._count(FIRST, groups, np.ones(len(groups), dtype=np.bool_))
-        self._count(SECOND, groups, end & 63 == 0)
-        self._count(THIRD, groups, end & 127 == 0)
+        end, places = (lower + carried).take(followed), places.take(rows.take(followed))
+        self._count(FIRST, places, np.ones(len(places), dtype=np.bool_))
+        self._count(SECOND, places, end & 63 == 0)
+        self._count(THIRD, places, end & 127 == 0)
 
-    def _count(self, what: int, groups: Any, wanted: Any) -> None:
-        counted = np.bincount(groups.take(np.flatnonzero(wanted)), minlength=self._counts.shape[0] * _GROUPS)
-        self._counts[:, :, what] += counted.reshape(-1, _GROUPS)
-
-    def _rows(self, requesters: Any) -> Any:
-        rows = self._row_of.take(requesters, mode="wrap")
-        if (rows < 0).any():
-            self._add_requesters(distinct(requesters.take(np.flatnonzero(rows < 0))).tolist())
-            rows = self._row_of.take(requesters, mode="wrap")
-        return rows
-
-    def _add_requesters(self, requesters: list[int]) -> None:
-        for requester in requesters:
-            room = len(self._requesters) <= MAX_PAYLOAD_REQUESTERS
-            self._row_of[requester] = len(self._requesters) if room else 0
-            if room:
-                self._requesters.append(requester)
-        missing = len(self._requesters) - len(self._counts)
-        if missing > 0:
-            self._place_of = np.concatenate((self._place_of, np.full(missing * _GROUPS, -1, dtype=np.intp)))
-            self._counts = np.concatenate((self._counts, np.zeros((missing, *self._counts.shape[1:]), dtype=np.int64)))
-            self._extremes.grow(len(self._requesters) * _GROUPS)
+    def _count(self, what: int, places: Array, wanted: Array) -> None:
+        self._counts[:, what] += np.bincount(places.take(np.flatnonzero(wanted)), minlength=len(self._counts))
 
     def merge(self, later: PayloadAnalysis) -> None:
         """Add the sums of the TLPs behind."""
-        theirs = later._requesters[1:]
-        self._add_requesters([each for each in theirs if self._row_of[each] < 0])
-        rows = np.array([0, *self._row_of[theirs].tolist()], dtype=np.intp)
-        groups = (rows[:, None] * _GROUPS + np.arange(_GROUPS)).ravel()
-        np.add.at(self._counts, rows, later._counts)  # several may be in row 0
-        present = np.flatnonzero(later._place_of >= 0)
-        for place, sizes in zip(
-            self._places(groups.take(present)).tolist(), later._sizes.take(later._place_of.take(present), axis=0), strict=True
-        ):
-            self._sizes[place] += sizes
-        self._extremes.merge(later._extremes, groups)
+        self._add_groups(later._groups)
+        places = self._place_of.take(later._groups)
+        np.add.at(self._counts, places, later._counts)  # several may have one place
+        np.add.at(self._sizes, places, later._sizes)
+        np.minimum.at(self._first, places, later._first)
         self._others += later._others
         self._has_indexes &= later._has_indexes
 
@@ -194,35 +173,29 @@ class PayloadAnalysis(Analysis[Payload]):
 
     def result(self, context: AnalysisContext) -> Payload:
         """Return the groups, and what stands out."""
-        indexes = self._extremes.indexes.reshape(2, -1, _GROUPS)
-        found = []
-        present = np.flatnonzero(self._place_of >= 0)
-        for row, group, place in zip(*np.divmod(present, _GROUPS), self._place_of.take(present), strict=True):
-            direction, operation = divmod(int(group), len(_OPERATIONS))
-            smallest, largest = indexes[:, row, group].tolist() if self._has_indexes else (None, None)
-            found.append(
-                GroupSums(
-                    requester=self._requesters[row] if row else None,
-                    direction=DIRECTIONS[direction],
-                    operation=_OPERATIONS[operation],
-                    sizes=self._sizes[place],
-                    counts=self._counts[row, group].tolist(),
-                    smallest_index=smallest,
-                    largest_index=largest,
-                )
-            )
-        groups = groups_of(found, context.machine)
-        return Payload(groups, self._others, list(notes_on(groups)), self._all_sizes())
-
-    def _all_sizes(self) -> dict[str, dict[str, int]]:
-        """Return TLPs by operation and by size in bytes."""
-        present = np.flatnonzero(self._place_of >= 0)
-        operations, places = present % len(_OPERATIONS), self._place_of.take(present)
-        found = {}
+        sizes: dict[str, dict[str, int]] = {}
+        operations = np.array(self._groups, dtype=np.intp) % len(_OPERATIONS)
         for number in distinct(operations).tolist():
-            sizes = self._sizes.take(places[operations == number], axis=0).sum(axis=0)
-            found[_OPERATIONS[number].value] = {str(4 * dws): int(sizes[dws]) for dws in np.flatnonzero(sizes).tolist()}
-        return found
+            whole = self._sizes[operations == number].sum(axis=0)
+            sizes[_OPERATIONS[number].value] = {str(4 * dws): int(whole[dws]) for dws in np.flatnonzero(whole).tolist()}
+        groups = groups_of([self._sums(place) for place in range(len(self._groups))], context.machine)
+        return Payload(groups, self._others, list(notes_on(groups)), sizes)
+
+    def _sums(self, place: int) -> GroupSums:
+        requester, rest = divmod(self._groups[place], _GROUPS)
+        direction, operation = divmod(rest, len(_OPERATIONS))
+        return GroupSums(
+            requester=None if requester == _OTHERS else requester,
+            direction=DIRECTIONS[direction],
+            operation=_OPERATIONS[operation],
+            sizes=self._sizes[place],
+            counts=self._counts[place].tolist(),
+            first=self._first[place] if self._has_indexes else None,
+        )
+
+
+def _no_places() -> Array:
+    return np.full((_OTHERS + 1) * _GROUPS, -1, dtype=np.int16)
 
 
 ANALYSES.add("payload", PayloadAnalysis)

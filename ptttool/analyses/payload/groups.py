@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +31,7 @@ _LISTED: Final = 16
 Sums = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class GroupSums:
+class GroupSums(NamedTuple):
     """The sums of a group.
 
     Parameters
@@ -48,8 +46,8 @@ class GroupSums:
         TLPs by length in DWs.
     counts : list of int
         What is counted beside sizes, :data:`COUNTS` numbers.
-    smallest_index, largest_index : int or None
-        Numbers of the first TLPs with the smallest and with the largest length.
+    first : ndarray of int64, shape (:data:`SIZES`,), or None
+        Numbers of the first TLPs of these lengths.
     """
 
     requester: int | None
@@ -57,8 +55,7 @@ class GroupSums:
     operation: Operation
     sizes: Sums
     counts: list[int]
-    smallest_index: int | None
-    largest_index: int | None
+    first: Sums | None
 
     @property
     def largest(self) -> int:
@@ -116,7 +113,7 @@ def _group(found: GroupSums, limit: Limit | None, boundary: int | None) -> Paylo
     sizes, counts, operation = found.sizes, found.counts, found.operation
     present = np.flatnonzero(sizes)
     tlps, size = int(sizes.sum()), int((sizes * np.arange(SIZES)).sum()) * 4
-    smallest, largest = 4 * int(present[0]), found.largest
+    largest = 4 * int(present[-1])
     frequent = sorted(present.tolist(), key=lambda dws: (-int(sizes[dws]), dws))[:_LISTED]
     powers: dict[str, int] = {}
     for dws in present.tolist():
@@ -132,10 +129,10 @@ def _group(found: GroupSums, limit: Limit | None, boundary: int | None) -> Paylo
         operation=operation,
         tlps=tlps,
         bytes=size,
-        smallest=smallest,
+        smallest=4 * int(present[0]),
         largest=largest,
-        smallest_index=found.smallest_index,
-        largest_index=found.largest_index,
+        smallest_index=None if found.first is None else int(found.first[present[0]]),
+        largest_index=None if found.first is None else int(found.first[present[-1]]),
         mean=size / tlps,
         sizes={str(4 * dws): int(sizes[dws]) for dws in frequent},
         other_sizes=tlps - sum(int(sizes[dws]) for dws in frequent),
