@@ -137,6 +137,18 @@ class Values(NamedTuple):
             return ~missing if missing.any() else None
         return self.valid
 
+    def filled(self, size: int, absent: int = 0) -> Array:
+        """Return a number for each of a batch's `size` rows, `absent` for those without a value; not of texts."""
+        if self.array is None:
+            return np.full(size, absent)
+        assert not isinstance(self.array, (Strings, Texts))
+        array = spread(self.array) if isinstance(self.array, range) else self.array
+        if self.rows is not None:
+            whole = np.full(size, absent, dtype=array.dtype)
+            whole[self.rows] = array
+            return whole
+        return array if self.valid is None else np.where(self.valid, array, array.dtype.type(absent))
+
     def dense(self, size: int) -> Values:
         """Return the same values with one entry for each row."""
         if self.rows is None or self.array is None:
@@ -150,10 +162,7 @@ class Values(NamedTuple):
             codes = np.zeros(size, dtype=self.array.codes.dtype)
             codes[self.rows] = self.array.codes
             return Values(Texts(codes, self.array.texts), mask)
-        values = spread(self.array) if isinstance(self.array, range) else self.array
-        whole = np.zeros(size, dtype=values.dtype)
-        whole[self.rows] = values
-        return Values(whole, mask)
+        return Values(self.filled(size), mask)
 
 
 ABSENT = Values(None)

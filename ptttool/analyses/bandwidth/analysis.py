@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ptttool.analyses.bandwidth.cells import CELLS, UNKNOWN, cells_of, extra_dws, numbers
+from ptttool.analyses.bandwidth.cells import CELLS, UNKNOWN, cells_of, extra_dws
 from ptttool.analyses.bandwidth.document import Bandwidth, Flow
 from ptttool.analyses.bandwidth.gaps import Gaps
 from ptttool.analyses.bandwidth.rates import Rates, bursts_of, line_of
@@ -67,8 +67,7 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         self._is_partial |= not eight_dw
         keys = piece_of_rows(starts, batch.size) * CELLS + cells
         size = len(starts) * CELLS
-        data: Any = batch.values("payload_bytes")
-        weights = (numbers(data.array, data.valid, batch.size) >> 2) * float(1 << _COUNT_BITS) + 1.0
+        weights = (batch.values("payload_bytes").filled(batch.size) >> 2) * float(1 << _COUNT_BITS) + 1.0
         both = np.bincount(keys, weights, size).astype(np.int64).reshape(-1, CELLS)
         tlps, payload = both & ((1 << _COUNT_BITS) - 1), both >> _COUNT_BITS << 2
         more = np.bincount(keys, extra_dws(batch, eight_dw), size).astype(np.int64).reshape(-1, CELLS) << 2

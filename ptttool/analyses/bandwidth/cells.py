@@ -33,13 +33,6 @@ def cells_of(batch: Batch) -> npt.NDArray[np.intp]:
     return cells
 
 
-def numbers(array: Any, valid: Any, size: int) -> Any:
-    """Return the values of a column, 0 where there is none."""
-    if array is None:
-        return np.zeros(size, dtype=np.int64)
-    return array if valid is None else np.where(valid, array, 0)
-
-
 def extra_dws(batch: Batch, eight_dw: bool) -> Any:
     """Return the DWs of each TLP on the link besides three of its header and its data: the fourth, a digest, a prefix."""
     dw0: Any = batch.values("dw0").array

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
 from ptttool.analyses.time.model import TimeModel
 from ptttool.table.batch import Batch
-from ptttool.table.values import Array, Values
+from ptttool.table.values import Array
 from ptttool.tlp.columns import CLASSES, DIRECTIONS, STATUSES
 
 # A cell for each direction and class; TLPs without a class (unknown ones) have the last one of their direction.
@@ -24,6 +23,7 @@ TLPS, WITH_DATA, DATA, ASKING, ASKED = (CELLS * number for number in range(5))
 TICKS, COMPLETIONS, ERRORS = (5 * CELLS + number for number in range(3))
 WIDTH: Final = 5 * CELLS + 3
 _SUCCESS: Final = STATUSES.index("SC")
+_NO_STATUS: Final = 255
 
 
 def cell(direction: int, class_: int) -> int:
@@ -31,8 +31,7 @@ def cell(direction: int, class_: int) -> int:
     return direction * _OF_DIRECTION + class_
 
 
-@dataclass(frozen=True)
-class BlockSums:
+class BlockSums(NamedTuple):
     """A recording in blocks.
 
     Parameters
@@ -85,8 +84,8 @@ class BlockAnalysis(TlpAnalysis[BlockSums]):
             self._first = int(index[0])  # type: ignore[index,arg-type]
         before = self._clock.elapsed
         at = self._clock.ticks(batch).at
-        cells = _codes(batch.values("direction"), batch.size, len(DIRECTIONS) - 1) * _OF_DIRECTION
-        cells += _codes(batch.values("class"), batch.size, len(CLASSES))
+        cells = batch.values("direction").filled(batch.size, len(DIRECTIONS) - 1).astype(np.intp) * _OF_DIRECTION
+        cells += batch.values("class").filled(batch.size, len(CLASSES))
         places = blocks * CELLS + cells
         size = len(grid.sums) * CELLS
 
@@ -96,13 +95,13 @@ class BlockAnalysis(TlpAnalysis[BlockSums]):
 
         add(TLPS)
         for count, total, name in ((WITH_DATA, DATA, "payload_bytes"), (ASKING, ASKED, "requested_bytes")):
-            rows, values = _positive(batch.values(name))
+            values = batch.values(name).filled(batch.size)
+            rows = np.flatnonzero(values)
             add(count, rows)
-            add(total, rows, values)
-        statuses = batch.values("status")
-        rows, codes = _rows_of(statuses)
-        grid.sums[:, COMPLETIONS] += np.bincount(blocks[rows], minlength=len(grid.sums))
-        grid.sums[:, ERRORS] += np.bincount(blocks[rows[codes != _SUCCESS]], minlength=len(grid.sums))
+            add(total, rows, values[rows])
+        statuses = batch.values("status").filled(batch.size, _NO_STATUS)
+        for column, is_counted in ((COMPLETIONS, statuses != _NO_STATUS), (ERRORS, (statuses != _NO_STATUS) & (statuses != _SUCCESS))):
+            grid.sums[:, column] += np.bincount(blocks[is_counted], minlength=len(grid.sums))
         if at is not None:
             steps = np.diff(at, prepend=np.int64(before))
             grid.sums[:, TICKS] += np.bincount(blocks, weights=steps, minlength=len(grid.sums)).astype(np.int64)
@@ -123,34 +122,3 @@ class BlockAnalysis(TlpAnalysis[BlockSums]):
         """Return the sums."""
         is_known = self.scope.time_model is not TimeModel.UNKNOWN
         return BlockSums(self._grid, self._clock.elapsed if is_known else None, self._clock.holes, is_known and self._clock.is_at_least)
-
-
-def _codes(values: Values, size: int, absent: int) -> Array:
-    """Return the codes of an enum, with a code for rows without one."""
-    array: Any = values.array
-    if array is None:
-        return np.full(size, absent, dtype=np.intp)
-    codes: Array = array.astype(np.intp)
-    if values.valid is not None:
-        codes[~values.valid] = absent
-    return codes
-
-
-def _rows_of(values: Values) -> tuple[Array, Array]:
-    """Return the rows that have a value, and the values."""
-    array: Any = values.array
-    if array is None:
-        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.uint8)
-    if values.rows is not None:
-        return values.rows, array
-    if values.valid is None:
-        return np.arange(len(array)), array
-    rows = np.flatnonzero(values.valid)
-    return rows, array[rows]
-
-
-def _positive(values: Values) -> tuple[Array, Array]:
-    """Return the rows with a value above 0, and the values."""
-    rows, found = _rows_of(values)
-    wanted = found > 0
-    return rows[wanted], found[wanted]

@@ -8,10 +8,9 @@ the test is too sure of itself, and one recording of each side says nothing of w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
@@ -19,9 +18,9 @@ from msgspec import Struct, field
 from ptttool.analyses.compare import blocks
 from ptttool.analyses.compare.blocks import BlockSums
 from ptttool.analyses.compare.errors import ErrorCounts, error_counts, error_table
-from ptttool.analyses.compare.latency import LatencySums
-from ptttool.analyses.compare.measures import RATES, Measured, latencies_of, measures_of
-from ptttool.analyses.compare.statistics import Effect, Sample, corrected, difference, effect_of
+from ptttool.analyses.compare.grid import Grid
+from ptttool.analyses.compare.measures import RATES, Key, Measured, latencies_of, measures_of
+from ptttool.analyses.compare.statistics import Effect, Sample, corrected, effect_of, median_interval, rank_test
 from ptttool.analyses.drawing.numbers import number_text
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.errors.document import Errors
@@ -212,8 +211,7 @@ class Comparison(Shown, Struct, frozen=True):
         )
 
 
-@dataclass(frozen=True)
-class Measurements:
+class Measurements(NamedTuple):
     """What is known of one recording before it is compared.
 
     Parameters
@@ -222,7 +220,7 @@ class Measurements:
         The recording.
     sums : BlockSums
         Its blocks.
-    latencies : LatencySums
+    latencies : Grid
         Latencies in its blocks.
     errors : Errors
         What went wrong.
@@ -238,7 +236,7 @@ class Measurements:
 
     path: str
     sums: BlockSums
-    latencies: LatencySums
+    latencies: Grid
     errors: Errors
     loss: LossSigns
     captured: Captured
@@ -260,15 +258,15 @@ class Measurements:
         """Return how many parts it is cut into."""
         return max(min(most, self.records // _FEWEST_RECORDS, len(self.sums.grid.sums)), min(self.records, 1))
 
-    def measured(self, parts: int) -> dict[tuple[str, str | None, str | None], Measured]:
+    def measured(self, parts: int) -> dict[Key, Measured]:
         """Return the measures of its parts."""
         if not parts:
             return {}
-        measured = [*measures_of(self.sums.grid.parts(parts), self.scope.tick_ns)]
-        grid = self.latencies.grid
-        if len(grid.sums):
-            measured += latencies_of(grid.parts(min(parts, len(grid.sums))), self.scope.tick_ns)
-        return {each.key: each for each in measured}
+        measured = dict(measures_of(self.sums.grid.parts(parts), self.scope.tick_ns))
+        blocks_of_latencies = len(self.latencies.sums)
+        if blocks_of_latencies:
+            measured.update(latencies_of(self.latencies.parts(min(parts, blocks_of_latencies)), self.scope.tick_ns))
+        return measured
 
 
 def compare(first: Measurements, second: Measurements, parts: int = MOST_PARTS) -> Comparison:
@@ -288,40 +286,42 @@ def compare(first: Measurements, second: Measurements, parts: int = MOST_PARTS) 
     )
     before, after = first.measured(counts[0]), second.measured(counts[1])
     left_out = RATES if first.sums.is_at_least or second.sums.is_at_least else ()
-    keys = [key for key in before if key in after and key[0] not in left_out and before[key].unit == after[key].unit]
+    keys = [key for key in before if key in after and key[0] not in left_out and before[key][0] == after[key][0]]
     return Comparison(
         recordings=(sides[0], sides[1]),
         warnings=list(_warnings(first, second, counts)),
         totals=list(_totals(first.totals, second.totals)),
-        measures=_measures([(before[key], after[key]) for key in keys]),
+        measures=_measures({key: (*before[key], after[key][1]) for key in keys}),
         errors=error_counts(first.errors, second.errors),
     )
 
 
-def _measures(pairs: Sequence[tuple[Measured, Measured]]) -> list[Measure]:
-    found = [difference(before.values, after.values) for before, after in pairs]
-    enough = [min(len(before.values), len(after.values)) >= FEWEST_PARTS for before, after in pairs]
-    rates = iter(corrected([each.p for each, is_enough in zip(found, enough, strict=True) if is_enough]))
+def _measures(pairs: Mapping[Key, tuple[str, Sample, Sample]]) -> list[Measure]:
+    """Compare measures: the unit, and the values of the parts of both recordings, by what is measured."""
+    tests = {key: rank_test(before, after) for key, (_, before, after) in pairs.items()}
+    enough = [key for key, (_, before, after) in pairs.items() if min(len(before), len(after)) >= FEWEST_PARTS]
+    rates = dict(zip(enough, corrected([tests[key][0] for key in enough]), strict=True))
     measures = []
-    for (before, after), each, is_enough in zip(pairs, found, enough, strict=True):
-        medians = float(np.median(before.values)), float(np.median(after.values))
-        rate = next(rates) if is_enough else 1.0
+    for key, (unit, before, after) in pairs.items():
+        name, direction, class_ = key
+        medians = float(np.median(before)), float(np.median(after))
+        delta, rate = tests[key][1], rates.get(key, 1.0)
         verdict = Verdict.FEW
-        if is_enough:
-            differs = rate < _RATE and abs(each.delta) >= _DELTA and medians[0] != medians[1]
-            verdict = Verdict.SAME if not differs else Verdict.HIGHER if each.delta > 0 else Verdict.LOWER
+        if key in rates:
+            differs = rate < _RATE and abs(delta) >= _DELTA and medians[0] != medians[1]
+            verdict = Verdict.SAME if not differs else Verdict.HIGHER if delta > 0 else Verdict.LOWER
         measures.append(
             Measure(
-                name=before.name,
-                unit=before.unit,
-                direction=before.direction,
-                class_=before.class_,
+                name=name,
+                unit=unit,
+                direction=direction,
+                class_=class_,
                 medians=medians,
-                spreads=(_spread(before.values), _spread(after.values)),
+                spreads=(_spread(before), _spread(after)),
                 change_percent=None if not medians[0] else 100 * (medians[1] - medians[0]) / medians[0],
-                interval=each.interval,
-                delta=each.delta,
-                effect=effect_of(each.delta),
+                interval=median_interval(before, after),
+                delta=delta,
+                effect=effect_of(delta),
                 rate=rate,
                 verdict=verdict,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -47,16 +47,14 @@ def error_counts(first: Errors, second: Errors) -> list[ErrorCounts]:
     first, second : Errors
         The errors of each recording.
     """
-    return list(_counts((first, second)))
-
-
-def _counts(sides: Sequence[Errors]) -> Iterator[ErrorCounts]:
+    sides = first, second
     found = [{kind.code: kind for kind in side.kinds} for side in sides]
+    rows = []
     for code, kind in KINDS.items():
-        if not any(code in kinds for kinds in found):
-            continue
-        one, other = (_side(side, kinds.get(code), code) for side, kinds in zip(sides, found, strict=True))
-        yield ErrorCounts(code, kind.meaning, kind.of.value, (one[0], other[0]), (one[1], other[1]), (one[2], other[2]))
+        if any(code in kinds for kinds in found):
+            one, other = (_side(side, kinds.get(code), code) for side, kinds in zip(sides, found, strict=True))
+            rows.append(ErrorCounts(code, kind.meaning, kind.of.value, (one[0], other[0]), (one[1], other[1]), (one[2], other[2])))
+    return rows
 
 
 def _side(side: Errors, kind: ErrorKind | None, code: str) -> tuple[int | None, float | None, int | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -61,14 +60,7 @@ def percentiles(counts: Sums, percent: float) -> Sample:
     return found
 
 
-@dataclass(frozen=True)
-class LatencySums:
-    """Histograms of latencies by block: ``grid`` has :data:`WIDTH` columns."""
-
-    grid: Grid
-
-
-class LatencyBlocks(MatchingAnalysis[LatencySums]):
+class LatencyBlocks(MatchingAnalysis[Grid]):
     """Counts latencies of complete transactions, from the request to the last completion, in each block of a recording.
 
     Parameters
@@ -99,6 +91,6 @@ class LatencyBlocks(MatchingAnalysis[LatencySums]):
         """Add the latencies of the part behind."""
         self._grid.merge(later._grid)
 
-    def finish(self, context: AnalysisContext) -> LatencySums:
-        """Return the histograms."""
-        return LatencySums(self._grid)
+    def finish(self, context: AnalysisContext) -> Grid:
+        """Return the histograms: a grid of :data:`WIDTH` columns."""
+        return self._grid

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,35 +24,15 @@ RATES: Final = ("tlp-rate", "data-rate")
 """Measures that divide by time."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A measure of the parts of a recording.
+Key: TypeAlias = tuple[str, str | None, str | None]
+"""What is measured (``tlp-share``, ``payload-size``, ``request-size``, ``tlp-rate``, ``data-rate``, ``error-share``, ``latency-p50``), and
+of which TLPs: direction and class, None for all."""
 
-    Parameters
-    ----------
-    name : str
-        A stable word: ``tlp-share``, ``payload-size``, ``request-size``, ``tlp-rate``, ``data-rate``, ``error-share``, ``latency-p50``.
-    unit : str
-        Unit of the values.
-    direction, class_ : str or None
-        The TLPs that are measured; None for all.
-    values : ndarray of float64
-        A value for each part that has one.
-    """
-
-    name: str
-    unit: str
-    direction: str | None
-    class_: str | None
-    values: Sample
-
-    @property
-    def key(self) -> tuple[str, str | None, str | None]:
-        """What is measured, of which TLPs."""
-        return self.name, self.direction, self.class_
+Measured: TypeAlias = tuple[str, Sample]
+"""The unit, and a value for each part that has one."""
 
 
-def measures_of(sums: Sums, tick_ns: float | None) -> Iterator[Measured]:
+def measures_of(sums: Sums, tick_ns: float | None) -> Iterator[tuple[Key, Measured]]:
     """Yield what can be measured in parts.
 
     Parameters
@@ -67,23 +46,23 @@ def measures_of(sums: Sums, tick_ns: float | None) -> Iterator[Measured]:
     ticks = sums[:, blocks.TICKS]
     tlps = sums[:, blocks.TLPS : blocks.TLPS + blocks.CELLS]
     whole = tlps.sum(axis=1)
-    yield from _measured("tlp-rate", f"TLPs a {per}", None, None, whole * scale, ticks)
+    yield from _measured(("tlp-rate", None, None), f"TLPs a {per}", whole * scale, ticks)
     for direction, direction_name in enumerate(DIRECTIONS):
         for class_, class_name in enumerate(CLASSES):
             at = blocks.cell(direction, class_)
             if not tlps[:, at].any():
                 continue
             named = direction_name, class_name
-            yield from _measured("tlp-share", "%", *named, tlps[:, at] * 100.0, whole)
-            yield from _measured("payload-size", "bytes", *named, sums[:, blocks.DATA + at], sums[:, blocks.WITH_DATA + at])
+            yield from _measured(("tlp-share", *named), "%", tlps[:, at] * 100.0, whole)
+            yield from _measured(("payload-size", *named), "bytes", sums[:, blocks.DATA + at], sums[:, blocks.WITH_DATA + at])
             if class_name == "NP":
-                yield from _measured("request-size", "bytes", *named, sums[:, blocks.ASKED + at], sums[:, blocks.ASKING + at])
+                yield from _measured(("request-size", *named), "bytes", sums[:, blocks.ASKED + at], sums[:, blocks.ASKING + at])
             if sums[:, blocks.DATA + at].any():
-                yield from _measured("data-rate", f"bytes a {per}", *named, sums[:, blocks.DATA + at] * scale, ticks)
-    yield from _measured("error-share", "per million", None, "CPL", sums[:, blocks.ERRORS] * 1e6, sums[:, blocks.COMPLETIONS])
+                yield from _measured(("data-rate", *named), f"bytes a {per}", sums[:, blocks.DATA + at] * scale, ticks)
+    yield from _measured(("error-share", None, "CPL"), "per million", sums[:, blocks.ERRORS] * 1e6, sums[:, blocks.COMPLETIONS])
 
 
-def latencies_of(sums: Sums, tick_ns: float | None) -> Iterator[Measured]:
+def latencies_of(sums: Sums, tick_ns: float | None) -> Iterator[tuple[Key, Measured]]:
     """Yield how long transactions take in parts, from the request to its last completion.
 
     Parameters
@@ -101,11 +80,11 @@ def latencies_of(sums: Sums, tick_ns: float | None) -> Iterator[Measured]:
             rows = whole >= fewest
             if rows.any():
                 values = latency.percentiles(counts[rows], percent) * scale
-                yield Measured(f"latency-p{percent}", unit, name, "NP", values)
+                yield (f"latency-p{percent}", name, "NP"), (unit, values)
 
 
-def _measured(name: str, unit: str, direction: str | None, class_: str | None, above: npt.NDArray[Any], below: Sums) -> Iterator[Measured]:
+def _measured(key: Key, unit: str, above: npt.NDArray[Any], below: Sums) -> Iterator[tuple[Key, Measured]]:
     """Yield a quotient, for the parts where there is something to divide by; nothing where no part has it."""
     rows = below > 0
     if rows.any():
-        yield Measured(name, unit, direction, class_, np.asarray(above[rows] / below[rows], dtype=np.float64))
+        yield key, (unit, np.asarray(above[rows] / below[rows], dtype=np.float64))

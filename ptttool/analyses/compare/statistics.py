@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,38 +31,21 @@ class Effect(StrEnum):
 _LIMITS = ((0.147, Effect.NEGLIGIBLE), (0.33, Effect.SMALL), (0.474, Effect.MEDIUM))
 
 
-class Difference(NamedTuple):
-    """How the second sample differs from the first.
-
-    Parameters
-    ----------
-    p : float
-        Probability of ranks at least as different, if both samples came from one distribution (two-sided).
-    delta : float
-        Cliff's delta: how much more often a value of the second sample is above one of the first than below it, -1 to 1.
-    interval : tuple of float
-        95 % interval of the difference of the medians, second less first, by bootstrap.
-    """
-
-    p: float
-    delta: float
-    interval: tuple[float, float]
-
-
-def difference(first: Sample, second: Sample) -> Difference:
+def rank_test(first: Sample, second: Sample) -> tuple[float, float]:
     """Compare two samples.
 
     Parameters
     ----------
     first, second : ndarray of float64, shapes (m,) and (n,)
         The samples, neither of them empty.
+
+    Returns
+    -------
+    p : float
+        Probability of ranks at least as different, if both samples came from one distribution: Mann-Whitney test, two-sided.
+    delta : float
+        Cliff's delta: how much more often a value of the second sample is above one of the first than below it, -1 to 1.
     """
-    p, delta = rank_test(first, second)
-    return Difference(p, delta, median_interval(first, second))
-
-
-def rank_test(first: Sample, second: Sample) -> tuple[float, float]:
-    """Return the p value of the Mann-Whitney test (two-sided), and Cliff's delta."""
     m, n = len(first), len(second)
     _, inverse, counts = np.unique(np.concatenate((first, second)), return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
@@ -79,7 +61,7 @@ def rank_test(first: Sample, second: Sample) -> tuple[float, float]:
 
 
 def median_interval(first: Sample, second: Sample) -> tuple[float, float]:
-    """Return the 95 % interval of the median of the second sample less that of the first."""
+    """Return the 95 % interval of the median of the second sample less that of the first, by bootstrap."""
     random = np.random.default_rng(_SEED)
     medians = [np.median(each[random.integers(0, len(each), (_RESAMPLES, len(each)))], axis=1) for each in (first, second)]
     low, high = np.percentile(medians[1] - medians[0], _INTERVAL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -78,11 +78,8 @@ class TransactionLog(MatchingAnalysis[TransactionTrace]):
         """Add the bytes of TLPs up."""
         ticks = self._row_clock.ticks(batch)
         starts = self._line.starts(batch)
-        direction = batch.values("direction")
-        codes: Any = np.full(batch.size, DIRECTIONS.index("unknown")) if direction.array is None else direction.array
-        payload = batch.values("payload_bytes")
-        array: Any = np.zeros(batch.size) if payload.array is None else payload.array
-        weights = array.astype(np.float64) if payload.valid is None else np.where(payload.valid, array, 0).astype(np.float64)
+        codes = batch.values("direction").filled(batch.size, DIRECTIONS.index("unknown"))
+        weights = batch.values("payload_bytes").filled(batch.size)
         keys = piece_of_rows(starts, batch.size) * len(DIRECTIONS) + codes
         sums = np.bincount(keys, weights, len(starts) * len(DIRECTIONS)).astype(np.int64)
         self._line.add(batch, ticks, starts, sums.reshape(-1, len(DIRECTIONS)))
